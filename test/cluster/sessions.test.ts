@@ -27,7 +27,7 @@ import { type ToolUseBlock, toolCallsOf } from "@retinue/core/conversation/messa
 import { sessionFiles } from "@retinue/core/journal/session-files.ts";
 import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import type { ModelRequest } from "@retinue/core/models/model.ts";
-import type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
+import type { AgentPlan } from "@retinue/core/planning/agent-plan.ts";
 import { defineTool } from "@retinue/core/tools/tool.ts";
 import type { Approver } from "@retinue/gate/approver.ts";
 import { becomes } from "@retinue/testing/becomes.ts";
@@ -468,7 +468,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     expect(planned?.record).toMatchObject({
       plan: { plan: { maxTurns: { value: 7 }, policy: { mode: "default" }, directory: cwd } },
     });
-    const { plan } = (planned?.record as unknown as { plan: { plan: RunPlan } }).plan;
+    const { plan } = (planned?.record as unknown as { plan: { plan: AgentPlan } }).plan;
     const own = { ...plan, tools: plan.tools.filter(({ name }) => name !== "Read") };
     const merged = withinWorker(
       plan,

@@ -5,10 +5,9 @@ import { shippedAliases } from "@retinue/config/models/select-subagent-model.ts"
 import type { MergedSettings, SourcedRule } from "@retinue/config/settings/settings-layer.ts";
 import { builtinTools } from "@retinue/config/tools/builtin-tools.ts";
 import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
+import type { AgentPlan } from "@retinue/core/planning/agent-plan.ts";
 import { inWorktree } from "@retinue/core/planning/in-worktree.ts";
-import { planRun } from "@retinue/core/planning/plan-run.ts";
-import { planSession } from "@retinue/core/planning/plan-session.ts";
-import type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
+import { planAgent } from "@retinue/core/planning/plan-agent.ts";
 import { makeWorktree } from "@retinue/core/tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "@retinue/core/tasks/worktree/read-worktree-settings.ts";
 import { sandboxRights } from "@retinue/core/tools/sandbox/sandbox.ts";
@@ -20,7 +19,7 @@ import { fieldsOf, isTrusted, texts } from "./case-settings.ts";
 import type { Fields, Roots, SecurityCase } from "./security-case.ts";
 
 /** A run as the product plans it, or why there is none. */
-export type CasePlan = { readonly type: "plan"; readonly plan: RunPlan } | { readonly type: "refused" };
+export type CasePlan = { readonly type: "plan"; readonly plan: AgentPlan } | { readonly type: "refused" };
 
 /** Plans the run whose call a case is about: that of the main agent, or of a child of it. */
 export async function planCase(
@@ -53,10 +52,13 @@ function planMain(testCase: SecurityCase, settings: MergedSettings, { roots, tru
   const isLaunched = wished === "bypassPermissions" && context["hostAllowsBypass"] === false;
   const asked = wished === "default" || isLaunched ? undefined : wished;
   const sandbox = sandboxRights(plain.sandbox);
-  const planned = planSession(
-    { sessionId: "s", agentId: "main", ...tools, ...(asked === undefined ? {} : { permissionMode: asked }) },
+  const planned = planAgent(
+    { origin: "program", ...tools, ...(asked === undefined ? {} : { mode: asked }) },
     {
-      ...(definition === undefined ? {} : { definition }),
+      sessionId: "s",
+      agentId: "main",
+      chosenModel: { id: "claude-opus-4-8" },
+      definition,
       model: { value: "claude-opus-4-8", from: "the call" },
       available: availableTools(testCase),
       rules: {
@@ -64,20 +66,19 @@ function planMain(testCase: SecurityCase, settings: MergedSettings, { roots, tru
         ask: permissions.ask.map(fromSettings),
         deny: permissions.deny.map(fromSettings),
       },
-      ...(permissions.defaultMode === undefined
-        ? {}
-        : {
-            settingsMode: {
+      settingsMode:
+        permissions.defaultMode === undefined
+          ? undefined
+          : {
               mode: permissions.defaultMode,
               from: sources.get("permissions.defaultMode")?.file ?? "settings",
             },
-          }),
       bypassForbidden: permissions.switches.disableBypassPermissionsMode === "disable",
       directory: cwd,
       workingDirectories: workingDirectories(testCase, settings, roots),
       home: roots.H,
       platform: testCase.platform ?? "linux",
-      ...(sandbox === undefined ? {} : { sandbox }),
+      sandbox,
       system: [],
       trusted,
     },
@@ -101,12 +102,12 @@ function workingDirectories(
 }
 
 function fromSettings({ rule, source }: SourcedRule): PolicyRule {
-  return { rule, anchor: source.anchor, ...(source.file === undefined ? {} : { from: source.file }) };
+  return { rule, anchor: source.anchor, from: source.file };
 }
 
 async function planChild(
   testCase: SecurityCase,
-  parent: RunPlan,
+  parent: AgentPlan,
   { settings, roots, trusted }: Place & { readonly settings: MergedSettings },
 ): Promise<CasePlan> {
   const { context = {} } = testCase;
@@ -115,7 +116,7 @@ async function planChild(
   if (definition === undefined) return { type: "refused" };
   const memory = await findCaseMemory(definition, trusted, roots);
   const background = spawn["run_in_background"] ?? context["background"];
-  const planned = planRun(
+  const planned = planAgent(
     {
       description: "d",
       prompt: "p",
@@ -127,11 +128,10 @@ async function planChild(
       definition,
       agentId: "a1b2c3",
       parent,
-      parentModel: { id: "claude-opus-4-8" },
       aliases: shippedAliases,
       available: availableTools(testCase),
       system: [],
-      ...(memory === undefined ? {} : { memory }),
+      memory,
       trusted,
       backgroundAllowed: true,
     },
@@ -168,7 +168,7 @@ function requestOf(spawn: Fields) {
   const isText = (given: unknown): given is string => typeof given === "string";
   const isNumber = (given: unknown): given is number => typeof given === "number";
   return {
-    ...(mode === undefined ? {} : { mode }),
+    mode,
     ...value("isolation", "isolation", isText),
     ...value("model", "model", isText),
     ...value("effort", "effort", isText),

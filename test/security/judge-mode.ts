@@ -1,6 +1,6 @@
 import { readSettings } from "@retinue/config/settings/settings.ts";
 import { mergeSettings } from "@retinue/config/settings/settings-layer.ts";
-import { decideMode } from "@retinue/core/planning/plan-session.ts";
+import { decideMode } from "@retinue/core/planning/decide-mode.ts";
 import { childMode } from "@retinue/gate/build-policy.ts";
 import { type PermissionMode, parsePermissionMode } from "@retinue/gate/permission-policy.ts";
 import { caseAgent } from "./case-agent.ts";
@@ -104,7 +104,7 @@ function modeOfSettings(
   const decided = decideMode({
     trusted,
     bypassForbidden,
-    ...(wished === undefined ? {} : { settingsMode: { mode: wished, from: scope } }),
+    settingsMode: wished === undefined ? undefined : { mode: wished, from: scope },
   });
   return decided.type === "decided" ? decided.mode.value : undefined;
 }

@@ -244,8 +244,8 @@ function grantOne(tool: AvailableTool, limits: Limits | undefined, denied: Denia
   if (allowOnly?.length === 0) return undefined;
   return {
     name: tool.name,
-    ...(allowOnly === undefined ? {} : { allowOnly }),
-    ...(deny === undefined ? {} : { deny }),
+    allowOnly,
+    deny,
   };
 }
 
@@ -293,7 +293,7 @@ function addMemoryTools(
       byName.set(tool.name, {
         name: tool.name,
         confinedTo: "memory",
-        ...(deny === undefined ? {} : { deny }),
+        deny,
       });
     }
   }
@@ -318,15 +318,16 @@ function teamTools({
 }): readonly GrantedTool[] {
   const own = new Set(granted.map(({ name }) => name));
   return forTeam
-    .filter((name) => !own.has(name) && !denied.whole.has(name) && isOffered(name, offered))
+    .filter(
+      (name) =>
+        !own.has(name) &&
+        !denied.whole.has(name) &&
+        (name === handInPlan || offered.some((tool) => tool.name === name && tool.origin === "builtin")),
+    )
     .map((name) => {
       const deny = denied.scoped.get(name);
-      return { name, ...(deny === undefined ? {} : { deny }) };
+      return { name, deny };
     });
-}
-
-function isOffered(name: string, offered: readonly AvailableTool[]): boolean {
-  return name === handInPlan || offered.some((tool) => tool.name === name && tool.origin === "builtin");
 }
 
 const handInPlan = "ExitPlanMode";

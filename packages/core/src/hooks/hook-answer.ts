@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import {
   isRecord,
   isUnreasonablyLarge,
@@ -258,7 +259,7 @@ function readDecision(event: FiredEvent, value: JsonRecord, specific: JsonRecord
   const reason = textIn(specific["permissionDecisionReason"]) ?? textIn(value["reason"]);
   if (verdict === "deny") return blockingAnswer(event, reason ?? "the hook gave no reason");
   if (blockEffects[event] !== "deny") return {};
-  return { verdict, ...(reason === undefined ? {} : { reason }) };
+  return { verdict, reason };
 }
 
 /** A decision where none is looked for: it may restrict, but an approval counts only in its own place. */
@@ -294,8 +295,8 @@ function readTexts(value: JsonRecord, specific: JsonRecord): HookAnswer {
   const context = textIn(specific["additionalContext"]) ?? textIn(value["additionalContext"]);
   const systemMessage = textIn(value["systemMessage"]);
   return {
-    ...(context === undefined ? {} : { context }),
-    ...(systemMessage === undefined ? {} : { systemMessage }),
+    context,
+    systemMessage,
     ...(value["continue"] === false ? { stop: textIn(value["stopReason"]) ?? "a hook ended the run" } : {}),
   };
 }
@@ -326,7 +327,7 @@ export function readModelAnswer(event: FiredEvent, text: string): HookReading {
     return answer(blockingAnswer(event, textIn(value["reason"]) ?? "the model gave no reason"));
   const reading = readAnswer(event, value);
   if (reading.type === "failed" || reading.answer.verdict !== "allow") {
-    const saysNothing = reading.type === "answer" && Object.keys(reading.answer).length === 0;
+    const saysNothing = reading.type === "answer" && Object.keys(defined(reading.answer)).length === 0;
     if (!saysNothing) return reading;
     if (value["decision"] !== "approve")
       return failed(`the model did not say whether it is ok: ${brief(text)}`);

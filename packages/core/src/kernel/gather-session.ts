@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import {
@@ -15,8 +16,8 @@ import type { UserMessage } from "../conversation/message.ts";
 import { type SessionFiles, sessionFiles } from "../journal/session-files.ts";
 import type { LocalModel } from "../models/local-models.ts";
 import type { Model } from "../models/model.ts";
+import type { Decided } from "../planning/agent-plan.ts";
 import { readLimitSettings } from "../planning/limit-plan.ts";
-import type { Decided } from "../planning/plan-tools.ts";
 import { commandNotice } from "../tasks/end-notice.ts";
 import { findEndedTask } from "../tasks/find-ended-task.ts";
 import { createAgentTaskSource } from "../tasks/open-agent-output.ts";
@@ -166,7 +167,7 @@ function toolsOf(
 function childLimits({ variables, discovered, childLimits: own }: RuntimeContext): ChildLimits {
   return {
     ...readChildLimits(discovered.settings.settings.plain.limits, variables.maxConcurrentSubagents),
-    ...own,
+    ...defined(own ?? {}),
   };
 }
 
@@ -290,8 +291,8 @@ async function findServing(runtime: RuntimeContext, selection: ModelSelection): 
 export function modelLimits({ discovered }: RuntimeContext): ModelLimits {
   const { availableModels, deniedModels } = discovered.settings.settings.plain;
   return {
-    ...(availableModels === undefined ? {} : { available: availableModels }),
-    ...(deniedModels === undefined ? {} : { denied: deniedModels }),
+    available: availableModels,
+    denied: deniedModels,
   };
 }
 

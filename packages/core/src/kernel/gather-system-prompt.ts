@@ -12,7 +12,7 @@ import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { buildSystemPrompt } from "../context/build-system-prompt.ts";
 import { gatherEnvironment, gatherGitState } from "../context/gather-git-state.ts";
 import { mainPrompt } from "../context/main-prompt.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
 import { readSandboxSettings } from "../tools/sandbox/sandbox.ts";
 import type { PreloadedSkills, SessionSkills } from "./agent/session-skills.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
@@ -106,7 +106,7 @@ export async function gatherSystemPrompt({
     .filter(({ severity }) => severity !== "note")
     .map((diagnostic) => diagnosticNote(diagnostic, paths.cwd));
   const child = (own: AgentDefinition) => childContext(own, shared);
-  return { parts, child, memory, notes, ...(git?.branch === undefined ? {} : { branch: git.branch }) };
+  return { parts, child, memory, notes, branch: git?.branch };
 }
 
 interface SharedFacts extends Pick<SystemPromptParts, "runtime" | "options" | "rules" | "skills"> {
@@ -201,7 +201,7 @@ async function gatherMemory(
   const mayLoad = mayLoadIn(runtime, rules, ownRules(definition, paths.cwd));
   return loadMemory({
     definition,
-    ...(mayLoad === undefined ? {} : { mayLoad }),
+    mayLoad,
     paths,
     trusted: runtime.trusted,
     disabled: isOff || settings.settings.plain.autoMemoryEnabled === false,

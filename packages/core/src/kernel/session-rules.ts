@@ -15,9 +15,10 @@ import { parseRule, type RuleList, warnOfRule } from "@retinue/gate/rules/parse-
 import type { RunEnding } from "../conversation/run-event.ts";
 import type { SessionFiles } from "../journal/session-files.ts";
 import type { LoopInput } from "../loop/loop-ports.ts";
+import type { AgentPlan } from "../planning/agent-plan.ts";
+import type { ModeRequests } from "../planning/decide-mode.ts";
 import { type LimitFacts, type LimitSettings, readLimitSettings } from "../planning/limit-plan.ts";
-import { type ModeWishes, planSession, type SessionFacts } from "../planning/plan-session.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
+import { type MainFacts, planAgent } from "../planning/plan-agent.ts";
 import { readSandboxSettings, sandboxRights } from "../tools/sandbox/sandbox.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
@@ -132,7 +133,7 @@ export function rulesOf(
 }
 
 function fromSettings({ rule, source }: SourcedRule): PolicyRule {
-  return { rule, anchor: source.anchor, ...(source.file === undefined ? {} : { from: source.file }) };
+  return { rule, anchor: source.anchor, from: source.file };
 }
 
 function fromFlags(list: RuleList, texts: readonly string[] = [], directory: string): PolicyRule[] {
@@ -159,7 +160,7 @@ export function refuseBrokenRestrictions({
   const what = diagnostic?.message ?? broken?.text ?? "a rule is broken.";
   if (incompleteScopes.includes("flags")) {
     throw new RetinueError("invalid-settings", `The settings given to this run cannot be used: ${what}`, {
-      ...(diagnostic?.advice === undefined ? {} : { advice: diagnostic.advice }),
+      advice: diagnostic?.advice,
     });
   }
   throw new RetinueError(
@@ -226,22 +227,23 @@ interface PolicySource {
 export function policyFacts(
   { discovered: { paths, settings }, trusted, platform }: PolicySource,
   rules: SessionRules,
-): Omit<PolicyFacts, "workingDirectories"> & Pick<ModeWishes, "settingsMode" | "bypassForbidden"> {
+): Omit<PolicyFacts, "workingDirectories"> & Pick<ModeRequests, "settingsMode" | "bypassForbidden"> {
   const { permissions, sources, plain } = settings.settings;
   const sandbox = plain.sandbox === undefined ? undefined : sandboxRights(plain.sandbox);
   const mode = permissions.defaultMode;
   return {
     rules,
-    ...(mode === undefined
-      ? {}
-      : { settingsMode: { mode, from: sources.get("permissions.defaultMode")?.file ?? "settings" } }),
+    settingsMode:
+      mode === undefined
+        ? undefined
+        : { mode, from: sources.get("permissions.defaultMode")?.file ?? "settings" },
     bypassForbidden: permissions.switches.disableBypassPermissionsMode === "disable",
     switches: permissions.switches,
     directory: paths.cwd,
     home: paths.home,
     platform,
     steering: steeringPlaces(paths),
-    ...(sandbox === undefined ? {} : { sandbox }),
+    sandbox,
     trusted,
   };
 }
@@ -277,9 +279,11 @@ export async function findWalled({
 
 /** What opening a session found out for its plan. */
 type FactsFound = Pick<
-  SessionFacts,
+  MainFacts,
   | "definition"
+  | "sessionId"
   | "model"
+  | "chosenModel"
   | "canSearch"
   | "available"
   | "servers"
@@ -297,20 +301,29 @@ type FactsFound = Pick<
 export function decidePlan(
   runtime: RuntimeContext,
   options: SessionSetup,
-  sessionId: string,
   found: FactsFound & {
     readonly rules: SessionRules;
     readonly outputRules: readonly PolicyRule[];
     readonly teamRules: readonly PolicyRule[];
     readonly limits: LimitFacts;
   },
-): RunPlan {
+): AgentPlan {
   const rights = policyFacts(runtime, found.rules);
-  const planned = planSession(
-    { ...options, sessionId, agentId: "main" },
+  const { permissionMode: mode, skipPermissions, tools, maxTurns, maxBudgetUsd, effort } = options;
+  const planned = planAgent(
+    {
+      origin: "program",
+      mode,
+      skipPermissions,
+      tools,
+      maxTurns,
+      maxBudgetUsd,
+      effort,
+    },
     {
       ...rights,
       ...found,
+      agentId: "main",
       rules: { ...rights.rules, deny: [...rights.rules.deny, ...found.teamRules] },
       notes: [...(found.notes ?? []), ...ruleNotes(rights.rules)],
     },
@@ -331,7 +344,7 @@ export function limitFacts(runtime: RuntimeContext, options: Pick<SessionSetup, 
   return {
     settings: limits,
     settingsFrom: (name) => settings.sources.get(name)?.file,
-    ...(options.limits === undefined ? {} : { session: options.limits }),
+    session: options.limits,
     background:
       agentStallTimeoutMs === undefined
         ? { stopMs: defaultStallMs, from: "the default" }
@@ -349,7 +362,7 @@ export interface SessionLimits {
   explain(ending: RunEnding): RunEnding;
 }
 
-export function createLimits({ maxTurns }: Pick<RunPlan, "maxTurns">): SessionLimits {
+export function createLimits({ maxTurns }: Pick<AgentPlan, "maxTurns">): SessionLimits {
   const limit = maxTurns?.value ?? Number.POSITIVE_INFINITY;
   return {
     left: (before) => ({ maxTurns: limit - (before?.totals.turns ?? 0) }),

@@ -89,8 +89,8 @@ export async function* compactConversation(
     model: order.model.facts.id,
     durationMs: order.now() - start,
     usage: summary.usage,
-    ...(summary.costUsd === undefined ? {} : { costUsd: summary.costUsd }),
-    ...(summary.asked === undefined ? {} : { asked: summary.asked }),
+    costUsd: summary.costUsd,
+    asked: summary.asked,
   };
   return { type: "compacted", messages, event, summary };
 }
@@ -112,7 +112,15 @@ function planCompaction(order: CompactionOrder): PlannedCompaction | CompactionO
   const usual = chooseCut(messages, { keepTokens, tokensOf: fill.tokensOf });
   if (usual === 0) return { type: "nothing", reason: "There is no answer in the conversation yet." };
   const whole = readOpening(messages).task;
-  const restated = bounded(order.port.restate?.() ?? [], Math.floor(limitTokens * restateShare));
+  // The first texts are whole as far as there is room, since they are the shorter ones.
+  const texts = order.port.restate?.() ?? [];
+  const tokens = Math.floor(limitTokens * restateShare);
+  let left = tokens;
+  const restated = texts.flatMap((text) => {
+    const shortened = shortenText(text, left);
+    left -= estimateTextTokens(shortened);
+    return shortened.trim() === "" ? [] : [shortened];
+  });
   // The first prompt stays word for word, unless it alone is too much for the window, as after a change of the model.
   const most = Math.floor((limitTokens * promptShare) / fill.scale());
   for (const [cut, isShort] of [usual, messages.length].flatMap((at) => [
@@ -188,16 +196,6 @@ function shortenBlocks(blocks: readonly UserBlock[], tokens: number): readonly U
   });
 }
 
-/** The first texts are whole as far as there is room, since they are the shorter ones. */
-function bounded(texts: readonly string[], tokens: number): readonly string[] {
-  let left = tokens;
-  return texts.flatMap((text) => {
-    const shortened = shortenText(text, left);
-    left -= estimateTextTokens(shortened);
-    return shortened.trim() === "" ? [] : [shortened];
-  });
-}
-
 function tokensIn(messages: readonly Message[], fill: ContextFill): number {
   return messages.reduce((sum, message) => sum + fill.tokensOf(message), 0);
 }
@@ -259,7 +257,7 @@ async function* summarize(order: SummaryOrder, signal: AbortSignal): AsyncGenera
     const answer = yield* ask(order, asked.request, { signal, onLost: count });
     modelMs += order.now() - start;
     if (answer === undefined) continue;
-    count({ usage: answer.usage, ...(price === undefined ? {} : { costUsd: costOf(answer.usage, price) }) });
+    count({ usage: answer.usage, costUsd: price === undefined ? undefined : costOf(answer.usage, price) });
     const text = textOf(answer.message).trim();
     const record = order.recordRequest?.(asked.request);
     if (text !== "" && answer.stopReason !== "refusal")
@@ -281,8 +279,8 @@ function summaryRequest(
   const { instructions } = order;
   const question = {
     words: Math.floor(Math.min(order.tokens, maxTokens) * 0.6),
-    ...(instructions === undefined ? {} : { instructions }),
-    ...(earlier === undefined ? {} : { earlier }),
+    instructions,
+    earlier,
     ...(skipped === 0 ? {} : { skipped }),
   };
   const asked: ModelRequest = {

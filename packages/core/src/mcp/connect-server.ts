@@ -102,89 +102,6 @@ async function attempt(
   const { signal, startLimitMs } = options;
   const way = await abortable(connectTransport(server, sdk, options), signal);
   const client = createClient(server, options, { sdk, mode });
-  const connection = follow(server, client, way);
-  try {
-    await abortable(client.connect(way.transport, { timeout: startLimitMs, signal }), signal);
-    const tools = await abortable(connection.listTools({ signal, limitMs: startLimitMs }), signal);
-    return { type: "connected", connection: { ...connection, ...factsOf(client) }, tools };
-  } catch (error) {
-    // The process shows more than the handshake: why it ended, what it complained about.
-    await connection.close();
-    const said = describeStart(signal.aborted ? signal.reason : error, way.describe());
-    const reason = hideSecrets(said, server.transport);
-    if (!signal.aborted && isUnauthorized(error)) return { type: "failed", reason, ...unauthorized };
-    return { type: "failed", reason, isRefused: !signal.aborted && refusesHandshake(error) };
-  }
-}
-
-const unauthorized = {
-  needsAuth: true,
-  advice: "Give it a token: `headers` or `headersHelper` in its configuration.",
-} as const;
-
-/** A server that is there and does not know who asks, by either way of HTTP. */
-function isUnauthorized(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return [Reflect.get(error, "status"), Reflect.get(error, "code")].includes(401);
-}
-
-function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }: Negotiation): Client {
-  const { directory, ask, onListChanged } = options;
-  const client = new sdk.Client(
-    { name: "retinue", version },
-    {
-      capabilities: { roots: {}, ...(ask === undefined ? {} : { elicitation: { form: {}, url: {} } }) },
-      versionNegotiation: { mode },
-      ...(onListChanged === undefined
-        ? {}
-        : {
-            listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => onListChanged() } },
-          }),
-    },
-  );
-  client.setRequestHandler("roots/list", () => ({
-    roots: [{ uri: pathToFileURL(directory).href, name: basename(directory) }],
-  }));
-  if (ask !== undefined) {
-    client.setRequestHandler("elicitation/create", async ({ params }, { mcpReq }): Promise<ElicitResult> => {
-      const schema = "requestedSchema" in params ? { schema: { ...params.requestedSchema } } : {};
-      const message = escapeControlTags(boundedText(params.message, 2_000));
-      const { action, content } = await ask(
-        { server: server.name, message, ...schema, ...urlOf(params) },
-        { signal: mcpReq.signal },
-      );
-      return { action, ...(content === undefined ? {} : { content: { ...content } }) };
-    });
-  }
-  return client;
-}
-
-function urlOf(params: object): Pick<McpQuestion, "url" | "elicitationId"> {
-  const [url, id] = [Reflect.get(params, "url"), Reflect.get(params, "elicitationId")];
-  return {
-    ...(typeof url === "string" ? { url } : {}),
-    ...(typeof id === "string" ? { elicitationId: id } : {}),
-  };
-}
-
-function factsOf(
-  client: Client,
-): Pick<ServerConnection, "version" | "instructions" | "hasResources" | "hasPrompts"> {
-  const serverVersion = client.getServerVersion()?.version;
-  const instructions = client.getInstructions()?.trim();
-  return {
-    ...(typeof serverVersion === "string" ? { version: boundedText(serverVersion, 100) } : {}),
-    ...(instructions ? { instructions: escapeControlTags(boundedText(instructions, maxInstructions)) } : {}),
-    hasResources: client.getServerCapabilities()?.resources !== undefined,
-    hasPrompts: client.getServerCapabilities()?.prompts !== undefined,
-  };
-}
-
-const maxInstructions = 4_000;
-const maxPages = 500;
-const maxTimer = 2 ** 31 - 1;
-
-function follow(server: McpServer, client: Client, way: ServerTransport): ServerConnection {
   const ended = Promise.withResolvers<string>();
   let isOpen = true;
   let closing: Promise<void> | undefined;
@@ -235,8 +152,82 @@ function follow(server: McpServer, client: Client, way: ServerTransport): Server
       return closing;
     },
   };
-  return connection;
+  try {
+    await abortable(client.connect(way.transport, { timeout: startLimitMs, signal }), signal);
+    const tools = await abortable(connection.listTools({ signal, limitMs: startLimitMs }), signal);
+    const serverVersion = client.getServerVersion()?.version;
+    const instructions = client.getInstructions()?.trim();
+    const facts: Pick<ServerConnection, "version" | "instructions" | "hasResources" | "hasPrompts"> = {
+      ...(typeof serverVersion === "string" ? { version: boundedText(serverVersion, 100) } : {}),
+      ...(instructions
+        ? { instructions: escapeControlTags(boundedText(instructions, maxInstructions)) }
+        : {}),
+      hasResources: client.getServerCapabilities()?.resources !== undefined,
+      hasPrompts: client.getServerCapabilities()?.prompts !== undefined,
+    };
+    return { type: "connected", connection: { ...connection, ...facts }, tools };
+  } catch (error) {
+    // The process shows more than the handshake: why it ended, what it complained about.
+    await connection.close();
+    const said = describeStart(signal.aborted ? signal.reason : error, way.describe());
+    const reason = hideSecrets(said, server.transport);
+    if (!signal.aborted && isUnauthorized(error)) return { type: "failed", reason, ...unauthorized };
+    return { type: "failed", reason, isRefused: !signal.aborted && refusesHandshake(error) };
+  }
 }
+
+const unauthorized = {
+  needsAuth: true,
+  advice: "Give it a token: `headers` or `headersHelper` in its configuration.",
+} as const;
+
+/** A server that is there and does not know who asks, by either way of HTTP. */
+function isUnauthorized(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return [Reflect.get(error, "status"), Reflect.get(error, "code")].includes(401);
+}
+
+function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }: Negotiation): Client {
+  const { directory, ask, onListChanged } = options;
+  const client = new sdk.Client(
+    { name: "retinue", version },
+    {
+      capabilities: { roots: {}, elicitation: ask === undefined ? undefined : { form: {}, url: {} } },
+      versionNegotiation: { mode },
+      listChanged:
+        onListChanged === undefined
+          ? undefined
+          : { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => onListChanged() } },
+    },
+  );
+  client.setRequestHandler("roots/list", () => ({
+    roots: [{ uri: pathToFileURL(directory).href, name: basename(directory) }],
+  }));
+  if (ask !== undefined) {
+    client.setRequestHandler("elicitation/create", async ({ params }, { mcpReq }): Promise<ElicitResult> => {
+      const schema = "requestedSchema" in params ? { schema: { ...params.requestedSchema } } : {};
+      const message = escapeControlTags(boundedText(params.message, 2_000));
+      const { action, content } = await ask(
+        { server: server.name, message, ...schema, ...urlOf(params) },
+        { signal: mcpReq.signal },
+      );
+      return { action, content: content === undefined ? undefined : { ...content } };
+    });
+  }
+  return client;
+}
+
+function urlOf(params: object): Pick<McpQuestion, "url" | "elicitationId"> {
+  const [url, id] = [Reflect.get(params, "url"), Reflect.get(params, "elicitationId")];
+  return {
+    ...(typeof url === "string" ? { url } : {}),
+    ...(typeof id === "string" ? { elicitationId: id } : {}),
+  };
+}
+
+const maxInstructions = 4_000;
+const maxPages = 500;
+const maxTimer = 2 ** 31 - 1;
 
 type Send = (limits: RequestLimits, work: (options: RequestOptions) => Promise<unknown>) => Promise<CallEnd>;
 

@@ -64,11 +64,36 @@ export function createHttpFetch(proxies?: Proxies): HttpFetch {
       const signal = init.signal ?? undefined;
       const { send } = await senderFor(url.protocol);
       signal?.throwIfAborted();
-      const body = bytesOf(init.body);
+      const body: Uint8Array =
+        init.body instanceof Uint8Array
+          ? init.body
+          : Buffer.from(typeof init.body === "string" ? init.body : "");
       const headers = Object.fromEntries(new PlainHeaders(init.headers));
       headers["content-length"] = String(body.length);
       const method = init.method ?? "GET";
-      return toResponse(await exchange(() => send(url, { method, headers }), body, signal));
+      // The part of a Response that is used here; a real one would wrap the body in a slower stream.
+      const message = await exchange(() => send(url, { method, headers }), body, signal);
+      const status = message.statusCode ?? 0;
+      const response = {
+        ok: status >= 200 && status < 300,
+        status,
+        headers: readHeaders(message.rawHeaders),
+        body: message,
+        text: async () => {
+          // Only errors are read whole, and no error needs more than its beginning.
+
+          const chunks: Buffer[] = [];
+          let length = 0;
+          for await (const chunk of message) {
+            chunks.push(chunk);
+            length += chunk.length;
+            if (length >= maxErrorBody) break;
+          }
+          return Buffer.concat(chunks).toString("utf8");
+        },
+      };
+      // Everything of a Response that is used behind this point is there; the rest is not.
+      return response as unknown as Response;
     },
     [Symbol.dispose]() {
       isOpen = false;
@@ -82,10 +107,6 @@ export function createHttpFetch(proxies?: Proxies): HttpFetch {
         );
     },
   };
-}
-
-function bytesOf(body: RequestInit["body"]): Uint8Array {
-  return body instanceof Uint8Array ? body : Buffer.from(typeof body === "string" ? body : "");
 }
 
 interface Sender {
@@ -124,7 +145,30 @@ async function exchange(
   for (let isFirst = true; ; isFirst = false) {
     const request = open();
     try {
-      return await headOf(request, body, signal);
+      // Sends the request and waits for the head of its answer. An abort ends the answer's body too; the `signal` option of
+      // node:http would also end a connection that had been handed back already, with an error that no one hears.
+      return await new Promise((resolve, reject) => {
+        let response: IncomingMessage | undefined;
+        const abort = (): void => {
+          (response ?? request).destroy(
+            Object.assign(new Error("The request was aborted."), { name: "AbortError", code: "ABORT_ERR" }),
+          );
+        };
+        const forget = (): void => signal?.removeEventListener("abort", abort);
+        signal?.addEventListener("abort", abort, { once: true });
+        request.on("error", (error) => {
+          if (response === undefined) forget();
+          reject(error);
+        });
+        request.on("response", (message) => {
+          response = message;
+          // Who reads the body sees the error there; without a listener it would end the process.
+          message.on("error", () => undefined);
+          message.on("close", forget);
+          resolve(message);
+        });
+        request.end(body);
+      });
     } catch (error) {
       signal?.throwIfAborted();
       const wasStale = request.reusedSocket && isRecord(error) && error["code"] === "ECONNRESET";
@@ -133,70 +177,9 @@ async function exchange(
   }
 }
 
-/**
- * Sends the request and waits for the head of its answer. An abort ends the answer's body too; the `signal` option of
- * node:http would also end a connection that had been handed back already, with an error that no one hears.
- */
-function headOf(
-  request: ClientRequest,
-  body: Uint8Array,
-  signal: AbortSignal | undefined,
-): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    let response: IncomingMessage | undefined;
-    const abort = (): void => {
-      (response ?? request).destroy(abortError());
-    };
-    const forget = (): void => signal?.removeEventListener("abort", abort);
-    signal?.addEventListener("abort", abort, { once: true });
-    request.on("error", (error) => {
-      if (response === undefined) forget();
-      reject(error);
-    });
-    request.on("response", (message) => {
-      response = message;
-      // Who reads the body sees the error there; without a listener it would end the process.
-      message.on("error", () => undefined);
-      message.on("close", forget);
-      resolve(message);
-    });
-    request.end(body);
-  });
-}
-
-function abortError(): Error {
-  return Object.assign(new Error("The request was aborted."), { name: "AbortError", code: "ABORT_ERR" });
-}
-
-/** The part of a Response that is used here; a real one would wrap the body in a slower stream. */
-function toResponse(message: IncomingMessage): Response {
-  const status = message.statusCode ?? 0;
-  const response = {
-    ok: status >= 200 && status < 300,
-    status,
-    headers: readHeaders(message.rawHeaders),
-    body: message,
-    text: () => readText(message),
-  };
-  // Everything of a Response that is used behind this point is there; the rest is not.
-  return response as unknown as Response;
-}
-
 function readHeaders(raw: readonly string[]): PlainHeaders {
   const headers = new PlainHeaders();
   for (let index = 0; index + 1 < raw.length; index += 2)
     headers.append(raw[index] ?? "", raw[index + 1] ?? "");
   return headers;
-}
-
-/** Only errors are read whole, and no error needs more than its beginning. */
-async function readText(message: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of message) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length >= maxErrorBody) break;
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }

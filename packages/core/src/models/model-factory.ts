@@ -1,4 +1,5 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import type { AnthropicAccess } from "./anthropic/create-anthropic-model.ts";
 import { createHttpFetch, type Proxies, readProxies } from "./create-http-fetch.ts";
@@ -59,7 +60,14 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
         const load = options.load === undefined ? {} : { load: options.load };
         const facts = findOverride(readModelOverrides(options.settings ?? {}), reference);
         return patient(
-          await createAiSdkModel({ provider, modelId, environment, facts, ...load, ...timeoutsOf(options) }),
+          await createAiSdkModel({
+            provider,
+            modelId,
+            environment,
+            facts,
+            ...load,
+            ...(options.timeouts === undefined ? {} : { timeouts: options.timeouts }),
+          }),
           options,
         );
       }
@@ -86,37 +94,31 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
   };
 }
 
-function timeoutsOf({ timeouts }: ModelFactoryOptions): Pick<ModelFactoryOptions, "timeouts"> {
-  return timeouts === undefined ? {} : { timeouts };
-}
-
 async function createAnthropic({ id }: ChosenModel, options: ModelFactoryOptions): Promise<Model> {
   const { createAnthropicModel } = await import("./anthropic/create-anthropic-model.ts");
   const overrides = readModelOverrides(options.settings ?? {});
   const wireId = overrides.names.get(id);
   const proxies = readProxies(options.environment);
   const fetch = options.fetch?.(proxies) ?? createHttpFetch(proxies).fetch;
-  return createAnthropicModel({
-    id,
-    known: lookUpModel(id, overrides.facts),
-    ...(wireId === undefined ? {} : { wireId }),
-    ...accessOf(options),
-    fetch,
-    timeouts: { ...defaultTimeouts, ...options.timeouts },
-  });
-}
-
-function accessOf({ environment, apiKeyHelper }: ModelFactoryOptions): AnthropicAccess {
+  const { environment, apiKeyHelper } = options;
   const apiKey = textOf(environment["ANTHROPIC_API_KEY"]);
   const authToken = textOf(environment["ANTHROPIC_AUTH_TOKEN"]);
   const baseUrl = textOf(environment["ANTHROPIC_BASE_URL"]);
-  return {
-    ...(apiKeyHelper === undefined ? {} : { apiKeyHelper }),
-    ...(apiKey === undefined ? {} : { apiKey }),
-    ...(authToken === undefined ? {} : { authToken }),
-    ...(baseUrl === undefined ? {} : { baseUrl }),
+  const access: AnthropicAccess = {
+    apiKeyHelper,
+    apiKey,
+    authToken,
+    baseUrl,
     headers: readHeaders(environment["ANTHROPIC_CUSTOM_HEADERS"]),
   };
+  return createAnthropicModel({
+    id,
+    known: lookUpModel(id, overrides.facts),
+    wireId,
+    ...access,
+    fetch,
+    timeouts: { ...defaultTimeouts, ...defined(options.timeouts ?? {}) },
+  });
 }
 
 /** One header per line, as `Name: value`; of the same name the values are joined. */
@@ -139,7 +141,7 @@ function patient(
   const { coolDowns, gates, clock, random, environment } = options;
   return withRetry(model, {
     coolDown: coolDowns.of(model.facts.provider, model.facts.id),
-    ...(gates === undefined ? {} : { gate: gates.of(model.facts.provider) }),
+    gate: gates?.of(model.facts.provider),
     clock,
     random,
     maxAttempts: readMaxAttempts(environment["CLAUDE_CODE_MAX_RETRIES"]),
@@ -169,7 +171,11 @@ export function chooseAdapter(
   if (provider !== undefined && provider !== "anthropic") {
     return { adapter: "ai-sdk", why: `${provider}/${id} names the provider ${provider}.` };
   }
-  const configured = whatIsConfigured(environment, hasHelper);
+  const isSet = (name: string): boolean => (environment[name] ?? "").trim() !== "";
+  const configured =
+    ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"].find(isSet) ??
+    (hasHelper ? "the setting apiKeyHelper" : undefined) ??
+    ["ANTHROPIC_BASE_URL"].find(isSet);
   if (configured !== undefined) {
     return { adapter: "anthropic", why: `${id} is asked of Anthropic's API, because ${configured} is set.` };
   }
@@ -180,18 +186,6 @@ export function chooseAdapter(
     adapter: "offline",
     why: `No provider is configured, so the offline model answers in place of ${id}. ${setKey}`,
   };
-}
-
-function whatIsConfigured(
-  environment: Readonly<Record<string, string | undefined>>,
-  hasHelper: boolean,
-): string | undefined {
-  const isSet = (name: string): boolean => (environment[name] ?? "").trim() !== "";
-  return (
-    ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"].find(isSet) ??
-    (hasHelper ? "the setting apiKeyHelper" : undefined) ??
-    ["ANTHROPIC_BASE_URL"].find(isSet)
-  );
 }
 
 interface RetryOptions {
@@ -258,8 +252,8 @@ function waitTooLong(failure: ModelError, maxWaitMs: number): ModelError {
   return new ModelError(code, `${message} ${asked}`, {
     retryAfterMs,
     cause,
-    ...(status === undefined ? {} : { status }),
-    ...(requestId === undefined ? {} : { requestId }),
+    status,
+    requestId,
     advice: `Try again in ${inWords(retryAfterMs)}, or choose another model.`,
   });
 }

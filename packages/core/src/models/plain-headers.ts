@@ -9,7 +9,7 @@ export class PlainHeaders {
 
   constructor(given?: GivenHeaders) {
     if (given === undefined) return;
-    const rows = isIterable(given) ? given : Object.entries(given);
+    const rows = Symbol.iterator in given ? given : Object.entries(given);
     for (const [name, value] of rows) this.append(name ?? "", value ?? "");
   }
 
@@ -31,10 +31,6 @@ export class PlainHeaders {
   [Symbol.iterator](): IterableIterator<[string, string]> {
     return [...this.#values].sort(([a], [b]) => (a < b ? -1 : 1))[Symbol.iterator]();
   }
-}
-
-function isIterable(given: GivenHeaders): given is Extract<typeof given, Iterable<readonly string[]>> {
-  return Symbol.iterator in given;
 }
 
 function keyOf(name: string): string {

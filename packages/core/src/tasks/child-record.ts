@@ -24,7 +24,7 @@ import {
   type ReportedEvent,
   transcriptEvents,
 } from "../journal/transcript-writer.ts";
-import type { ChildPlan } from "../planning/plan-run.ts";
+import type { ChildPlan } from "../planning/agent-plan.ts";
 import { openAgentOutput } from "./open-agent-output.ts";
 import type { TaskControl } from "./task-manager.ts";
 import { openQueueMark, queueMarkFile } from "./watch-control.ts";
@@ -225,11 +225,11 @@ function metaOf({ task, chosenModel }: Pick<ChildPlan, "task" | "chosenModel">):
   return {
     agentType: task.agentType,
     description: task.description,
-    ...(task.callId === undefined ? {} : { toolUseId: task.callId }),
+    toolUseId: task.callId,
     spawnDepth: 1,
-    ...(task.name === undefined ? {} : { name: task.name }),
+    name: task.name,
     model: chosenModel.id,
-    ...(chosenModel.provider === undefined ? {} : { provider: chosenModel.provider }),
+    provider: chosenModel.provider,
   };
 }
 

@@ -1,7 +1,7 @@
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { readLines } from "@retinue/base/storage/read-lines.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
-import type { EarlierRun } from "../planning/spawn-request.ts";
+import type { EarlierRun } from "../planning/agent-request.ts";
 import type { KnownChild } from "./child-record.ts";
 import { type ChildRun, foldChildRun } from "./child-run.ts";
 import { loadChildMeta } from "./find-tasks.ts";
@@ -34,21 +34,21 @@ export function foldEarlierRun(
   const model = meta?.model ?? run?.last?.model;
   return {
     agentType,
-    ...(model === undefined ? {} : { model }),
-    ...(run === undefined ? {} : { earlier: earlierOf(run) }),
+    model,
+    earlier: run === undefined ? undefined : earlierOf(run),
   };
 }
 
 function earlierOf({ first, last, hasBegun }: ChildRun): EarlierRun {
   const { mode, name, callId, isolation, maxTurns, effort, prompt } = last ?? {};
   return {
-    ...(first?.tools === undefined ? {} : { tools: first.tools }),
-    ...(mode === undefined ? {} : { mode }),
-    ...(name === undefined ? {} : { name }),
-    ...(callId === undefined ? {} : { callId }),
-    ...(isolation === undefined ? {} : { isolation }),
-    ...(maxTurns === undefined ? {} : { maxTurns }),
-    ...(effort === undefined ? {} : { effort }),
+    tools: first?.tools,
+    mode,
+    name,
+    callId,
+    isolation,
+    maxTurns,
+    effort,
     ...(hasBegun || prompt === undefined ? {} : { unbegun: prompt }),
   };
 }

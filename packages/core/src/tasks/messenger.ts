@@ -1,5 +1,5 @@
 import type { UserMessage } from "../conversation/message.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
 import { hasEnded } from "./drive-task.ts";
 import type { FoundTask } from "./find-tasks.ts";
@@ -107,7 +107,7 @@ async function recipientsOf(
       description,
       background,
       state: hasEnded(state) ? "ended" : "running",
-      ...(name === undefined ? {} : { name }),
+      name,
     };
   });
   const ids = new Set(inMemory.map(({ id }) => id));
@@ -122,7 +122,7 @@ function recipientOf({ id, agentType, description, name, background, state }: Fo
     description,
     background,
     state: state === "running" ? "elsewhere" : "ended",
-    ...(name === undefined ? {} : { name }),
+    name,
   };
 }
 

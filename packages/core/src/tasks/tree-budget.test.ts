@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { RunLimits } from "../planning/plan-tools.ts";
+import type { RunLimits } from "../planning/agent-plan.ts";
 import { amountOf, type CallNeed } from "./need-estimator.ts";
 import { createTreeBudget, type Reserved } from "./tree-budget.ts";
 
@@ -16,9 +16,9 @@ function need(inputTokens: number, maxOutput: number): CallNeed {
 function limits(values: { usd?: number; tokens?: number; toolCalls?: number }): RunLimits {
   const from = "a test";
   return {
-    ...(values.usd === undefined ? {} : { costUsd: { value: values.usd, from } }),
-    ...(values.tokens === undefined ? {} : { tokens: { value: values.tokens, from } }),
-    ...(values.toolCalls === undefined ? {} : { toolCalls: { value: values.toolCalls, from } }),
+    costUsd: values.usd === undefined ? undefined : { value: values.usd, from },
+    tokens: values.tokens === undefined ? undefined : { value: values.tokens, from },
+    toolCalls: values.toolCalls === undefined ? undefined : { value: values.toolCalls, from },
   };
 }
 

@@ -4,8 +4,8 @@ import type { MergedSettings } from "@retinue/config/settings/settings-layer.ts"
 import { mayGrant, type Skill, type SkillGrants, skillGrants } from "@retinue/config/skills/skill.ts";
 import { hasCommands } from "@retinue/config/skills/skill-pieces.ts";
 import type { CallRequest, LoopPorts } from "../../loop/loop-ports.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
-import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
+import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { Spawner } from "../../tasks/spawner.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
@@ -27,12 +27,12 @@ export function createForkSkill({
   plan,
   children,
 }: {
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly children: () => { readonly spawner: Spawner; readonly tool: Tool };
 }): ForkSkill {
   const refusal = plan.spawn === "none" ? "this agent may not start others" : undefined;
   return {
-    ...(refusal === undefined ? {} : { refusal }),
+    refusal,
     async run({ skill, text, powers }, { callId, signal }, authorize) {
       const { spawner, tool } = children();
       const input = inputOf(skill, text);
@@ -77,7 +77,7 @@ function requestOf(
     prompt: text,
     background: background === true,
     ...(model === undefined || model === "inherit" ? {} : { model }),
-    ...(effort === undefined ? {} : { effort }),
+    effort,
     origin: "model",
     callId,
     skill: {
@@ -85,7 +85,7 @@ function requestOf(
       allow: powers.allow,
       deny: powers.deny,
       hooks: powers.hooks,
-      ...(source.plugin === undefined ? {} : { plugin: source.plugin }),
+      plugin: source.plugin,
     },
   };
 }

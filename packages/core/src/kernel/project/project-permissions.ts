@@ -15,7 +15,7 @@ import {
 import { decideCall } from "@retinue/gate/gate.ts";
 import { readCallText } from "@retinue/gate/rules/explain-decision.ts";
 import type { RuleList } from "@retinue/gate/rules/parse-rule.ts";
-import { decideMode } from "../../planning/plan-session.ts";
+import { decideMode } from "../../planning/decide-mode.ts";
 import { createWall } from "../../tools/sandbox/wall.ts";
 import {
   findWalled,
@@ -204,7 +204,7 @@ function decisionParts({ type, reason, allowedBy, rule }: Decision): TestedPart 
     rule === undefined
       ? {}
       : { rule: describeRule({ rule: rule.rule, anchor: rule.anchor }), from: rule.from ?? "the call" };
-  return { decision: type, reason, ...(allowedBy === undefined ? {} : { allowedBy }), ...found };
+  return { decision: type, reason, allowedBy, ...found };
 }
 
 function effectOf(tool: string): string {

@@ -14,7 +14,7 @@ import { findInterrupted, type Interrupted } from "../../tasks/find-interrupted.
 import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
 import { stopElsewhere } from "./stop-elsewhere.ts";
 
-export { continuePrompt } from "../../planning/spawn-request.ts";
+export { continuePrompt } from "../../planning/agent-request.ts";
 export type { Interrupted } from "../../tasks/find-interrupted.ts";
 export type { FoundTask } from "../../tasks/find-tasks.ts";
 
@@ -104,7 +104,7 @@ async function* readLog(
     at += lines.length;
     left = { ...left, broken: left.broken + lines.broken, torn: lines.torn };
     const damage = isRunning ? undefined : describeDamage(basename(transcript), left);
-    yield { records: lines.values, ...(damage === undefined ? {} : { damage }) };
+    yield { records: lines.values, damage };
     if (!isRunning) return;
     await sleep(lookMs, signal).catch(() => undefined);
   }

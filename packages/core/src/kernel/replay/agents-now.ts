@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { PermissionPolicy } from "@retinue/gate/decide.ts";
@@ -8,8 +9,8 @@ import type { Price } from "../../conversation/usage.ts";
 import { readEarlierPlans } from "../../journal/journaled-plan.ts";
 import { lookUpModel } from "../../models/look-up-model.ts";
 import type { Model } from "../../models/model.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
-import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
+import type { SpawnRequest } from "../../planning/agent-request.ts";
 import {
   mainAgent,
   type RecordedAgent,
@@ -38,7 +39,7 @@ export interface AgentsNowOptions {
 }
 
 interface Decided {
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly tools: readonly Tool[];
 }
 
@@ -49,7 +50,7 @@ export function createAgentsNow({ recording, open, changes = {} }: AgentsNowOpti
   const decisions = new Map<RecordedRun, Promise<Decided | undefined>>();
 
   function sessionFor(run: RecordedRun, isMain: boolean): Promise<Session> {
-    const asked: SessionOptions = { ...optionsOf(run), ...(isMain ? changes : {}) };
+    const asked: SessionOptions = { ...optionsOf(run), ...(isMain ? defined(changes) : {}) };
     const key = JSON.stringify([asked, decidedText(run.plan?.model)]);
     const session = sessions.get(key) ?? open(asked);
     sessions.set(key, session);
@@ -156,12 +157,12 @@ function requestOf(plan: JsonRecord): SpawnRequest {
     prompt,
     background,
     origin: callId === undefined ? "program" : "model",
-    ...(agentType === undefined ? {} : { agentType }),
-    ...(callId === undefined ? {} : { callId }),
-    ...(name === undefined ? {} : { name }),
-    ...(isolation === undefined ? {} : { isolation }),
-    ...(maxTurns === undefined ? {} : { maxTurns }),
-    ...(effort === undefined ? {} : { effort }),
+    agentType,
+    callId,
+    name,
+    isolation,
+    maxTurns,
+    effort,
     ...(mode === undefined || !isCalls ? {} : { mode }),
   };
 }

@@ -8,8 +8,8 @@ import { type AvailableTool, availableTool } from "@retinue/config/tools/match-t
 import { parseToolEntry } from "@retinue/config/tools/tool-entry.ts";
 import type { ApprovalAnswer, Approver } from "@retinue/gate/approver.ts";
 import type { McpConnectionOptions, McpConnections, McpServerState } from "../../mcp/mcp-connections.ts";
-import type { PlannedDefinition } from "../../planning/plan-run.ts";
-import type { ServerInstructions } from "../../planning/plan-session.ts";
+import type { PlannedDefinition } from "../../planning/agent-plan.ts";
+import type { ServerInstructions } from "../../planning/servers-of-run.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import {
   chooseAgentServers,
@@ -81,7 +81,7 @@ export async function connectSessionServers(
       resourceTools: (names) => mine?.resourceTools(names) ?? [],
       notes: [...own.notes, ...failed],
       instructions: [...instructionsOf(states(), own.servers), ...instructionsOf(mine?.states() ?? [])],
-      ...(mine === undefined ? {} : { call: mine.call }),
+      call: mine?.call,
       release: async () => mine?.[Symbol.asyncDispose](),
     };
   }
@@ -203,7 +203,7 @@ export function createAskMcpServer(
         input: {
           name: config.name,
           definition: config.written,
-          ...(file === undefined ? {} : { file }),
+          file,
         },
         reason: `The project wants to ${startWords(config.kind)} the MCP server ${config.name}: ${reason}.`,
         suggestedRules: [],

@@ -1,7 +1,6 @@
 import { readLines } from "@retinue/base/storage/read-lines.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { TeamMembership } from "../../planning/spawn-request.ts";
+import type { ChildPlan, TeamMembership } from "../../planning/agent-plan.ts";
 import type { Standby } from "../../tasks/create-local-executor.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { BoardTask } from "../../teams/board.ts";
@@ -59,7 +58,7 @@ function memberCapability(member: Member, plan: ChildPlan): Capability {
     },
     rights() {
       const mode = member.mode();
-      return { allow: [], deny: [], ...(mode === undefined ? {} : { mode }) };
+      return { allow: [], deny: [], mode };
     },
     beforeEnd: (_text, { signal }) => member.beforeIdle(signal),
     isFinished: member.isShutDown,

@@ -5,8 +5,8 @@ import { sleep } from "@retinue/base/foundation/abortable.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
-import { continuePrompt, type SpawnRequest } from "../../planning/spawn-request.ts";
+import type { ChildPlan } from "../../planning/agent-plan.ts";
+import { continuePrompt, type SpawnRequest } from "../../planning/agent-request.ts";
 import type { Spawn, SpawnOutcome } from "../../tasks/create-agent-tool.ts";
 import { type TaskState, wasCutOff } from "../../tasks/drive-task.ts";
 import type { BoardTask } from "../../teams/board.ts";
@@ -136,7 +136,7 @@ async function resumeMember(
       ...(isBegun
         ? { resume: member.taskId, prompt }
         : { agentId: member.taskId, prompt: member.prompt ?? prompt }),
-      ...(member.agentType === undefined ? {} : { agentType: member.agentType }),
+      agentType: member.agentType,
       description: member.name,
       name: member.name,
       origin: "model",

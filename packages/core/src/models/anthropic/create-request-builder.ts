@@ -67,13 +67,39 @@ interface Conversation {
  * costs what is new in it; the request itself is never changed.
  */
 export function createRequestBuilder(target: RequestTarget): RequestBuilder {
-  const convertMessages = createMessageConverter();
+  // Converts what was added to a list since the last time; a list that was changed otherwise is converted anew.
+  const conversations = new WeakMap<readonly Message[], Conversation>();
+  const convertMessages = (messages: readonly Message[]): readonly WireMessage[] => {
+    const known = conversations.get(messages);
+    const isContinued = known?.sources.every((source, index) => source === messages[index]) === true;
+    const { sources, wire } = isContinued ? known : { sources: [], wire: [] };
+    for (const message of messages.slice(sources.length)) {
+      sources.push(message);
+      const converted = toWireMessage(message);
+      if (converted !== undefined) wire.push(converted);
+    }
+    if (!isContinued) conversations.set(messages, { sources, wire });
+    return wire;
+  };
   const specified = new WeakMap<ToolSpecification, WireTool>();
   const instructed = new WeakMap<readonly string[], readonly WireText[]>();
-  const withMark = createMarker();
+  // Marks the last item of a list; the same item gives the same marked one each time.
+  const marked = new WeakMap<object, object>();
+  const withMark = <T extends object>(list: readonly T[], isMarked: boolean): T[] => {
+    const last = list.at(-1);
+    if (!isMarked || last === undefined) return [...list];
+    const known = marked.get(last) ?? { ...last, ...mark };
+    marked.set(last, known);
+    // Made from the item it is kept for, so it has that item's type.
+    return [...list.slice(0, -1), known as T];
+  };
 
   function convertTool(specification: ToolSpecification): WireTool {
-    const tool = specified.get(specification) ?? toWireTool(specification);
+    const tool = specified.get(specification) ?? {
+      name: specification.name,
+      description: specification.description,
+      input_schema: { ...specification.inputSchema, type: "object" },
+    };
     specified.set(specification, tool);
     return tool;
   }
@@ -105,30 +131,13 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
         model: target.model,
         max_tokens: settings.maxTokens,
         stream: true,
-        ...(settings.thinking === undefined ? {} : { thinking: settings.thinking }),
-        ...(settings.effort === undefined ? {} : { output_config: { effort: settings.effort } }),
+        thinking: settings.thinking,
+        output_config: settings.effort === undefined ? undefined : { effort: settings.effort },
         ...(tools.length === 0 ? {} : { ...toolChoice(request, target), tools: withMark(tools, plan.tools) }),
         ...(system.length === 0 ? {} : { system: withMark(system, plan.system) }),
         messages: withMarks(messages, plan.conversation),
       };
     },
-  };
-}
-
-/** Converts what was added to a list since the last time; a list that was changed otherwise is converted anew. */
-function createMessageConverter() {
-  const conversations = new WeakMap<readonly Message[], Conversation>();
-  return (messages: readonly Message[]): readonly WireMessage[] => {
-    const known = conversations.get(messages);
-    const isContinued = known?.sources.every((source, index) => source === messages[index]) === true;
-    const { sources, wire } = isContinued ? known : { sources: [], wire: [] };
-    for (const message of messages.slice(sources.length)) {
-      sources.push(message);
-      const converted = toWireMessage(message);
-      if (converted !== undefined) wire.push(converted);
-    }
-    if (!isContinued) conversations.set(messages, { sources, wire });
-    return wire;
   };
 }
 
@@ -139,19 +148,6 @@ function withoutThinking(messages: readonly WireMessage[]): readonly WireMessage
     const content = message.content.filter(({ type }) => type !== "thinking" && type !== "redacted_thinking");
     return content.length === 0 ? [] : [{ role: message.role, content }];
   });
-}
-
-/** Marks the last item of a list; the same item gives the same marked one each time. */
-function createMarker() {
-  const marked = new WeakMap<object, object>();
-  return <T extends object>(list: readonly T[], isMarked: boolean): T[] => {
-    const last = list.at(-1);
-    if (!isMarked || last === undefined) return [...list];
-    const known = marked.get(last) ?? { ...last, ...mark };
-    marked.set(last, known);
-    // Made from the item it is kept for, so it has that item's type.
-    return [...list.slice(0, -1), known as T];
-  };
 }
 
 function withMarks(messages: readonly WireMessage[], breakpoints: readonly Breakpoint[]): WireMessage[] {
@@ -167,17 +163,13 @@ function withMarks(messages: readonly WireMessage[], breakpoints: readonly Break
   return marked;
 }
 
-function toWireTool({ name, description, inputSchema }: ToolSpecification): WireTool {
-  return { name, description, input_schema: { ...inputSchema, type: "object" } };
-}
-
 function toWireServerTool(tool: ServerTool): WireTool {
   return {
     type: "web_search_20250305",
     name: tool.name,
-    ...(tool.maxUses === undefined ? {} : { max_uses: tool.maxUses }),
-    ...(tool.allowedDomains === undefined ? {} : { allowed_domains: [...tool.allowedDomains] }),
-    ...(tool.blockedDomains === undefined ? {} : { blocked_domains: [...tool.blockedDomains] }),
+    max_uses: tool.maxUses,
+    allowed_domains: tool.allowedDomains === undefined ? undefined : [...tool.allowedDomains],
+    blocked_domains: tool.blockedDomains === undefined ? undefined : [...tool.blockedDomains],
   };
 }
 
@@ -242,7 +234,9 @@ interface ChosenEffort {
 function chooseEffort(effort: string | number | undefined, traits: ModelTraits): ChosenEffort {
   if (effort === undefined) return {};
   const wanted =
-    typeof effort === "number" ? levelOfBudget(effort) : ladder.find(({ level }) => level === effort);
+    typeof effort === "number"
+      ? ladder.findLast(({ budget }) => effort >= budget)
+      : ladder.find(({ level }) => level === effort);
   if (wanted === undefined) return {};
   if (traits.efforts.length === 0 || (typeof effort === "number" && traits.thinking === "budget")) {
     const budget = typeof effort === "number" ? Math.floor(effort) : wanted.budget;
@@ -266,10 +260,6 @@ const ladder: readonly Rung[] = [
   { level: "xhigh", budget: 24_000 },
   { level: "max", budget: 32_000 },
 ];
-
-function levelOfBudget(tokens: number): Rung | undefined {
-  return ladder.findLast(({ budget }) => tokens >= budget);
-}
 
 /** Where a cache entry ends: a block of a message. */
 interface Breakpoint {
@@ -297,33 +287,24 @@ function planBreakpoints(
   messages: readonly WireMessage[],
   has: { readonly tools: boolean; readonly system: boolean },
 ): BreakpointPlan {
-  const ends = endsOfSendings(messages);
-  const [, second, third] = ends;
-  const isFar = second !== undefined && third !== undefined && blocksBetween(messages, third, second) > reach;
-  const tools = has.tools && !(isFar && has.system);
-  const spare = allowed - Number(tools) - Number(has.system);
-  return { tools, system: has.system, conversation: ends.slice(0, spare) };
-}
-
-/** The last blocks of this sending and of those before it, newest first. Each sending ended where an answer began. */
-function endsOfSendings(messages: readonly WireMessage[]): readonly Breakpoint[] {
+  // The last blocks of this sending and of those before it, newest first. Each sending ended where an answer began.
   const ends: Breakpoint[] = [];
   let isWanted = true;
   for (let index = messages.length - 1; index >= 0 && ends.length < allowed; index -= 1) {
     const message = messages[index];
     if (message === undefined) continue;
-    const block = isWanted ? lastCacheable(message) : -1;
+    const block = isWanted ? message.content.findLastIndex(({ type }) => cacheable.has(type)) : -1;
     if (block >= 0) {
       ends.push({ message: index, block });
       isWanted = false;
     }
     if (message.role === "assistant") isWanted = true;
   }
-  return ends;
-}
-
-function lastCacheable({ content }: WireMessage): number {
-  return content.findLastIndex(({ type }) => cacheable.has(type));
+  const [, second, third] = ends;
+  const isFar = second !== undefined && third !== undefined && blocksBetween(messages, third, second) > reach;
+  const tools = has.tools && !(isFar && has.system);
+  const spare = allowed - Number(tools) - Number(has.system);
+  return { tools, system: has.system, conversation: ends.slice(0, spare) };
 }
 
 const cacheable: ReadonlySet<string> = new Set([

@@ -33,7 +33,7 @@ export function createMessageAssembler(requestId?: string): MessageAssembler {
       if (draft.ended) return undefined;
       if (typeof draft.stopReason === "string" && draft.open.size === 0) return endMessage(draft);
       throw new ModelError("stream-cut", "The provider's answer broke off before its end.", {
-        ...(requestId === undefined ? {} : { requestId }),
+        requestId,
         advice: "This passes by itself as a rule; if it does not, look for a proxy that cuts long answers.",
       });
     },
@@ -135,7 +135,9 @@ function endMessage(draft: Draft): ModelEvent {
   if (open.size > 0) throw malformed("the message ended inside a block");
   const reason = readStopReason(draft.stopReason, content);
   draft.ended = true;
-  const whole = withoutCalls.has(reason) ? content.filter(isReadable) : content;
+  const whole = withoutCalls.has(reason)
+    ? content.filter((block) => block.type !== "tool_use" || isRecord(block.input))
+    : content;
   const message: AssistantMessage = { role: "assistant", content: whole };
   return {
     type: "message-ended",
@@ -157,10 +159,6 @@ const withoutCalls: ReadonlySet<StopReason> = new Set([
   "refusal",
   "pause_turn",
 ]);
-
-function isReadable(block: AssistantBlock): boolean {
-  return block.type !== "tool_use" || isRecord(block.input);
-}
 
 const stopReasons: ReadonlySet<unknown> = new Set<StopReason>([
   "end_turn",

@@ -29,7 +29,7 @@ export function streamEventError(event: JsonRecord, requestId?: string): ModelEr
   const type = typeof body["type"] === "string" ? body["type"] : "";
   const message = typeof body["message"] === "string" ? body["message"] : JSON.stringify(event);
   const status = statusOfType.get(type) ?? 500;
-  return errorOf({ status, type, message }, { status, ...(requestId === undefined ? {} : { requestId }) });
+  return errorOf({ status, type, message }, { status, requestId });
 }
 
 /** An answer that broke off while it was being read. */
@@ -37,7 +37,7 @@ export function streamError(error: unknown, requestId?: string): ModelError {
   if (error instanceof ModelError) return error;
   return new ModelError("stream-cut", `The provider's answer broke off: ${messageOf(error)}`, {
     cause: error,
-    ...(requestId === undefined ? {} : { requestId }),
+    requestId,
   });
 }
 
@@ -62,8 +62,8 @@ export function statusError(status: number, text: string, header: HeaderReader):
     { status, type, message },
     {
       status,
-      ...(requestId === undefined ? {} : { requestId }),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      requestId,
+      retryAfterMs,
     },
   );
 }
@@ -124,7 +124,10 @@ const statusOfType: ReadonlyMap<string, number> = new Map([
 /** What the transport threw before an answer began. */
 export function connectionError(error: unknown, baseUrl: string): ModelError {
   if (error instanceof ModelError) return error;
-  const cause = deepestCause(error);
+  let cause = error;
+  for (let depth = 0; depth < 5 && isRecord(cause) && cause["cause"] !== undefined; depth += 1) {
+    cause = cause["cause"];
+  }
   if (/timed? ?out/i.test(`${error} ${cause}`)) return stalledError("did not answer in time", error);
   const untrusted = certificateError(cause, baseUrl);
   if (untrusted !== undefined) return untrusted;
@@ -133,14 +136,6 @@ export function connectionError(error: unknown, baseUrl: string): ModelError {
     advice: "Check the network, and ANTHROPIC_BASE_URL if it is set.",
     cause: error,
   });
-}
-
-function deepestCause(error: unknown): unknown {
-  let current = error;
-  for (let depth = 0; depth < 5 && isRecord(current) && current["cause"] !== undefined; depth += 1) {
-    current = current["cause"];
-  }
-  return current;
 }
 
 function textAt(record: JsonRecord, key: string): string | undefined {

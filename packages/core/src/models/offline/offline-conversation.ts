@@ -23,7 +23,11 @@ export interface OfflineConversation {
 
 export function readOfflineConversation(request: ModelRequest): OfflineConversation {
   const { messages, system, toolChoice } = request;
-  const start = messages.findLastIndex((message) => message.role === "user" && !holdsResults(message));
+  const start = messages.findLastIndex(
+    (message) =>
+      message.role === "user" &&
+      !(typeof message.content !== "string" && message.content.some(({ type }) => type === "tool_result")),
+  );
   const asked = messages[start];
   const offered = toolChoice === "none" ? [] : request.tools;
   const [, directory] = /^Working directory: (.+)$/m.exec(system.join("\n")) ?? [];
@@ -31,16 +35,12 @@ export function readOfflineConversation(request: ModelRequest): OfflineConversat
     task: asked === undefined ? "" : withoutReminders(textOf(asked)),
     calls: finishedCalls(messages.slice(start + 1)),
     tools: new Map(offered.map((tool) => [tool.name, tool])),
-    ...(directory === undefined ? {} : { directory }),
+    directory,
   };
 }
 
 export function callsOf(conversation: OfflineConversation, name: string): readonly FinishedCall[] {
   return conversation.calls.filter((call) => call.name === name);
-}
-
-function holdsResults({ content }: Message): boolean {
-  return typeof content !== "string" && content.some(({ type }) => type === "tool_result");
 }
 
 /** Texts that the program around us adds are not what somebody asked. */
@@ -163,7 +163,7 @@ export function listedFiles(conversation: OfflineConversation): ListedFiles {
     lines,
     // A list of names that is cut matters only where no count has seen all files.
     isCut: !isWhole || (counts.length === 0 && globs.some(({ text }) => isCut(text))),
-    ...(total === undefined ? {} : { total }),
+    total,
   };
 }
 
@@ -304,8 +304,8 @@ export function readCountRemark(text: string): {
   const [, lines, files] = /^\[.*?(\d+) matching lines? in (\d+) files?\./m.exec(text) ?? [];
   const [, shown] = /^\[Results \d+ to (\d+) of \d+\. Continue/m.exec(text) ?? [];
   return {
-    ...(lines === undefined ? {} : { total: { files: Number(files), lines: Number(lines) } }),
-    ...(shown === undefined ? {} : { shown: Number(shown) }),
+    total: lines === undefined ? undefined : { files: Number(files), lines: Number(lines) },
+    shown: shown === undefined ? undefined : Number(shown),
   };
 }
 
