@@ -36,98 +36,100 @@ export interface ProjectSource {
   place(): Promise<Pick<ProjectOptions, "cwd" | "home" | "env" | "platform">>;
 }
 
-/** Each group is loaded with the first question to it. */
-export function createProject(source: ProjectSource): Project {
-  return { ...configuredGroups(source), ...recordedGroups(source) };
-}
-
-/** What people wrote for agents: definitions, rules, servers, plugins. */
-function configuredGroups({ facts, paths }: ProjectSource): Omit<Project, "sessions" | "tasks" | "teams"> {
-  const agents = async () => (await import("./project-agents.ts")).projectAgents(facts);
-  const skills = async () => (await import("./project-skills.ts")).projectSkills(facts);
-  const permissions = async () => (await import("./project-permissions.ts")).projectPermissions(facts);
-  const mcp = async () => (await import("./project-mcp.ts")).projectMcp(facts);
-  const trust = async () => (await import("./project-trust.ts")).projectTrust(facts);
-  const plugins = async () => (await import("./project-plugins.ts")).projectPlugins(facts, paths);
+export function createProject({ facts, paths, place }: ProjectSource): Project {
   return {
-    agents: {
-      list: async (options) => (await agents()).list(options),
-      get: async (name, options) => (await agents()).get(name, options),
-      check: async (given) => (await agents()).check(given),
-      create: async (agent, options) => (await agents()).create(agent, options),
-      newFolder: async (scope) => (await agents()).newFolder(scope),
-    },
-    skills: {
-      list: async () => (await skills()).list(),
-      check: async () => (await skills()).check(),
-    },
-    permissions: {
-      list: async () => (await permissions()).list(),
-      test: async (call, options) => (await permissions()).test(call, options),
-    },
-    mcp: {
-      list: async (options) => (await mcp()).list(options),
-      get: async (name, options) => (await mcp()).get(name, options),
-      add: async (server) => (await mcp()).add(server),
-      remove: async (name, options) => (await mcp()).remove(name, options),
-      approve: async (name) => (await mcp()).approve(name),
-      reject: async (name) => (await mcp()).reject(name),
-      resetChoices: async () => (await mcp()).resetChoices(),
-    },
-    trust: {
-      show: async (options) => (await trust()).show(options),
-      grant: async () => (await trust()).grant(),
-      revoke: async () => (await trust()).revoke(),
-    },
-    plugins: {
-      list: async () => (await plugins()).list(),
-      enable: async (name, options) => (await plugins()).enable(name, options),
-      disable: async (name, options) => (await plugins()).disable(name, options),
-      validate: async (path) => (await plugins()).validate(path),
-    },
-    doctor: {
-      check: async (options) => (await import("./project-doctor.ts")).projectDoctor(facts).check(options),
-    },
+    agents: loadedOnUse(async () => (await import("./project-agents.ts")).projectAgents(facts), {
+      list: "answer",
+      get: "answer",
+      check: "answer",
+      create: "answer",
+      newFolder: "answer",
+    }),
+    skills: loadedOnUse(async () => (await import("./project-skills.ts")).projectSkills(facts), {
+      list: "answer",
+      check: "answer",
+    }),
+    permissions: loadedOnUse(
+      async () => (await import("./project-permissions.ts")).projectPermissions(facts),
+      {
+        list: "answer",
+        test: "answer",
+      },
+    ),
+    mcp: loadedOnUse(async () => (await import("./project-mcp.ts")).projectMcp(facts), {
+      list: "answer",
+      get: "answer",
+      add: "answer",
+      remove: "answer",
+      approve: "answer",
+      reject: "answer",
+      resetChoices: "answer",
+    }),
+    trust: loadedOnUse(async () => (await import("./project-trust.ts")).projectTrust(facts), {
+      show: "answer",
+      grant: "answer",
+      revoke: "answer",
+    }),
+    plugins: loadedOnUse(async () => (await import("./project-plugins.ts")).projectPlugins(facts, paths), {
+      list: "answer",
+      enable: "answer",
+      disable: "answer",
+      validate: "answer",
+    }),
+    doctor: loadedOnUse(async () => (await import("./project-doctor.ts")).projectDoctor(facts), {
+      check: "answer",
+    }),
+    sessions: loadedOnUse(async () => (await import("./project-sessions.ts")).projectSessions(paths, place), {
+      list: "answer",
+      get: "answer",
+      inspect: "answer",
+      recording: "answer",
+      clean: "answer",
+    }),
+    teams: loadedOnUse(async () => (await import("./project-teams.ts")).projectTeams(paths), {
+      list: "answer",
+      get: "answer",
+      board: "answer",
+      messages: "answer",
+      send: "answer",
+      stop: "stream",
+      clean: "answer",
+      watch: "stream",
+    }),
+    tasks: loadedOnUse(async () => (await import("./project-tasks.ts")).projectTasks(paths), {
+      list: "answer",
+      get: "answer",
+      stop: "answer",
+      log: "stream",
+      interrupted: "answer",
+    }),
   };
 }
 
-/** What agents have left behind: sessions, children, teams. */
-function recordedGroups({ paths, place }: ProjectSource): Pick<Project, "sessions" | "tasks" | "teams"> {
-  const tasks = async () => (await import("./project-tasks.ts")).projectTasks(paths);
-  const sessions = async () => (await import("./project-sessions.ts")).projectSessions(paths, place);
-  const teams = async () => (await import("./project-teams.ts")).projectTeams(paths);
-  return {
-    sessions: {
-      list: async (options) => (await sessions()).list(options),
-      get: async (written) => (await sessions()).get(written),
-      inspect: async (written) => (await sessions()).inspect(written),
-      recording: async (written) => (await sessions()).recording(written),
-      clean: async (options) => (await sessions()).clean(options),
-    },
-    teams: {
-      list: async () => (await teams()).list(),
-      get: async (name) => (await teams()).get(name),
-      board: async (name) => (await teams()).board(name),
-      messages: async (name, member) => (await teams()).messages(name, member),
-      send: async (name, member, text) => (await teams()).send(name, member, text),
-      async *stop(name, options) {
-        yield* (await teams()).stop(name, options);
-      },
-      clean: async (name, options) => (await teams()).clean(name, options),
-      async *watch(name, member, options) {
-        yield* (await teams()).watch(name, member, options);
-      },
-    },
-    tasks: {
-      list: async (options) => (await tasks()).list(options),
-      get: async (written) => (await tasks()).get(written),
-      stop: async (written, options) => (await tasks()).stop(written, options),
-      async *log(written, options) {
-        yield* (await tasks()).log(written, options);
-      },
-      interrupted: async () => (await tasks()).interrupted(),
-    },
+type Streaming = (...given: never[]) => AsyncIterable<unknown>;
+
+/** Which members of a group return a promise, and which are read as a stream. */
+type Members<Group> = {
+  readonly [Name in keyof Group]: Group[Name] extends Streaming ? "stream" : "answer";
+};
+
+/** A group whose code is loaded with the first question to it. */
+function loadedOnUse<Group extends object>(load: () => Promise<Group>, members: Members<Group>): Group {
+  type Answer = (...given: unknown[]) => AsyncIterable<unknown>;
+  const loaded = async (name: string): Promise<Answer> => {
+    const group: object = await load();
+    const member: Answer = Reflect.get(group, name);
+    return member.bind(group);
   };
+  const entries = Object.entries(members).map(([name, kind]) => {
+    const answer = async (...given: unknown[]) => (await loaded(name))(...given);
+    const stream = async function* (...given: unknown[]) {
+      yield* (await loaded(name))(...given);
+    };
+    return [name, kind === "stream" ? stream : answer] as const;
+  });
+  // The type of `members` makes sure that each member of the group is there, in its kind.
+  return Object.fromEntries(entries) as Group;
 }
 
 /** The folders and files of a project, by its options alone. */
