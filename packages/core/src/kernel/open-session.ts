@@ -29,7 +29,7 @@ import {
   openTranscript,
   transcriptFacts,
 } from "./open-transcript.ts";
-import type { InteractiveOptions, SessionSetup } from "./options/runtime-options.ts";
+import type { SessionSetup } from "./options/runtime-options.ts";
 import {
   createChildOutputs,
   createTypedOutput,
@@ -90,9 +90,8 @@ export async function openSession<Output>(
     limitFacts: limited,
     clocks: childClocks(plan, limited, { clock: runtime.clock, tree: treeTime }),
   });
-  const { interactive } = options;
   const { commit } = transcript;
-  const main = { gathered, children, output, interactive, environment, stopwatch, commit };
+  const main = { gathered, children, output, environment, stopwatch, commit };
   const agent = await equipMain(plan, services, main);
   children.team?.attachHooks(agent.hooks);
   opened = createSession<Output>({
@@ -136,9 +135,8 @@ function childFacts(
   {
     childrenOnly,
     leadsTeam,
-    interactive,
     background = "wait",
-  }: Pick<SessionSetup, "childrenOnly" | "leadsTeam" | "interactive" | "background">,
+  }: Pick<SessionSetup, "childrenOnly" | "leadsTeam" | "background">,
   { tasks, system, commands }: GatheredSession,
 ) {
   return {
@@ -147,7 +145,6 @@ function childFacts(
     commands,
     readsNotices: childrenOnly !== true,
     leadsTeam: childrenOnly !== true || leadsTeam === true,
-    interactive,
     background,
   };
 }
@@ -165,20 +162,19 @@ function equipMain(
     gathered,
     children,
     output,
-    interactive,
     environment,
     ...own
   }: {
     readonly gathered: GatheredSession;
     readonly children: Children;
     readonly output: TypedOutput | undefined;
-    readonly interactive: InteractiveOptions | undefined;
     readonly environment: Map<string, string>;
     readonly stopwatch: Stopwatch;
     readonly commit: OpenTranscript["commit"];
   },
 ): Promise<EquippedAgent> {
   const { tasks, tools } = gathered;
+  const { reading } = services.runtime.live ?? {};
   return equipAgent(plan, services, {
     ...own,
     definition: gathered.definition,
@@ -190,7 +186,7 @@ function equipMain(
       tasks: tasks.list,
       first: [
         ...(gathered.control === undefined ? [] : [{ messages: gathered.control.takeMessages }]),
-        ...(interactive === undefined ? [] : [{ messages: interactive.takeMessages }]),
+        ...(reading === undefined ? [] : [{ messages: reading.takeMessages }]),
         childrenCapability(children, { plan, tools: tools.tools, tasks }),
       ],
       last: output === undefined ? [] : [outputOf(output, services.runtime)],
@@ -298,7 +294,7 @@ function openServices(
   {
     gathered,
     environment,
-    options: { planOnly, interactive },
+    options: { planOnly },
   }: {
     readonly gathered: GatheredSession;
     readonly environment: Map<string, string>;
@@ -325,7 +321,7 @@ function openServices(
     asking:
       approver === undefined
         ? undefined
-        : openAsking(approver, plan, { projectRoot, mode: interactive?.mode }),
+        : openAsking(approver, plan, { projectRoot, mode: runtime.live?.reading?.mode }),
   };
 }
 
