@@ -9,6 +9,7 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import manifest from "../package.json" with { type: "json" };
+import { bundleGate, completeGate } from "./build-gate.ts";
 import { type ChunkGroup, joinChunks } from "./join-chunks.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -107,7 +108,7 @@ const plainHeaders: Plugin = {
 };
 
 /** The licences of the packages whose code is part of what is built. */
-function writeLicences(files: readonly Metafile[]): void {
+function writeLicences(files: readonly Metafile[], target: string): void {
   const inputs = files.flatMap(({ inputs }) => Object.keys(inputs));
   const folders = inputs.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? []);
   const texts = [...new Set(folders)].sort().map((folder) => {
@@ -116,7 +117,7 @@ function writeLicences(files: readonly Metafile[]): void {
     const text = file === undefined ? "" : `\n${readFileSync(`${root}/${folder}/${file}`, "utf8").trim()}\n`;
     return `${name} ${version} (${license})\n${text}`;
   });
-  writeFileSync(`${root}/dist/THIRD-PARTY-LICENSES.txt`, texts.join(`\n${"-".repeat(80)}\n\n`));
+  writeFileSync(`${root}/${target}/THIRD-PARTY-LICENSES.txt`, texts.join(`\n${"-".repeat(80)}\n\n`));
 }
 
 /** The man page, as the built command prints it. */
@@ -278,7 +279,13 @@ await joinChunks(commandLine.metafile, commandGroups, {
   minifyWhitespace: true,
 });
 for (const name of ["lib", "cli"]) rmSync(`${root}/dist/${name}-chunks`, { recursive: true });
-writeLicences(built.map(({ metafile }) => metafile));
+const gate = await bundleGate({ root, shared, banner: nodeCheck });
+writeLicences(
+  built.map(({ metafile }) => metafile),
+  "dist",
+);
+writeLicences([gate], "packages/gate/dist");
 writeManual();
 buildWall();
 buildTypes();
+completeGate(root, `${root}/dist/types`);
