@@ -1,12 +1,14 @@
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import SlowFilesFirst from "./test/slow-files-first.ts";
 
 export default defineConfig({
   test: {
     reporters: ["default", "./test/closing-line-reporter.ts"],
-    // One more than there are cores: most tests wait for a process or a server part of their time.
-    maxWorkers: availableParallelism() + 1,
+    // More than there are cores: most tests wait for a process or a server part of their time.
+    maxWorkers: availableParallelism() + 2,
+    sequence: { sequencer: SlowFilesFirst },
     // No module keeps anything, so files can share a worker; starting one for each takes longer than most tests.
     isolate: false,
     // Node runs the modules itself: the sources only need their types erased, and no test mocks a module.

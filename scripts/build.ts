@@ -90,23 +90,6 @@ function builtinModule(path: string): string {
   return [take, "export default /* @__PURE__ */ whole();", ...exported].join("\n");
 }
 
-/** Gives the official SDK headers that do not load Node's own HTTP client, which no request goes through. */
-const plainHeaders: Plugin = {
-  name: "plain-headers",
-  setup({ onLoad }) {
-    onLoad({ filter: /@anthropic-ai\/sdk\/.*\.mjs$/ }, ({ path }) => {
-      const source = readFileSync(path, "utf8");
-      const from = JSON.stringify(`${root}/packages/core/src/models/plain-headers.ts`);
-      const lines = [
-        ...(/\bHeaders\b/.test(source) ? [`import { PlainHeaders as Headers } from ${from};`] : []),
-        // Requests to models are JSON: nothing is ever a form.
-        ...(/\bFormData\b/.test(source) ? ["const FormData = { [Symbol.hasInstance]: () => false };"] : []),
-      ];
-      return lines.length === 0 ? undefined : { contents: [...lines, source].join("\n"), loader: "js" };
-    });
-  },
-};
-
 /** The licences of the packages whose code is part of what is built. */
 function writeLicences(files: readonly Metafile[], target: string): void {
   const inputs = files.flatMap(({ inputs }) => Object.keys(inputs));
@@ -243,7 +226,7 @@ const built = await Promise.all([
     minifyWhitespace: true,
     // The first finds its binary beside itself; the others are there only for those who name a store.
     external: ["@vscode/ripgrep", "pg"],
-    plugins: [requiredBuiltins, plainBuiltins, plainHeaders],
+    plugins: [requiredBuiltins, plainBuiltins],
     banner: {
       js: 'const require = (name) => globalThis.process.getBuiltinModule("node:module").createRequire(import.meta.url)(name);',
     },

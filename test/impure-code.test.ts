@@ -29,7 +29,7 @@ test.each([
   ["packages/config/src/agents/discover-agents.ts", '// @io\nimport "node:fs";\n', true],
   ["packages/config/src/agents/discover-agents.ts", "\n// @io\n", false],
   ["packages/hosts/src/cli/main.ts", "", true],
-  ["packages/core/src/planning/plan-run.ts", "// I/O is done elsewhere", false],
+  ["src/planning/plan-run.ts", "// I/O is done elsewhere", false],
 ])("whether %s may do I/O with the text %j: %s", (path, text, expected) => {
   expect(mayDoIo({ path, text })).toBe(expected);
 });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createPaths } from "@retinue/config/settings/paths.ts";
 import type { AgentEvent } from "@retinue/core/conversation/agent-event.ts";
 import type { Session } from "@retinue/core/kernel/session.ts";
-import { readChildPlan, readMainPlan } from "@retinue/core/planning/read-child-plan.ts";
+import { readAgentPlan } from "@retinue/core/planning/read-agent-plan.ts";
 import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import type { Step } from "@retinue/testing/script.ts";
 import { expect, it } from "vitest";
@@ -45,7 +45,7 @@ it.each([
 it("reads and carries out a plan of an earlier version", async () => {
   await using sample = await openFixture(["Done."]);
   await using session = await sample.runtime.open({ sessionId: crypto.randomUUID() });
-  const reading = readChildPlan(JSON.parse(placed("child-plan.json", sample)));
+  const reading = readAgentPlan(JSON.parse(placed("child-plan.json", sample)), "child");
   if (reading.type !== "plan") throw new Error(`${reading.at}: ${reading.expected}`);
   const child = session.runPlan(reading.plan);
   expect(await child.result).toMatchObject({ status: "completed", text: "Done." });
@@ -54,7 +54,7 @@ it("reads and carries out a plan of an earlier version", async () => {
 it("decides the same plans as before", async () => {
   await using sample = await openFixture([], { transcripts: false });
   await using session = await sample.runtime.open({ sessionId });
-  expect(readMainPlan(JSON.parse(JSON.stringify(session.plan)))).toMatchObject({ type: "plan" });
+  expect(readAgentPlan(JSON.parse(placed("main-plan.json", sample)), "main")).toMatchObject({ type: "plan" });
   expect(withoutText(session.plan)).toMatchObject(withoutText(JSON.parse(placed("main-plan.json", sample))));
   await expectSamePlan(session, sample, "child-plan.json", { limits: { seconds: 60 } });
   await expectSamePlan(session, sample, "child-plan-worktree.json", {

@@ -335,7 +335,7 @@ function describeAgents(open: () => Promise<Store>): void {
 }
 
 function ended(store: Store, agent: string) {
-  return waitForEnd(store, agent, { timeoutMs: 15_000 });
+  return waitForEnd(store, agent, { timeoutMs: 50_000 });
 }
 
 function plan(value: TestPlan): JsonValue {

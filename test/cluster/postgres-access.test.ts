@@ -31,7 +31,7 @@ describe.skipIf(postgres.missing !== "")(`access to PostgreSQL${postgres.missing
     await using store = await openPostgresStore({ url: asRole("worker_a"), tenant: "a" });
     await using _ = await serveAgents(store, createTestProgram(effects), { slots: 1 });
     await startAgent(store, { agent: "x", plan: { steps: 2 } });
-    expect((await waitForEnd(store, "x", { timeoutMs: 10_000 }))?.status).toBe("completed");
+    expect((await waitForEnd(store, "x", { timeoutMs: 50_000 }))?.status).toBe("completed");
     await using other = await openPostgresStore({ url: asRole("worker_b"), tenant: "b" });
     expect(await other.log.list("")).toEqual([]);
     await expect(openPostgresStore({ url: asRole("worker_b"), tenant: "a" })).rejects.toMatchObject({

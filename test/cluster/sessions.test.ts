@@ -27,7 +27,7 @@ import { type ToolUseBlock, toolCallsOf } from "@retinue/core/conversation/messa
 import { sessionFiles } from "@retinue/core/journal/session-files.ts";
 import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import type { ModelRequest } from "@retinue/core/models/model.ts";
-import type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
+import type { AgentPlan } from "@retinue/core/planning/agent-plan.ts";
 import { defineTool } from "@retinue/core/tools/tool.ts";
 import type { Approver } from "@retinue/gate/approver.ts";
 import { becomes } from "@retinue/testing/becomes.ts";
@@ -146,7 +146,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     const copy = crypto.randomUUID();
     await store.log.append(agentLog(copy), JSON.parse(JSON.stringify(begun).replaceAll(id, copy)), 0);
     expect(await startAgent(store, { agent: copy, plan: {} })).toBe("exists");
-    const ending = await waitForEnd(store, copy, { timeoutMs: 20_000 });
+    const ending = await waitForEnd(store, copy, { timeoutMs: 50_000 });
     expect(ending).toMatchObject({ status: "completed", result: { text: "All files are written." } });
     expect(readFileSync(join(directory, "file-1.txt"), "utf8")).toBe("text 1");
   });
@@ -232,7 +232,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
       expect(JSON.stringify(last)).toContain("another one has taken over");
     }
     expect(await workersOf(id)).toHaveLength(2);
-    expect((await waitForEnd(store, waiting, { timeoutMs: 20_000 }))?.status).toBe("completed");
+    expect((await waitForEnd(store, waiting, { timeoutMs: 50_000 }))?.status).toBe("completed");
     expect(branchFiles(origin)).toEqual(["README.md", "file-1.txt", "file-2.txt", "file-3.txt"]);
     expect(existsSync(join(asked, "file-1.txt"))).toBe(false);
     expect((await run(asked, "approve", waiting)).err).toContain("Nothing waits for an answer");
@@ -291,7 +291,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
       runtime: { home, env, tools: ["default", deploy] },
       accepts: ["rules"],
     });
-    const ending = await waitForEnd(store, id, { timeoutMs: 20_000 });
+    const ending = await waitForEnd(store, id, { timeoutMs: 50_000 });
     expect(ending).toMatchObject({ status: "completed", result: { text: "Deployed." } });
     // The key of a call is its place in the log of its agent.
     const calls = (await store.log.read(agentLog(id))).filter(({ record }) =>
@@ -408,7 +408,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     const long = runtime.run("Wait.", { signal: AbortSignal.timeout(20_000) });
     await becomes(async () => (await stateOf(long.sessionId)) === "running");
     expect((await long.stop("enough")).status).toBe("stopped");
-    expect((await waitForEnd(store, long.sessionId, { timeoutMs: 5_000 }))?.status).toBe("stopped");
+    expect((await waitForEnd(store, long.sessionId, { timeoutMs: 50_000 }))?.status).toBe("stopped");
     gate.resolve();
     const own = { store: connect({ url }), tools: ["Read"] };
     expect(() => createRuntime(own)).toThrow("The option tools has no effect on agents that workers run.");
@@ -468,7 +468,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     expect(planned?.record).toMatchObject({
       plan: { plan: { maxTurns: { value: 7 }, policy: { mode: "default" }, directory: cwd } },
     });
-    const { plan } = (planned?.record as unknown as { plan: { plan: RunPlan } }).plan;
+    const { plan } = (planned?.record as unknown as { plan: { plan: AgentPlan } }).plan;
     const own = { ...plan, tools: plan.tools.filter(({ name }) => name !== "Read") };
     const merged = withinWorker(
       plan,
@@ -520,7 +520,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     const options = { permissionMode: "bypassPermissions", allowedTools: ["Bash"] } as const;
     const row = { prompt: "Do it.", workspace, options, approvals: "refuse", queue: "strict" } as const;
     const id = await startSession(store, row);
-    expect(await waitForEnd(store, id, { timeoutMs: 20_000 })).toMatchObject({ status: "completed" });
+    expect(await waitForEnd(store, id, { timeoutMs: 50_000 })).toMatchObject({ status: "completed" });
     expect(readdirSync(cwd)).toEqual([]);
     strict.process.kill("SIGTERM");
     const open = await startWorker("open", "--queue", "strict", "--accept-rights", "rules,bypass");

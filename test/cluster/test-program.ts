@@ -14,6 +14,8 @@ export interface TestPlan {
   readonly children?: readonly { readonly agent: string; readonly plan: TestPlan }[];
   /** After its steps, waits for this many messages and ends with them. */
   readonly messages?: number;
+  /** Kills its worker each time. */
+  readonly isDeadly?: boolean;
 }
 
 /** An agent whose effects are files named after their idempotency keys, so that a repetition can be recognized. */
@@ -21,6 +23,7 @@ export function createTestProgram(effects: string): AgentProgram {
   mkdirSync(effects, { recursive: true });
   return async (context) => {
     const plan = context.plan as unknown as TestPlan;
+    if (plan.isDeadly === true) process.kill(process.pid, "SIGKILL");
     const step = stepOf(context, effects, plan.stepMs ?? 0);
     const records = context.history.map(({ record }) => toAgentRecord(record));
     // What an earlier worker had begun is done again under the same key.

@@ -11,10 +11,11 @@ export interface WorkerSettings {
   readonly has?: readonly string[];
   readonly codeVersion?: string;
   readonly frozenMs?: number;
+  readonly pauseMs?: number;
 }
 
 const settings = JSON.parse(process.argv[2] ?? "{}") as WorkerSettings;
-const { url, effects, slots, name, has, codeVersion, frozenMs } = settings;
+const { url, effects, slots, name, has, codeVersion, frozenMs, pauseMs } = settings;
 const store = await openPostgresStore({
   url,
   ...(name === undefined ? {} : { workerName: name }),
@@ -24,6 +25,7 @@ const worker = await serveAgents(store, createTestProgram(effects), {
   slots,
   ...(has === undefined ? {} : { has }),
   ...(codeVersion === undefined ? {} : { codeVersion }),
+  ...(pauseMs === undefined ? {} : { pauseMs }),
   onError: (error, agent) => process.stderr.write(`${agent ?? "worker"}: ${String(error)}\n`),
 });
 process.once("SIGTERM", async () => {

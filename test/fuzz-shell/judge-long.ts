@@ -14,7 +14,7 @@ export interface LongJudgement {
   readonly cpuMs: number;
 }
 
-/** Judges calls as a session does, in a folder with links and many files, with no rules, usual ones and very many. */
+/** Judges calls as a session does, in a folder with links and many files, with no rules, usual ones, many and very many. */
 export interface LongJudge extends Disposable {
   readonly policies: readonly string[];
   judge(call: Pick<CallToJudge, "tool" | "effect" | "input">, policy: string): Promise<LongJudgement>;
@@ -51,8 +51,6 @@ function policiesFor(anchor: string): ReadonlyMap<string, PermissionPolicy> {
       if (reading.type !== "rule") throw new Error(`${text} is no rule.`);
       return { rule: reading.rule, anchor };
     });
-  const each = (write: (at: number) => string): readonly string[] =>
-    Array.from({ length: 100 }, (_, at) => write(at));
   const none: PermissionPolicy = {
     mode: "default",
     allow: [],
@@ -74,9 +72,22 @@ function policiesFor(anchor: string): ReadonlyMap<string, PermissionPolicy> {
       "Edit(*.lock)",
     ]),
   };
-  const many: PermissionPolicy = {
-    ...none,
-    mode: "bypassPermissions",
+  return new Map([
+    ["none", none],
+    ["usual", usual],
+    ["many", { ...none, mode: "bypassPermissions", ...manyRules(rules, 20) }],
+    ["very many", { ...none, mode: "bypassPermissions", ...manyRules(rules, 100) }],
+  ]);
+}
+
+/** Five times as many rules as `count`, of the kinds that take the most work. */
+function manyRules(
+  rules: (list: "allow" | "ask" | "deny", texts: readonly string[]) => readonly PolicyRule[],
+  count: number,
+): Pick<PermissionPolicy, "allow" | "ask" | "deny"> {
+  const each = (write: (at: number) => string): readonly string[] =>
+    Array.from({ length: count }, (_, at) => write(at));
+  return {
     allow: rules(
       "allow",
       each((at) => `Bash(tool${at} *)`),
@@ -88,9 +99,4 @@ function policiesFor(anchor: string): ReadonlyMap<string, PermissionPolicy> {
       "Bash(*a*b*c*d*e*)",
     ]),
   };
-  return new Map([
-    ["none", none],
-    ["usual", usual],
-    ["many", many],
-  ]);
 }

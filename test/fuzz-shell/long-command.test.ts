@@ -22,16 +22,17 @@ describe("a long command is judged with bounded work [PRM-9]", () => {
       { tool: "Bash", effect: "execute", input: { command } },
       "many",
     );
-    expect(cpuMs).toBeLessThan(maxCpuMs);
+    // A fifth of the rules of the mixtures.
+    expect(cpuMs).toBeLessThan(maxCpuMs / 2);
     // Scoped rules forbid some: in bypass mode too, what is too long to be looked into is asked about or refused.
     if (command.length > 10_000) expect(decision.type).not.toBe("allow");
   }, 60_000);
 
   it("in generated mixtures of them", async () => {
-    for (let seed = 1; seed <= 20; seed += 1) {
+    for (let seed = 1; seed <= 10; seed += 1) {
       const { command, kind } = generateLong(seed);
       const call = { tool: "Bash", effect: "execute", input: { command } };
-      const { cpuMs } = await judge.judge(call, seed % 2 === 0 ? "many" : "usual");
+      const { cpuMs } = await judge.judge(call, seed % 2 === 0 ? "very many" : "usual");
       expect(cpuMs, `seed ${seed}: ${kind}`).toBeLessThan(maxCpuMs);
     }
   }, 120_000);
@@ -65,7 +66,7 @@ describe("a long command is judged with bounded work [PRM-9]", () => {
   ] as const)(
     "%s of a million characters too",
     async (_, tool, effect, input) => {
-      for (const policy of judge.policies) {
+      for (const policy of ["none", "usual", "very many"]) {
         const { cpuMs } = await judge.judge({ tool, effect, input }, policy);
         expect(cpuMs).toBeLessThan(maxCpuMs);
       }

@@ -8,7 +8,7 @@ import { builtinTools } from "@retinue/config/tools/builtin-tools.ts";
 import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 import { grantTools } from "@retinue/config/tools/tool-grants.ts";
 import { sessionRules } from "@retinue/core/kernel/session-rules.ts";
-import { chooseTools } from "@retinue/core/planning/plan-session.ts";
+import { chooseTools } from "@retinue/core/planning/plan-tools.ts";
 import { createAgentTool } from "@retinue/core/tasks/create-agent-tool.ts";
 import { createBuiltinTools } from "@retinue/core/tools/builtin/create-builtin-tools.ts";
 import { createSkillTool } from "@retinue/core/tools/builtin/create-skill-tool.ts";

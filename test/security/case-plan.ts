@@ -5,10 +5,9 @@ import { shippedAliases } from "@retinue/config/models/select-subagent-model.ts"
 import type { MergedSettings, SourcedRule } from "@retinue/config/settings/settings-layer.ts";
 import { builtinTools } from "@retinue/config/tools/builtin-tools.ts";
 import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
+import type { AgentPlan } from "@retinue/core/planning/agent-plan.ts";
 import { inWorktree } from "@retinue/core/planning/in-worktree.ts";
-import { planRun } from "@retinue/core/planning/plan-run.ts";
-import { planSession } from "@retinue/core/planning/plan-session.ts";
-import type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
+import { planAgent } from "@retinue/core/planning/plan-agent.ts";
 import { makeWorktree } from "@retinue/core/tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "@retinue/core/tasks/worktree/read-worktree-settings.ts";
 import { sandboxRights } from "@retinue/core/tools/sandbox/sandbox.ts";
@@ -20,7 +19,7 @@ import { fieldsOf, isTrusted, texts } from "./case-settings.ts";
 import type { Fields, Roots, SecurityCase } from "./security-case.ts";
 
 /** A run as the product plans it, or why there is none. */
-export type CasePlan = { readonly type: "plan"; readonly plan: RunPlan } | { readonly type: "refused" };
+export type CasePlan = { readonly type: "plan"; readonly plan: AgentPlan } | { readonly type: "refused" };
 
 /** Plans the run whose call a case is about: that of the main agent, or of a child of it. */
 export async function planCase(
@@ -53,9 +52,12 @@ function planMain(testCase: SecurityCase, settings: MergedSettings, { roots, tru
   const isLaunched = wished === "bypassPermissions" && context["hostAllowsBypass"] === false;
   const asked = wished === "default" || isLaunched ? undefined : wished;
   const sandbox = sandboxRights(plain.sandbox);
-  const planned = planSession(
-    { sessionId: "s", agentId: "main", ...tools, ...(asked === undefined ? {} : { permissionMode: asked }) },
+  const planned = planAgent(
+    { origin: "program", ...tools, ...(asked === undefined ? {} : { mode: asked }) },
     {
+      sessionId: "s",
+      agentId: "main",
+      chosenModel: { id: "claude-opus-4-8" },
       ...(definition === undefined ? {} : { definition }),
       model: { value: "claude-opus-4-8", from: "the call" },
       available: availableTools(testCase),
@@ -106,7 +108,7 @@ function fromSettings({ rule, source }: SourcedRule): PolicyRule {
 
 async function planChild(
   testCase: SecurityCase,
-  parent: RunPlan,
+  parent: AgentPlan,
   { settings, roots, trusted }: Place & { readonly settings: MergedSettings },
 ): Promise<CasePlan> {
   const { context = {} } = testCase;
@@ -115,7 +117,7 @@ async function planChild(
   if (definition === undefined) return { type: "refused" };
   const memory = await findCaseMemory(definition, trusted, roots);
   const background = spawn["run_in_background"] ?? context["background"];
-  const planned = planRun(
+  const planned = planAgent(
     {
       description: "d",
       prompt: "p",
@@ -127,7 +129,6 @@ async function planChild(
       definition,
       agentId: "a1b2c3",
       parent,
-      parentModel: { id: "claude-opus-4-8" },
       aliases: shippedAliases,
       available: availableTools(testCase),
       system: [],

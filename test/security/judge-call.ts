@@ -2,7 +2,7 @@ import { findSameSpelling } from "@retinue/config/mcp/refuse-server-name.ts";
 import { createRuleGrants } from "@retinue/core/kernel/agent/create-authorize.ts";
 import { createCallHooks } from "@retinue/core/kernel/hooks/call-hooks.ts";
 import type { Authorization, CallRequest } from "@retinue/core/loop/loop-ports.ts";
-import type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
+import type { AgentPlan } from "@retinue/core/planning/agent-plan.ts";
 import { createSandbox, readSandboxSettings } from "@retinue/core/tools/sandbox/sandbox.ts";
 import { createSandboxRuntime } from "@retinue/core/tools/sandbox/sandbox-runtime.ts";
 import type { Tool } from "@retinue/core/tools/tool.ts";
@@ -66,7 +66,7 @@ export async function judgeCall(
   return asked ? "ask" : "deny";
 }
 
-function inBackground(plan: RunPlan): RunPlan {
+function inBackground(plan: AgentPlan): AgentPlan {
   return { ...plan, policy: { ...plan.policy, background: true } };
 }
 
@@ -91,7 +91,7 @@ async function decideCall(
     hooks,
   }: {
     readonly testCase: SecurityCase;
-    readonly plan: RunPlan;
+    readonly plan: AgentPlan;
     readonly judged: JudgedCall;
     readonly hooks: DecideOptions["hooks"];
   },
@@ -150,7 +150,7 @@ function agentTypeOf(input: unknown, context: Fields): string | undefined {
   return typeof type === "string" ? type : undefined;
 }
 
-function refusesAgent(input: unknown, { spawn }: RunPlan, context: Fields): boolean {
+function refusesAgent(input: unknown, { spawn }: AgentPlan, context: Fields): boolean {
   const type = agentTypeOf(input, context) ?? fieldsOf(input)["subagent_type"] ?? "general-purpose";
   if (typeof type !== "string" || spawn === "none") return true;
   if (typeof spawn === "object" && !spawn.only.includes(type)) return true;

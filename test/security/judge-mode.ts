@@ -1,6 +1,6 @@
 import { readSettings } from "@retinue/config/settings/settings.ts";
 import { mergeSettings } from "@retinue/config/settings/settings-layer.ts";
-import { decideMode } from "@retinue/core/planning/plan-session.ts";
+import { decideMode } from "@retinue/core/planning/decide-mode.ts";
 import { childMode } from "@retinue/gate/build-policy.ts";
 import { type PermissionMode, parsePermissionMode } from "@retinue/gate/permission-policy.ts";
 import { caseAgent } from "./case-agent.ts";

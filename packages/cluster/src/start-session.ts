@@ -4,8 +4,7 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { parseModelReference } from "@retinue/config/models/select-subagent-model.ts";
 import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import type { Session } from "@retinue/core/kernel/session.ts";
-import type { ChildPlan } from "@retinue/core/planning/plan-run.ts";
-import type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
+import type { AgentPlan, ChildPlan } from "@retinue/core/planning/agent-plan.ts";
 import { queueNeed } from "./serve-agents.ts";
 import { anyModelNeed, modelNeeds, planNeeds } from "./session/plan-needs.ts";
 import {
@@ -84,7 +83,7 @@ export async function startSession(store: Store, request: SessionRequest): Promi
 
 /** The plan of a main agent as it travels. */
 export interface PlannedMain {
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   /** The model that settings or variables here name; absent where nothing does, so that the worker chooses. */
   readonly model?: string;
 }

@@ -9,20 +9,21 @@ export function noting(ran: string[]): RunActivation {
   };
 }
 
-export function abortion(signal: AbortSignal): Promise<void> {
+export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
 }
 
-const patienceMs = 15_000;
+/** Long enough for a machine with many more processes than cores; only what never holds waits for it. */
+const timeoutMs = 50_000;
 
 /** Waits until something holds; fails after a while. */
 export async function becomes(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + patienceMs;
+  const end = Date.now() + timeoutMs;
   for (let delay = 2; !(await holds()); delay = Math.min(delay * 1.3, 40)) {
-    if (Date.now() > end) throw new Error(`This did not become true within ${patienceMs / 1000} s: ${holds}`);
+    if (Date.now() > end) throw new Error(`This did not become true within ${timeoutMs / 1000} s: ${holds}`);
     await pause(delay);
   }
 }

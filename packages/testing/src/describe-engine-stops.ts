@@ -1,5 +1,5 @@
 import type { RunActivation } from "@retinue/cluster/store.ts";
-import { abortion, becomes, noting, refusalOf, rests } from "./becomes.ts";
+import { aborted, becomes, noting, refusalOf, rests } from "./becomes.ts";
 import type { TestRunner } from "./describe-model-contract.ts";
 import type { WithStore } from "./describe-store-contract.ts";
 
@@ -15,7 +15,7 @@ function describeCancelling(withStore: WithStore, { test, expect }: TestRunner):
       let runs = 0;
       const run: RunActivation = async ({ signal }) => {
         runs += 1;
-        if (runs === 1) await abortion(signal);
+        if (runs === 1) await aborted(signal);
         return "done";
       };
       await using _ = await engine.serve(run, { slots: 1 });
@@ -32,13 +32,13 @@ function describeCancelling(withStore: WithStore, { test, expect }: TestRunner):
   test("a wake that comes after the cancellation counts, also while the cancelled activation winds down", () =>
     withStore(async ({ engine }) => {
       const gate = Promise.withResolvers<void>();
-      const aborted: boolean[] = [];
+      const wereAborted: boolean[] = [];
       const run: RunActivation = async ({ signal }) => {
-        if (aborted.length === 0) {
-          await abortion(signal);
+        if (wereAborted.length === 0) {
+          await aborted(signal);
           await gate.promise;
         }
-        aborted.push(signal.aborted);
+        wereAborted.push(signal.aborted);
         return "done";
       };
       await using _ = await engine.serve(run, { slots: 1 });
@@ -47,8 +47,8 @@ function describeCancelling(withStore: WithStore, { test, expect }: TestRunner):
       await engine.cancel("a");
       await engine.wake("a", "2");
       gate.resolve();
-      await becomes(() => aborted.length === 2);
-      expect(aborted).toEqual([true, false]);
+      await becomes(() => wereAborted.length === 2);
+      expect(wereAborted).toEqual([true, false]);
       await rests(engine, "a");
     }));
 
@@ -75,7 +75,7 @@ function describeShutdown(withStore: WithStore, { test, expect }: TestRunner): v
       const run: RunActivation = async ({ agent, draining }) => {
         ran.push(agent);
         if (ran.length > 1) return "done";
-        await abortion(draining);
+        await aborted(draining);
         return "again";
       };
       const worker = await engine.serve(run, { slots: 1 });
@@ -94,7 +94,7 @@ function describeShutdown(withStore: WithStore, { test, expect }: TestRunner): v
       let runs = 0;
       const run: RunActivation = async ({ signal }) => {
         runs += 1;
-        if (runs === 1) await abortion(signal);
+        if (runs === 1) await aborted(signal);
         signal.throwIfAborted();
         return "done";
       };

@@ -1,5 +1,5 @@
 import { createAiSdkModel } from "@retinue/core/models/ai-sdk/create-ai-sdk-model.ts";
-import { createAnthropicModel } from "@retinue/core/models/anthropic/anthropic-sender.ts";
+import { createAnthropicModel } from "@retinue/core/models/anthropic/create-anthropic-model.ts";
 import type { Model } from "@retinue/core/models/model.ts";
 import { describe, expect, test } from "vitest";
 import { type CreateSubject, describeModelContract } from "./describe-model-contract.ts";

@@ -1,4 +1,4 @@
-import { abortion } from "@retinue/testing/becomes.ts";
+import { aborted } from "@retinue/testing/becomes.ts";
 import { expect, test } from "vitest";
 import { logConflict, type RunActivation, thrownPauseMs } from "../store.ts";
 import type { AgentTable } from "./agent-table.ts";
@@ -32,7 +32,7 @@ async function fateOf(run: RunActivation, meanwhile: (live: LiveRuns) => void = 
 }
 
 const untilAborted: RunActivation = async ({ signal }) => {
-  await abortion(signal);
+  await aborted(signal);
   throw signal.reason;
 };
 

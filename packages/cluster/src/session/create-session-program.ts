@@ -1,9 +1,8 @@
 // @io
 
 import { planWithin } from "@retinue/core/kernel/plan-within.ts";
+import type { AgentPlan, ChildPlan } from "@retinue/core/planning/agent-plan.ts";
 import { treeLimitsOf } from "@retinue/core/planning/limit-plan.ts";
-import type { ChildPlan } from "@retinue/core/planning/plan-run.ts";
-import type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
 import {
   type AcceptedRight,
   acceptableRights,
@@ -108,7 +107,7 @@ function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcom
 /** The options of a session without those that give rights, but for what this worker accepts; they are wishes of a plan too. */
 function withinAccepted(
   given: TravellingOptions,
-  decided: RunPlan | undefined,
+  decided: AgentPlan | undefined,
   accepts: readonly AcceptedRight[],
 ): { readonly options: TravellingOptions; readonly mode?: PermissionMode; readonly cut: readonly string[] } {
   const { permissionMode, skipPermissions, allowedTools = [], ...rest } = given;

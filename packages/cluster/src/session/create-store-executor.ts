@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { stoppedEnding } from "@retinue/core/kernel/run-handle.ts";
-import type { ChildPlan } from "@retinue/core/planning/plan-run.ts";
+import type { ChildPlan } from "@retinue/core/planning/agent-plan.ts";
 import type { Executor } from "@retinue/core/tasks/task-manager.ts";
 import type { AgentContext } from "../agent-program.ts";
 import type { JsonValue } from "../store.ts";

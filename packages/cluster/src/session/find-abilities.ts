@@ -8,7 +8,7 @@ import {
   findProvider,
   knownProviders,
 } from "@retinue/core/models/provider-entry.ts";
-import type { ProgramFunction } from "@retinue/core/planning/plan-run.ts";
+import type { ProgramFunction } from "@retinue/core/planning/agent-plan.ts";
 import { anyModelNeed, functionNeeds, providerNeed, serverNeed } from "./plan-needs.ts";
 import { planFormat } from "./session-plan.ts";
 import type { WorkerRuntimeOptions } from "./session-work.ts";

@@ -1,6 +1,6 @@
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import { knownProviders } from "@retinue/core/models/provider-entry.ts";
-import type { ChildPlan, ProgramFunction } from "@retinue/core/planning/plan-run.ts";
+import type { ChildPlan, ProgramFunction } from "@retinue/core/planning/agent-plan.ts";
 
 /** A model of whichever provider: what a session needs that names none. */
 export const anyModelNeed = "model";

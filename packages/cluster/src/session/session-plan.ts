@@ -7,9 +7,8 @@ import { decidingKeys } from "@retinue/core/journal/session-choices.ts";
 import { isSessionId } from "@retinue/core/journal/session-files.ts";
 import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import { outputForm } from "@retinue/core/kernel/options/typed-output.ts";
-import type { ChildPlan } from "@retinue/core/planning/plan-run.ts";
-import type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
-import { readChildPlan, readMainPlan } from "@retinue/core/planning/read-child-plan.ts";
+import type { AgentPlan, ChildPlan } from "@retinue/core/planning/agent-plan.ts";
+import { readAgentPlan } from "@retinue/core/planning/read-agent-plan.ts";
 import type { JsonValue } from "../store.ts";
 import { readWorkspacePlan, type WorkspacePlan } from "../workspace/workspace-plan.ts";
 
@@ -46,7 +45,7 @@ export interface SessionPlan {
   readonly prompt: string;
   readonly options: TravellingOptions;
   /** What was decided for the main agent where the session was started; absent: the worker decides it. */
-  readonly plan?: RunPlan;
+  readonly plan?: AgentPlan;
   /** Definitions that were given with the request instead of in files of the workspace, keyed by name as in `--agents`. */
   readonly agents?: JsonValue;
   /** Its children are agents of the store, which any worker can carry out; otherwise they run with it. */
@@ -106,7 +105,7 @@ export function readTravellingPlan(value: JsonValue): SessionPlan | PlannedChild
 
 /** Refuses what is not a complete plan of a child, with the field that is wrong. */
 export function checkChildPlan(value: unknown): ChildPlan {
-  return planOf(readChildPlan(value));
+  return planOf(readAgentPlan(value, "child"));
 }
 
 function planOf<Plan>(
@@ -134,7 +133,7 @@ function readSessionPlan(value: Readonly<Record<string, unknown>>, sessionId: st
     // The values are checked where a session is opened, as those of every program are.
     options: options as TravellingOptions,
     ...(agents === undefined ? {} : { agents: agents as JsonValue }),
-    ...(plan === undefined ? {} : { plan: planOf(readMainPlan(plan)) }),
+    ...(plan === undefined ? {} : { plan: planOf(readAgentPlan(plan, "main")) }),
     ...(value["remoteChildren"] === true ? { remoteChildren: true } : {}),
     ...(value["partialMessages"] === true ? { partialMessages: true } : {}),
     // Another word may be of a later version, and one that no one knows must not allow anything.

@@ -8,7 +8,7 @@ import type { AgentsInput, RuntimeOptions } from "@retinue/core/kernel/options/r
 import { stoppedEnding } from "@retinue/core/kernel/run-handle.ts";
 import type { Session } from "@retinue/core/kernel/session.ts";
 import type { ModelFacts } from "@retinue/core/models/model.ts";
-import type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
+import type { AgentPlan } from "@retinue/core/planning/agent-plan.ts";
 import type { AcceptedRight } from "@retinue/core/planning/within-own-rights.ts";
 import type { AgentContext, ProgramOutcome } from "../agent-program.ts";
 import { type Ending, idempotencyKey } from "../agent-records.ts";
@@ -270,11 +270,11 @@ function createFence(
 export interface SessionOpened {
   readonly type: "session-opened";
   readonly model: ModelFacts;
-  readonly decidedModel: RunPlan["model"];
-  readonly tools: RunPlan["tools"];
+  readonly decidedModel: AgentPlan["model"];
+  readonly tools: AgentPlan["tools"];
   readonly mcpServers: ReturnType<Session["mcpServers"]>;
   /** What was asked for and does not count on this worker; one of an earlier version does not say it. */
-  readonly notes?: RunPlan["notes"];
+  readonly notes?: AgentPlan["notes"];
 }
 
 export function publishOpened(context: Pick<AgentContext, "publish">, session: Session): void {

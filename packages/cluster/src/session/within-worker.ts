@@ -1,8 +1,8 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { toolFacts } from "@retinue/base/foundation/tool-table.ts";
 import type { GrantedTool } from "@retinue/config/tools/tool-grants.ts";
+import type { AgentPlan, Decided, RunLimits } from "@retinue/core/planning/agent-plan.ts";
 import { inWorktree } from "@retinue/core/planning/in-worktree.ts";
-import type { Decided, RunLimits, RunPlan } from "@retinue/core/planning/plan-tools.ts";
 import { type AcceptedRight, narrowPolicy } from "@retinue/core/planning/within-own-rights.ts";
 import type { PermissionPolicy } from "@retinue/gate/permission-policy.ts";
 import type { Workspace } from "../workspace/open-workspace.ts";
@@ -14,7 +14,7 @@ import type { WorkspacePlan } from "../workspace/workspace-plan.ts";
  * both, and what is allowed is decided by this worker: the plan adds to it only what `accepts` names. What only a worker knows is
  * its own: tools of its MCP servers and program, folders, the sandbox.
  */
-export function withinWorker(plan: RunPlan, own: RunPlan, accepts: readonly AcceptedRight[]): RunPlan {
+export function withinWorker(plan: AgentPlan, own: AgentPlan, accepts: readonly AcceptedRight[]): AgentPlan {
   const { policy, cut } = narrowPolicy(plan.policy, own.policy, accepts);
   const tools = joinTools(plan.tools, own.tools);
   // The program that asked is elsewhere, and starts no agents here.
@@ -89,7 +89,7 @@ function joinGrants(planned: GrantedTool, own: GrantedTool): GrantedTool {
   };
 }
 
-function lowest<Key extends "limits" | "treeLimits">(key: Key, plan: RunPlan, own: RunPlan) {
+function lowest<Key extends "limits" | "treeLimits">(key: Key, plan: AgentPlan, own: AgentPlan) {
   const a: RunLimits = plan[key] ?? {};
   const b: RunLimits = own[key] ?? {};
   const names = [...new Set([...Object.keys(a), ...Object.keys(b)])] as (keyof RunLimits)[];
@@ -103,7 +103,7 @@ function lowerOf(key: string, a: Decided<number> | undefined, b: Decided<number>
 }
 
 /** The plan where its files are on this worker. */
-export function inWorkspace<Plan extends RunPlan & { readonly sessionDirectory?: string }>(
+export function inWorkspace<Plan extends AgentPlan & { readonly sessionDirectory?: string }>(
   plan: Plan,
   { type }: Pick<WorkspacePlan, "type">,
   { directory, root = directory }: Workspace,

@@ -62,7 +62,11 @@ export function selectSubagentModel(mentions: SubagentMentions): ModelSelection 
     ...(mentions.isForced === true ? [] : own),
     { origin: "subagent-variable", written: variable },
   ];
-  const last = { origin: "parent", written: writtenForm(parent), model: parent } as const;
+  const last = {
+    origin: "parent",
+    written: parent.provider === undefined ? parent.id : `${parent.provider}/${parent.id}`,
+    model: parent,
+  } as const;
   return select(all, last, mentions, parent);
 }
 
@@ -124,7 +128,13 @@ function select(
     else if (found.type === "unclear") unclear.push({ origin, written, ...found.reason });
   }
   const { model, origin, written } = chosen ?? last;
-  return { model, origin, written, overrode: overrode.filter((mention) => !isInherit(mention)), unclear };
+  return {
+    model,
+    origin,
+    written,
+    overrode: overrode.filter((mention) => mention.written.trim().toLowerCase() !== "inherit"),
+    unclear,
+  };
 }
 
 type Resolution =
@@ -163,14 +173,6 @@ function parentOfFamily(
   if (!isFamily(model.id) || !isFamily(parent.id)) return undefined;
   if (reference.suffix === undefined) return parent;
   return { ...parent, id: parent.id.replace(/\[[^[\]]*\]$/, "") + reference.suffix };
-}
-
-function isInherit({ written }: ModelMention): boolean {
-  return written.trim().toLowerCase() === "inherit";
-}
-
-function writtenForm({ id, provider }: ChosenModel): string {
-  return provider === undefined ? id : `${provider}/${id}`;
 }
 
 /** What a `model` field names, before anything is looked up. */
@@ -231,7 +233,13 @@ export function resolveModelReference(
   while (current.type === "alias") {
     suffix ||= current.suffix ?? "";
     const target = aliases.get(current.alias);
-    if (target === undefined || seen.has(current.alias)) return deadEnd(current.alias, target === undefined);
+    if (target === undefined || seen.has(current.alias)) {
+      const isMissing = target === undefined;
+      const why = isMissing
+        ? `there is no model alias "${current.alias}"`
+        : `the model alias "${current.alias}" leads back to itself; let it name a model id`;
+      return { type: "unclear", why };
+    }
     seen.add(current.alias);
     const next = typeof target === "string" ? target : target[options.isPlanning ? "planning" : "otherwise"];
     current = parseModelReference(next, aliases);
@@ -277,13 +285,6 @@ function nearMiss(written: string, aliases: AliasTable): { nearest?: string } {
   if (!/^[A-Za-z]+$/.test(written)) return {};
   const nearest = nearestName(written, [...aliases.keys(), "inherit"]);
   return nearest === undefined ? {} : { nearest };
-}
-
-function deadEnd(alias: string, isMissing: boolean): ResolvedModel {
-  const why = isMissing
-    ? `there is no model alias "${alias}"`
-    : `the model alias "${alias}" leads back to itself; let it name a model id`;
-  return { type: "unclear", why };
 }
 
 function withSuffix(id: string, suffix: string): string {

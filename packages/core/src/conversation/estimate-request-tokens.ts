@@ -14,7 +14,18 @@ export interface CountableRequest {
 /** A guess without a tokenizer, good to about a fifth; it never shrinks when something is added. */
 export function estimateRequestTokens(request: CountableRequest): number {
   const system = sum(request.system, estimateTextTokens);
-  return system + sum(request.tools, toolTokens) + sum(request.messages, estimateMessageTokens);
+  return (
+    system +
+    sum(request.tools, (tool) => {
+      const known = toolEstimates.get(tool);
+      if (known !== undefined) return known;
+      const texts = `${tool.name} ${tool.description} ${json(tool.inputSchema)}`;
+      const tokens = tokensPerTool + estimateTextTokens(texts);
+      toolEstimates.set(tool, tokens);
+      return tokens;
+    }) +
+    sum(request.messages, estimateMessageTokens)
+  );
 }
 
 export function estimateMessageTokens(message: Message): number {
@@ -63,15 +74,6 @@ const documentBytesPerToken = 20;
 
 /** Specifications of tools never change, and many agents share them. */
 const toolEstimates = new WeakMap<CountableRequest["tools"][number], number>();
-
-function toolTokens(tool: CountableRequest["tools"][number]): number {
-  const known = toolEstimates.get(tool);
-  if (known !== undefined) return known;
-  const texts = `${tool.name} ${tool.description} ${json(tool.inputSchema)}`;
-  const tokens = tokensPerTool + estimateTextTokens(texts);
-  toolEstimates.set(tool, tokens);
-  return tokens;
-}
 
 /** The content of a result may be left out in conversations that others wrote. */
 function resultTokens(content: ToolResultBlock["content"] | undefined): number {

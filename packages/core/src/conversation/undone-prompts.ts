@@ -14,8 +14,15 @@ const tooLargeReasons: ReadonlySet<unknown> = new Set(["context-too-long", "cont
  * be about the prompt only where that holds something large.
  */
 export function undoesPrompt({ status, reason }: RefusedRun, prompt: UserMessage): boolean {
-  if (status !== "failed" || isResults(prompt)) return false;
-  return tooLargeReasons.has(reason) || (reason === "invalid-request" && isLarge(prompt));
+  // Results belong to the calls before them, and stay as long as these do.
+  if (status !== "failed" || blocksOf(prompt).some(({ type }) => type === "tool_result")) return false;
+  return (
+    tooLargeReasons.has(reason) ||
+    (reason === "invalid-request" &&
+      blocksOf(prompt).some((block) =>
+        block.type === "text" ? block.text.length > largeText : block.type !== "tool_result",
+      ))
+  );
 }
 
 /** The conversation without the prompts at its end that a run could not get answered. */
@@ -26,18 +33,7 @@ export function withoutUndone(messages: readonly Message[], ending: RefusedRun):
   );
 }
 
-/** Results belong to the calls before them, and stay as long as these do. */
-function isResults(message: UserMessage): boolean {
-  return blocksOf(message).some(({ type }) => type === "tool_result");
-}
-
 const largeText = 100_000;
-
-function isLarge(message: UserMessage): boolean {
-  return blocksOf(message).some((block) =>
-    block.type === "text" ? block.text.length > largeText : block.type !== "tool_result",
-  );
-}
 
 function blocksOf({ content }: UserMessage): readonly UserBlock[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;

@@ -6,7 +6,7 @@ import type { Repeats } from "../conversation/interrupted-agent.ts";
 import type { AssistantMessage, ToolResultBlock } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
+import type { AgentPlan } from "../planning/agent-plan.ts";
 import { forkLines } from "./fork-session.ts";
 import { journalPlan, readEarlierPlans } from "./journaled-plan.ts";
 import { interruptedResult, rebuildConversation } from "./rebuild-conversation.ts";
@@ -159,10 +159,13 @@ it.each([
 });
 
 describe("[TRN-4] a run's plan is written down", () => {
-  const plan: RunPlan = {
+  const plan: AgentPlan = {
     sessionId: "s",
     agent: { id: "a1", name: "helper" },
     model: { value: "m", from: "the parent" },
+    chosenModel: { id: "m" },
+    sessionDirectory: "/p",
+    overrode: [],
     tools: [{ name: "Read" }, { name: "Bash", allowOnly: ["git *"], deny: ["git push"] }],
     spawn: "none",
     policy: { mode: "plan", allow: [], ask: [], deny: [], workingDirectories: ["/p"], home: "/h" },
@@ -228,7 +231,9 @@ describe("[TRN-4] a run's plan is written down", () => {
       journalPlan({ ...plan, modeFrom: "the parent", maxTurns: { value: 7, from: "the definition" } }),
       "now",
     );
-    expect(readEarlierPlans(records())).toEqual([{ background: false, tools: plan.tools }]);
+    expect(readEarlierPlans(records())).toEqual([
+      { background: false, tools: plan.tools, model: plan.chosenModel },
+    ]);
   });
 });
 

@@ -3,19 +3,18 @@ import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import type { GrantedTool } from "@retinue/config/tools/tool-grants.ts";
 import { type PermissionMode, parsePermissionMode } from "@retinue/gate/permission-policy.ts";
-import type { ChildPlan } from "../planning/plan-run.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
+import type { AgentPlan, ChildPlan } from "../planning/agent-plan.ts";
 
 /**
  * A plan as it is kept: the prompt's texts only by length and hash, because they are long and made anew each time, and of
  * the definition only where it is, because its server configurations may hold secrets.
  */
-export type JournaledPlan = Omit<RunPlan | ChildPlan, "system" | "definition"> & {
+export type JournaledPlan = Omit<AgentPlan | ChildPlan, "system" | "definition"> & {
   readonly system: readonly { readonly length: number; readonly sha256: string }[];
   readonly definition?: Pick<ChildPlan["definition"], "name" | "source">;
 };
 
-export function journalPlan(plan: RunPlan | ChildPlan): JournaledPlan {
+export function journalPlan(plan: AgentPlan | ChildPlan): JournaledPlan {
   const { definition, ...rest } = { definition: undefined, ...plan };
   return {
     ...rest,

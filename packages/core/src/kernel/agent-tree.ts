@@ -10,13 +10,14 @@ import {
   type TreeTotals,
 } from "../conversation/agent-event.ts";
 import { textOf, type UserMessage } from "../conversation/message.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
 import type { AgentEvent, LiveStatus, WireEvent } from "../protocol/agent-event.ts";
 import { type AgentState, hasEnded } from "../protocol/agent-state.ts";
 import type { AgentId, Op, OpOutcome, QueuedPrompt } from "../protocol/op.ts";
 import type { Question } from "../protocol/question.ts";
+import type { SpawnOutcome } from "../tasks/create-agent-tool.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { LiveControls } from "./agent/open-agent.ts";
-import { createPlanTools } from "./create-plan-tools.ts";
 import type { HostedRuntime, SessionHost } from "./create-runtime.ts";
 import { createEventLog } from "./event-log.ts";
 import { createLivePolicy, type LivePolicy, type LivePolicyOptions } from "./live/live-policy.ts";
@@ -44,9 +45,13 @@ export interface AgentTree extends AsyncDisposable {
   /** What was decided and found when it was opened, and what can be looked up of it since. */
   readonly facts: TreeFacts;
   readonly main: Agent;
+  /** Whether named children are members of a team. */
+  readonly leadsTeam: boolean;
   get(id: AgentId): Agent | undefined;
   /** The children, in the order in which they were started. */
   list(): readonly AgentState[];
+  /** Starts a child by its program, as a call of the model would, and waits for its end unless it goes to the background. */
+  spawn(request: Omit<SpawnRequest, "origin">, signal: AbortSignal): Promise<SpawnOutcome>;
   submit(agent: AgentId, op: Op): Promise<OpOutcome>;
   /** All events of the tree, from this number on; absent: from now on. */
   events(from?: number): AsyncIterableIterator<AgentEvent>;
@@ -58,6 +63,10 @@ export interface AgentTree extends AsyncDisposable {
   totals(): TreeTotals;
   /** Whether children or teammates work in the background, or have ended and not reported it yet. */
   hasBackgroundWork(): boolean;
+  /** What children and teammates have reported, where no main agent reads it. */
+  takeReports(): readonly UserMessage[];
+  /** Calls back when teammates may have written; the returned function ends it. */
+  onTeamMail(listener: () => void): () => void;
   /** No turn begins until it is disposed. */
   hold(): Disposable;
   /** Resolves when no turn runs. */
@@ -69,7 +78,15 @@ export interface AgentTree extends AsyncDisposable {
 
 export type TreeFacts = Pick<
   Session,
-  "plan" | "model" | "discovered" | "skills" | "mcpServers" | "messages" | "partialText" | "toolsOf"
+  | "plan"
+  | "model"
+  | "discovered"
+  | "skills"
+  | "mcpServers"
+  | "messages"
+  | "partialText"
+  | "toolsOf"
+  | "loopTools"
 >;
 
 export interface TreeOptions
@@ -85,6 +102,8 @@ export interface TreeOptions
     readonly forms?: boolean | undefined;
     readonly plans?: "program" | "person" | undefined;
     readonly elicitations?: boolean | undefined;
+    /** Permissions are asked one after the other. */
+    readonly oneAtATime?: boolean | undefined;
   };
   /**
    * When prompts that arrive during a turn are read: `model-calls`, before each; `tool-calls`, only after results of tools.
@@ -152,7 +171,7 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
   const planTools =
     asks.plans === undefined
       ? []
-      : createPlanTools({
+      : (await import("./create-plan-tools.ts")).createPlanTools({
           ask: questions.ask,
           mode,
           setMode: policy.setMode,
@@ -196,7 +215,9 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
       ...options.session,
       ...(planTools.length === 0 ? {} : { tools: withTools(options.session.tools, planTools) }),
       ...(asks.permissions === "program" ? { canUseTool: questions.canUseTool } : {}),
-      ...(asks.permissions === "person" ? { approver: questions.approver } : {}),
+      ...(asks.permissions === "person"
+        ? { approver: { ...questions.approver, isConcurrent: asks.oneAtATime !== true } }
+        : {}),
       ...(reads === undefined
         ? {}
         : {
@@ -327,8 +348,13 @@ function createTree(parts: TreeParts): AgentTree {
     sessionId: session.plan.sessionId,
     facts: session,
     main: agentOf(mainAgentId),
+    leadsTeam: session.agentHost.spawnInTeam !== undefined,
     get: (id) => (id === mainAgentId || tasks.get(id) !== undefined ? agentOf(id) : undefined),
     list: tasks.list,
+    spawn(request, signal) {
+      const { spawnInTeam, spawner } = session.agentHost;
+      return (spawnInTeam ?? spawner.spawn)({ ...request, origin: "model" }, { signal });
+    },
     submit,
     events: log.read,
     onEvent: log.listen,
@@ -337,6 +363,8 @@ function createTree(parts: TreeParts): AgentTree {
     questions: questions.open,
     totals: events.totals,
     hasBackgroundWork: background.isBusy,
+    takeReports: session.takeNotices,
+    onTeamMail: session.onTeamMail,
     hold: () => driver.hold(),
     idle: () => driver.idle(),
     addAside: (text) => driver.addAside(text),
@@ -408,7 +436,7 @@ async function perform(parts: Performing, agent: AgentId, op: Op): Promise<OpOut
       driver.withdraw(op.id);
       return done;
     case "interrupt": {
-      const reason = new RetinueError("aborted", op.reason ?? "The person interrupted the turn.");
+      const reason = new RetinueError(op.code ?? "aborted", op.reason ?? "The person interrupted the turn.");
       driver.interrupt(reason);
       for (const shell of shells) shell.abort(reason);
       return done;
@@ -461,7 +489,7 @@ async function performForChild(
   const { tasks } = session;
   const state = tasks.get(id);
   if (op.type === "stop" || op.type === "close" || op.type === "interrupt") {
-    await tasks.stop(id, "user");
+    await tasks.stop(id, op.type === "stop" ? (op.by ?? "user") : "user");
     return done;
   }
   if (op.type === "background") return moveToBackground(session, emit, id);
@@ -471,6 +499,8 @@ async function performForChild(
   if (await session.messageTeammate(id, text)) return { text: "Sent; the teammate reads it next." };
   if (tasks.send(id, { role: "user", content: [{ type: "text", text }] }))
     return { text: "Sent; it reads the message before its next step." };
+  if (op.type === "message" && op.resume === false)
+    throw new RetinueError("agent-ended", `The agent ${id} has ended.`);
   const handle = session.spawn(state?.agentType ?? "general-purpose", text, {
     resume: id,
     background: true,

@@ -14,7 +14,7 @@ import { interruptedResults } from "../journal/rebuild-conversation.ts";
 import { compactNow } from "../loop/compact-now.ts";
 import { isLimitError, type LoopInput } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
+import type { AgentPlan } from "../planning/agent-plan.ts";
 import { hasEnded } from "../tasks/drive-task.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { MainControl } from "../tasks/watch-control.ts";
@@ -31,7 +31,7 @@ import { createLimits, type SessionLimits } from "./session-rules.ts";
 
 /** Everything a session is made of; putting it together did the I/O. */
 export interface SessionParts {
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly agent: EquippedAgent;
   readonly discovered: DiscoveredAgents;
   readonly history: readonly Message[];
@@ -334,7 +334,7 @@ function refuseWhen(applies: boolean, code: string, message: string): void {
 }
 
 function inputOf(
-  plan: RunPlan,
+  plan: AgentPlan,
   history: readonly Message[],
   prompt?: UserMessage,
 ): Omit<LoopInput, "maxTurns"> {

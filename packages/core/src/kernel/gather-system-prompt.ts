@@ -12,7 +12,7 @@ import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { buildSystemPrompt } from "../context/build-system-prompt.ts";
 import { gatherEnvironment, gatherGitState } from "../context/gather-git-state.ts";
 import { mainPrompt } from "../context/main-prompt.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
 import { readSandboxSettings } from "../tools/sandbox/sandbox.ts";
 import type { PreloadedSkills, SessionSkills } from "./agent/session-skills.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";

@@ -4,18 +4,18 @@ import type { EventSink, RunEvent } from "../conversation/run-event.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
 import { outputFolder } from "../journal/session-files.ts";
 import { transcriptEvents } from "../journal/transcript-writer.ts";
+import type { AgentPlan } from "../planning/agent-plan.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
 import type { ChildClocks } from "../tasks/task-manager.ts";
 import { createTreeBudget } from "../tasks/tree-budget.ts";
 import type { RunWatch } from "../tasks/watch-run.ts";
 import { createStopwatch, type Stopwatch } from "../tasks/watch-run.ts";
 import { createAcceptedFiles } from "./agent/accepted-files.ts";
 import { type AssembledTools, createToolContexts, prepareMemory } from "./agent/assemble-tools.ts";
-import { followersOf } from "./agent/create-child-source.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
 import { createForkSkill } from "./agent/fork-skill.ts";
 import type { Capability } from "./agent/open-agent.ts";
+import { followersOf } from "./agent/open-child.ts";
 import { type Children, childrenCapability, openChildren } from "./agent/open-children.ts";
 import { openAsking } from "./agent/people-to-ask.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
@@ -81,9 +81,9 @@ export async function openSession<Output>(
   const children = openChildren({
     ...childFacts(options, gathered),
     services,
-    look,
+    loadRegistry: look,
     takeOver: keeping.takeOver,
-    parent: { plan, model: gathered.model, chosenModel: gathered.chosenModel, stopwatch },
+    parent: { plan, model: gathered.model, stopwatch },
     messages: () => opened?.messages() ?? [],
     outputs: childOutputs,
     mail: { delivered: transcript.mail ?? new Set(), commit: transcript.commit },
@@ -159,7 +159,7 @@ function kept({ history, commit, rename, setIdle }: Awaited<ReturnType<typeof op
 
 /** The main agent's own: children, its typed result, and the start of the session for hooks. */
 function equipMain(
-  plan: RunPlan,
+  plan: AgentPlan,
   services: AgentServices,
   {
     gathered,
@@ -225,7 +225,7 @@ async function closeSession(
 
 function transcriptOf(
   runtime: RuntimeContext,
-  plan: RunPlan,
+  plan: AgentPlan,
   { options, gathered }: { readonly options: SessionSetup; readonly gathered: GatheredSession },
 ): Omit<OpenOptions, "keeping"> {
   return {
@@ -245,7 +245,7 @@ function transcriptOf(
 }
 
 function childClocks(
-  { treeLimits }: RunPlan,
+  { treeLimits }: AgentPlan,
   { background }: LimitFacts,
   clocks: Pick<ChildClocks, "clock" | "tree">,
 ): ChildClocks {
@@ -260,13 +260,15 @@ async function planMain(
   runtime: RuntimeContext,
   options: SessionSetup,
   { gathered, limited }: { readonly gathered: GatheredSession; readonly limited: LimitFacts },
-): Promise<RunPlan> {
+): Promise<AgentPlan> {
   const { definition, rules, system, servers, preloaded, model, files } = gathered;
   if (options.planOnly !== true) await requireSandbox(runtime);
-  const plan = decidePlan(runtime, options, gathered.chosen.sessionId, {
+  const plan = decidePlan(runtime, options, {
+    sessionId: gathered.chosen.sessionId,
+    chosenModel: gathered.chosenModel,
     ...(definition === undefined ? {} : { definition }),
     model: gathered.decidedModel,
-    canSearch: model.facts.supportsServerTools,
+    canSearch: () => model.facts.supportsServerTools,
     available: gathered.tools.available,
     servers: servers.servers,
     serverInstructions: servers.instructions,
@@ -286,12 +288,13 @@ async function planMain(
     ...(await findFolders(runtime, files, outputFolder(runtime, gathered.chosen.sessionId))),
     ...(await findWalled(runtime)),
   });
-  return runtime.wrapPlan?.(plan) ?? plan;
+  // Whatever was decided elsewhere, here this model answers.
+  return { ...(runtime.wrapPlan?.(plan) ?? plan), chosenModel: plan.chosenModel };
 }
 
 function openServices(
   runtime: RuntimeContext,
-  plan: RunPlan,
+  plan: AgentPlan,
   {
     gathered,
     environment,
@@ -325,13 +328,13 @@ function openServices(
   };
 }
 
-function beginning({ memory }: RunPlan, { notice }: RuntimeContext): Pick<SessionParts, "begin"> {
+function beginning({ memory }: AgentPlan, { notice }: RuntimeContext): Pick<SessionParts, "begin"> {
   return memory === undefined ? {} : { begin: () => prepareMemory(memory, notice) };
 }
 
 /** What is written down is also reported to the team. */
 function sinksOf(
-  plan: RunPlan,
+  plan: AgentPlan,
   services: AgentServices,
   { transcript, children: { team } }: { readonly transcript: OpenTranscript; readonly children: Children },
 ): readonly EventSink[] {
@@ -379,7 +382,7 @@ function outputRetries({ variables }: RuntimeContext): { readonly maxRetries: nu
 
 /** The main agent is not watched for silence: its caller sees that, and its children are watched themselves. */
 function mainWatch(
-  { limits, treeLimits }: RunPlan,
+  { limits, treeLimits }: AgentPlan,
   {
     runtime,
     stopwatch,

@@ -28,7 +28,7 @@ import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
 import { readSessionTitles } from "../journal/session-title.ts";
 import { customTitleLine, type TranscriptFacts } from "../journal/transcript-facts.ts";
 import type { IdSource, TranscriptObserver } from "../journal/transcript-writer.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
+import type { AgentPlan } from "../planning/agent-plan.ts";
 import { findChildAnswers } from "../tasks/interrupted-outcome.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
 import { deliveredMail } from "../teams/mailbox.ts";
@@ -127,7 +127,7 @@ export interface OpenOptions extends ChosenSession {
   readonly ids: IdSource;
   readonly now: () => number;
   readonly facts: TranscriptFacts;
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly choices: SessionChoices & DecidingOptions;
   readonly keeping: Keeping;
   readonly observer?: TranscriptObserver | undefined;
@@ -307,7 +307,7 @@ async function loadWithoutWords(file: string): Promise<LoadedSession | undefined
 /** What every line of the main conversation says about its session. */
 export function transcriptFacts(
   runtime: Pick<RuntimeContext, "entrypoint">,
-  plan: RunPlan,
+  plan: AgentPlan,
   branch: string | undefined,
 ): TranscriptFacts {
   return {

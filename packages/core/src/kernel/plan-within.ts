@@ -1,6 +1,6 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { isInside } from "@retinue/gate/permission-policy.ts";
-import type { ChildPlan } from "../planning/plan-run.ts";
+import type { ChildPlan } from "../planning/agent-plan.ts";
 import { type AcceptedRight, withinOwnRights } from "../planning/within-own-rights.ts";
 import type { Session } from "./session.ts";
 

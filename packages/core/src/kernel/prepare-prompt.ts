@@ -8,7 +8,7 @@ import { isInside } from "@retinue/gate/permission-policy.ts";
 import { type TextBlock, textOf, type UserBlock, type UserMessage } from "../conversation/message.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
+import type { AgentPlan } from "../planning/agent-plan.ts";
 import type { AgentSkills } from "./agent/agent-skills.ts";
 import type { OpenAgent } from "./agent/open-agent.ts";
 import { type SlashCommand, withExpansion } from "./agent/session-skills.ts";
@@ -108,7 +108,7 @@ const maxMentions = 20;
  */
 async function attachMentions(
   content: PromptContent,
-  { plan, ports }: { readonly plan: RunPlan; readonly ports: LoopPorts },
+  { plan, ports }: { readonly plan: AgentPlan; readonly ports: LoopPorts },
   signal: AbortSignal,
 ): Promise<PromptContent> {
   const tool = ports.tools.find(({ name }) => name === "Read");
@@ -157,7 +157,7 @@ export function readMentions(text: string): readonly Mention[] {
   return [...unique.values()].filter(({ path }) => path !== "");
 }
 
-async function findFile(path: string, { directory, policy }: RunPlan): Promise<string | undefined> {
+async function findFile(path: string, { directory, policy }: AgentPlan): Promise<string | undefined> {
   const home = policy.home ?? homedir();
   const file = resolve(directory, path.replace(/^~(?=\/|$)/, home));
   if (!isInside(file, policy.workingDirectories)) return undefined;

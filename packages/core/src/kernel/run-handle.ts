@@ -13,8 +13,8 @@ import {
 } from "../conversation/agent-event.ts";
 import { addTotals, type RunEnding, type RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
-import type { ChildPlan } from "../planning/plan-run.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { ChildPlan } from "../planning/agent-plan.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
 import type { Spawn } from "../tasks/create-agent-tool.ts";
 import type { TaskState } from "../tasks/drive-task.ts";
 import type { Spawner } from "../tasks/spawner.ts";

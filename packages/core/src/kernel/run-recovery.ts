@@ -2,8 +2,8 @@ import { hasLockFile, waitForOwner } from "@retinue/base/storage/owner-lock.ts";
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
-import { continuePrompt } from "../planning/spawn-request.ts";
+import type { AgentPlan } from "../planning/agent-plan.ts";
+import { continuePrompt } from "../planning/agent-request.ts";
 import { recoverProjectWorktrees } from "../tasks/cleanup.ts";
 import { isInterrupted } from "../tasks/find-interrupted.ts";
 import { findLostNotices } from "../tasks/find-lost-notices.ts";
@@ -16,7 +16,7 @@ import type { RuntimeContext } from "./runtime-context.ts";
 
 export interface RecoveryParts {
   readonly runtime: RuntimeContext;
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   /** What the conversation has heard of its children. */
   readonly heard: HeardAgents;
   readonly children: Pick<Children, "recover" | "notify" | "spawner" | "team">;

@@ -18,7 +18,7 @@ import type { ProgramServer } from "../mcp/mcp-connections.ts";
 import type { LocalServer } from "../models/local-models.ts";
 import type { Model } from "../models/model.ts";
 import type { ModelFactory } from "../models/model-factory.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
+import type { AgentPlan } from "../planning/agent-plan.ts";
 import type { ChildLimits, Executor } from "../tasks/task-manager.ts";
 import type { TeamRuntime } from "../teams/team-settings.ts";
 import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
@@ -63,7 +63,7 @@ export interface RuntimeContext {
   /** Carries children out elsewhere, where the program does so. */
   readonly wrapExecutor?: (local: Executor) => Executor;
   /** Replaces the plan of a main agent by one that was decided elsewhere, where the program does so. */
-  readonly wrapPlan?: (decided: RunPlan) => RunPlan;
+  readonly wrapPlan?: (decided: AgentPlan) => AgentPlan;
   /** The key under which a call is known outside this process, where the program says so. */
   readonly idempotencyKey?: (callId: string) => string | undefined;
   readonly additionalDirectories: readonly string[];
@@ -97,7 +97,7 @@ export interface RuntimeContext {
   /** What the program says about children, in place of settings. */
   readonly childLimits?: Partial<ChildLimits>;
   /** What is added to every agent, by its plan: a replay, or those who measure. */
-  readonly additions?: readonly ((plan: RunPlan) => Capability)[];
+  readonly additions?: readonly ((plan: AgentPlan) => Capability)[];
   /** Hears what happens in every agent, and runs its hooks; absent where no one measures. */
   readonly observer?: SessionObserver;
   readonly durability: Durability;
@@ -112,9 +112,9 @@ export interface RuntimeContext {
 
 /** Those who measure a session. They neither wait nor throw. */
 export interface SessionObserver {
-  event(plan: RunPlan, event: RunEvent): void;
+  event(plan: AgentPlan, event: RunEvent): void;
   /** Around the hooks of one event. */
-  hook<Outcome>(plan: RunPlan, event: string, run: () => Promise<Outcome>): Promise<Outcome>;
+  hook<Outcome>(plan: AgentPlan, event: string, run: () => Promise<Outcome>): Promise<Outcome>;
 }
 
 /** Opens a session while its MCP servers are connected; where it cannot be opened, they end again. */

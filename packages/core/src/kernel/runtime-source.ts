@@ -26,7 +26,7 @@ import { withEarlierNames } from "@retinue/gate/approver.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";
 import { holdConnections } from "../models/hold-connections.ts";
 import type { LocalServer } from "../models/local-models.ts";
-import { createModelFactory } from "../models/model-factory.ts";
+import { createModelFactory, type ModelFactoryOptions } from "../models/model-factory.ts";
 import { createCoolDowns, createRequestGates } from "../models/request-gate.ts";
 import { readModelClocks } from "../planning/limit-plan.ts";
 import { readTeamSettings } from "../teams/team-settings.ts";
@@ -217,19 +217,21 @@ function createSkillSource(
   };
 }
 
-/** This runtime's share in the connections of the process, taken with its first model. */
-function createConnections(): Disposable & { readonly fetch: () => typeof globalThis.fetch } {
-  let held: ReturnType<typeof holdConnections> | undefined;
+/** This runtime's shares in the connections of the process, each taken with the first model that needs it. */
+function createConnections(): Disposable & Required<Pick<ModelFactoryOptions, "fetch">> {
+  const shares = new Map<string, ReturnType<typeof holdConnections>>();
   let isOpen = true;
   return {
-    fetch() {
-      held ??= holdConnections();
-      if (!isOpen) held[Symbol.dispose]();
-      return held.fetch;
+    fetch(proxies) {
+      const key = JSON.stringify(proxies ?? null);
+      const share = shares.get(key) ?? holdConnections(proxies);
+      shares.set(key, share);
+      if (!isOpen) share[Symbol.dispose]();
+      return share.fetch;
     },
     [Symbol.dispose]() {
       isOpen = false;
-      held?.[Symbol.dispose]();
+      for (const share of shares.values()) share[Symbol.dispose]();
     },
   };
 }

@@ -15,9 +15,10 @@ import { parseRule, type RuleList, warnOfRule } from "@retinue/gate/rules/parse-
 import type { RunEnding } from "../conversation/run-event.ts";
 import type { SessionFiles } from "../journal/session-files.ts";
 import type { LoopInput } from "../loop/loop-ports.ts";
+import type { AgentPlan } from "../planning/agent-plan.ts";
+import type { ModeRequests } from "../planning/decide-mode.ts";
 import { type LimitFacts, type LimitSettings, readLimitSettings } from "../planning/limit-plan.ts";
-import { type ModeWishes, planSession, type SessionFacts } from "../planning/plan-session.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
+import { type MainFacts, planAgent } from "../planning/plan-agent.ts";
 import { readSandboxSettings, sandboxRights } from "../tools/sandbox/sandbox.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
@@ -226,7 +227,7 @@ interface PolicySource {
 export function policyFacts(
   { discovered: { paths, settings }, trusted, platform }: PolicySource,
   rules: SessionRules,
-): Omit<PolicyFacts, "workingDirectories"> & Pick<ModeWishes, "settingsMode" | "bypassForbidden"> {
+): Omit<PolicyFacts, "workingDirectories"> & Pick<ModeRequests, "settingsMode" | "bypassForbidden"> {
   const { permissions, sources, plain } = settings.settings;
   const sandbox = plain.sandbox === undefined ? undefined : sandboxRights(plain.sandbox);
   const mode = permissions.defaultMode;
@@ -277,9 +278,11 @@ export async function findWalled({
 
 /** What opening a session found out for its plan. */
 type FactsFound = Pick<
-  SessionFacts,
+  MainFacts,
   | "definition"
+  | "sessionId"
   | "model"
+  | "chosenModel"
   | "canSearch"
   | "available"
   | "servers"
@@ -297,20 +300,29 @@ type FactsFound = Pick<
 export function decidePlan(
   runtime: RuntimeContext,
   options: SessionSetup,
-  sessionId: string,
   found: FactsFound & {
     readonly rules: SessionRules;
     readonly outputRules: readonly PolicyRule[];
     readonly teamRules: readonly PolicyRule[];
     readonly limits: LimitFacts;
   },
-): RunPlan {
+): AgentPlan {
   const rights = policyFacts(runtime, found.rules);
-  const planned = planSession(
-    { ...options, sessionId, agentId: "main" },
+  const { permissionMode: mode, skipPermissions, tools, maxTurns, maxBudgetUsd, effort } = options;
+  const planned = planAgent(
+    {
+      origin: "program",
+      ...(mode === undefined ? {} : { mode }),
+      ...(skipPermissions === undefined ? {} : { skipPermissions }),
+      ...(tools === undefined ? {} : { tools }),
+      ...(maxTurns === undefined ? {} : { maxTurns }),
+      ...(maxBudgetUsd === undefined ? {} : { maxBudgetUsd }),
+      ...(effort === undefined ? {} : { effort }),
+    },
     {
       ...rights,
       ...found,
+      agentId: "main",
       rules: { ...rights.rules, deny: [...rights.rules.deny, ...found.teamRules] },
       notes: [...(found.notes ?? []), ...ruleNotes(rights.rules)],
     },
@@ -349,7 +361,7 @@ export interface SessionLimits {
   explain(ending: RunEnding): RunEnding;
 }
 
-export function createLimits({ maxTurns }: Pick<RunPlan, "maxTurns">): SessionLimits {
+export function createLimits({ maxTurns }: Pick<AgentPlan, "maxTurns">): SessionLimits {
   const limit = maxTurns?.value ?? Number.POSITIVE_INFINITY;
   return {
     left: (before) => ({ maxTurns: limit - (before?.totals.turns ?? 0) }),

@@ -1,13 +1,16 @@
 import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
-import type { Skill } from "@retinue/config/skills/skill.ts";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { ModelFacts } from "../models/model.ts";
-import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { AgentPlan, ChildPlan } from "../planning/agent-plan.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
+import type { ChildPlanned } from "../planning/plan-agent.ts";
+
+export type { AgentPlan as RunPlan } from "../planning/agent-plan.ts";
+
+import type { Skill } from "@retinue/config/skills/skill.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { Tool } from "../tools/tool.ts";
 import { openAgent, toolsOf } from "./agent/open-agent.ts";
@@ -20,7 +23,6 @@ import type { SessionServer } from "./servers/session-servers.ts";
 import { createSessionTasks, type SessionTasks } from "./session-tasks.ts";
 
 export type { ModelFacts } from "../models/model.ts";
-export type { RunPlan } from "../planning/plan-tools.ts";
 export { hasEnded, type TaskState, wasCutOff } from "../tasks/drive-task.ts";
 export { commandEndNotice } from "../tasks/end-notice.ts";
 export type { TaskEvent } from "../tasks/task-manager.ts";
@@ -29,7 +31,7 @@ export type { TaskView } from "../tools/task-source.ts";
 /** One conversation with the main agent, over any number of prompts. */
 export interface Session<Output = unknown> extends AsyncDisposable {
   readonly id: string;
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   /** What is known of the model that answers. */
   readonly model: ModelFacts;
   /** Agents, settings and plugins as they were found when the session was opened. */

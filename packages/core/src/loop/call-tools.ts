@@ -51,38 +51,72 @@ interface Finished {
 
 async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallResults> {
   const finished: Finished[] = [];
-  for (const neighbours of neighboursOf(calls, work.ports)) {
-    const authorized = await authorizeTogether(neighbours, work);
-    const groups = groupsOf(authorized);
+  // Calls that look as if they may all run together; whether they may is known when they are admitted.
+  const lists: ToolUseBlock[][] = [];
+  let isOpen = false;
+  for (const call of calls) {
+    const tool = findTool(call.name, work.ports);
+    const input = tool?.input?.safeParse(call.input);
+    const isConcurrencySafe =
+      tool === undefined || input?.success === false
+        ? true
+        : mayRunBeside({ type: "admitted", call, tool, input: input?.data ?? call.input });
+    if (isOpen && isConcurrencySafe) lists.at(-1)?.push(call);
+    else lists.push([call]);
+    isOpen = isConcurrencySafe;
+  }
+  for (const neighbours of lists) {
+    // Hooks of all of them run at the same time; rules and people decide in the order of the calls.
+    const { ports, signal } = work;
+    // What passed since the call before was decided, so that no time counts twice.
+    let since = ports.now();
+    let before: Promise<unknown> | undefined;
+    const authorizations = neighbours.map((call) => {
+      const earlier = before;
+      const turn = earlier === undefined ? {} : { turn: async () => void (await earlier) };
+      const authorization = authorizeCall(call, ports, { signal, ...turn });
+      before = authorization;
+      return authorization.then(async (answer) => {
+        await earlier;
+        const start = since;
+        since = ports.now();
+        return { ...answer, decidedMs: since - start };
+      });
+    });
+    const authorized = await Promise.all(authorizations);
+    // Neighbours that may run beside each other; every other call is a group of its own.
+    const groups: (AuthorizedCall | RefusedCall)[][] = [];
+    for (const call of authorized) {
+      const last = groups.at(-1);
+      // A group holds either calls that may all run together, or one that may not.
+      const [first] = last ?? [];
+      const joins = first !== undefined && mayRunBeside(first) && mayRunBeside(call);
+      if (joins) last?.push(call);
+      else groups.push([call]);
+    }
     for (const [at, group] of groups.entries()) {
-      const current = at === 0 ? await recheckEarlier(group, authorized) : await recheckAll(group);
+      // Calls before these have run since they were decided about.
+      const current =
+        at === 0 ? await recheckEarlier(group, authorized) : await Promise.all(group.map(rechecked));
       finished.push(...(await runBeside(current, work)));
     }
   }
-  return collect(finished);
-}
-
-/** Hooks of all of them run at the same time; rules and people decide in the order of the calls. */
-async function authorizeTogether(
-  calls: readonly ToolUseBlock[],
-  { ports, signal }: Work,
-): Promise<readonly (AuthorizedCall | RefusedCall)[]> {
-  // What passed since the call before was decided, so that no time counts twice.
-  let since = ports.now();
-  let before: Promise<unknown> | undefined;
-  const authorizations = calls.map((call) => {
-    const earlier = before;
-    const turn = earlier === undefined ? {} : { turn: async () => void (await earlier) };
-    const authorization = authorizeCall(call, ports, { signal, ...turn });
-    before = authorization;
-    return authorization.then(async (answer) => {
-      await earlier;
-      const start = since;
-      since = ports.now();
-      return { ...answer, decidedMs: since - start };
-    });
-  });
-  return Promise.all(authorizations);
+  const blocks = finished.map(
+    ({ call, outcome }): ToolResultBlock => ({
+      type: "tool_result",
+      tool_use_id: call.id,
+      content: shownContent(outcome),
+      ...(outcome.isError ? { is_error: true } : {}),
+    }),
+  );
+  const data = finished.flatMap(({ call, outcome }) =>
+    outcome.data === undefined ? [] : [[call.id, outcome.data] as const],
+  );
+  const denials = finished.flatMap(({ call, denied }) =>
+    denied === undefined ? [] : [{ call, reason: denied }],
+  );
+  const notRun = new Set(finished.flatMap(({ call, notRun }) => (notRun === true ? [call.id] : [])));
+  return { blocks, data: Object.fromEntries(data), denials, notRun };
 }
 
 /** Whoever was asked about a later call took their time; what was decided before that may not hold any more. */
@@ -90,22 +124,12 @@ function recheckEarlier(
   group: readonly (AuthorizedCall | RefusedCall)[],
   all: readonly (AuthorizedCall | RefusedCall)[],
 ): Promise<readonly (AuthorizedCall | RefusedCall)[]> {
-  const lastAsked = all.findLastIndex(wasWaitedFor);
-  return Promise.all(group.map((call, at) => (at < lastAsked ? rechecked(call) : call)));
-}
-
-function wasWaitedFor(call: AuthorizedCall | RefusedCall): boolean {
-  return (
-    call.asked === true ||
-    (call.type === "admitted" && /^(?:hook|person|program)$/.test(call.allowedBy ?? ""))
+  const lastAsked = all.findLastIndex(
+    (call) =>
+      call.asked === true ||
+      (call.type === "admitted" && /^(?:hook|person|program)$/.test(call.allowedBy ?? "")),
   );
-}
-
-/** Calls before these have run since they were decided about. */
-function recheckAll(
-  group: readonly (AuthorizedCall | RefusedCall)[],
-): Promise<readonly (AuthorizedCall | RefusedCall)[]> {
-  return Promise.all(group.map(rechecked));
+  return Promise.all(group.map((call, at) => (at < lastAsked ? rechecked(call) : call)));
 }
 
 async function rechecked(call: AuthorizedCall | RefusedCall): Promise<AuthorizedCall | RefusedCall> {
@@ -126,24 +150,6 @@ async function rechecked(call: AuthorizedCall | RefusedCall): Promise<Authorized
   };
 }
 
-/** Calls that look as if they may all run together; whether they may is known when they are admitted. */
-function neighboursOf(calls: readonly ToolUseBlock[], ports: LoopPorts): readonly ToolUseBlock[][] {
-  const lists: ToolUseBlock[][] = [];
-  let isOpen = false;
-  for (const call of calls) {
-    const tool = findTool(call.name, ports);
-    const input = tool?.input?.safeParse(call.input);
-    const isConcurrencySafe =
-      tool === undefined || input?.success === false
-        ? true
-        : mayRunBeside({ type: "admitted", call, tool, input: input?.data ?? call.input });
-    if (isOpen && isConcurrencySafe) lists.at(-1)?.push(call);
-    else lists.push([call]);
-    isOpen = isConcurrencySafe;
-  }
-  return lists;
-}
-
 /** Runs a group with so many calls at the same time as its tools take; whenever one ends, the next in order begins. */
 async function runBeside(group: readonly (AuthorizedCall | RefusedCall)[], work: Work): Promise<Finished[]> {
   const finished: Finished[] = [];
@@ -158,20 +164,6 @@ async function runBeside(group: readonly (AuthorizedCall | RefusedCall)[], work:
   );
   await Promise.all(Array.from({ length: Math.min(Math.max(concurrency, 1), group.length) }, runNext));
   return finished;
-}
-
-/** Neighbours that may run beside each other; every other call is a group of its own. */
-function groupsOf(calls: readonly (AuthorizedCall | RefusedCall)[]): (AuthorizedCall | RefusedCall)[][] {
-  const groups: (AuthorizedCall | RefusedCall)[][] = [];
-  for (const call of calls) {
-    const last = groups.at(-1);
-    // A group holds either calls that may all run together, or one that may not.
-    const [first] = last ?? [];
-    const joins = first !== undefined && mayRunBeside(first) && mayRunBeside(call);
-    if (joins) last?.push(call);
-    else groups.push([call]);
-  }
-  return groups;
 }
 
 function mayRunBeside(call: AuthorizedCall | RefusedCall): boolean {
@@ -254,7 +246,13 @@ async function runTool(authorized: AuthorizedCall, work: Work): Promise<ToolOutc
   const progress = (text: string): void => queue.push({ type: "call-progressed", callId: call.id, text });
   using limited = ports.limits?.limitCall?.({ call, tool, input }, signal);
   const own = limited?.signal ?? signal;
-  const brokenOff = (): ToolOutcome => (own.aborted && !signal.aborted ? failed(own.reason) : interrupted());
+  const brokenOff = (): ToolOutcome =>
+    own.aborted && !signal.aborted
+      ? failed(own.reason)
+      : {
+          content: "This call was interrupted before it finished; it may have had part of its effect.",
+          isError: true,
+        };
   try {
     const decided = {
       ...(paths === undefined ? {} : { approvedPaths: paths }),
@@ -307,36 +305,10 @@ function alsoSaying(outcome: ToolOutcome, note: ToolOutcome): ToolOutcome {
 const notBegun =
   "This call has not run: the run was stopped before it began. Make it again if it is still needed.";
 
-function interrupted(): ToolOutcome {
-  return {
-    content: "This call was interrupted before it finished; it may have had part of its effect.",
-    isError: true,
-  };
-}
-
 function failed(error: unknown): ToolOutcome {
   const message = error instanceof Error ? error.message : String(error);
   const advice = isRetinueError(error) && error.advice !== undefined ? `\n${error.advice}` : "";
   return { content: `${message}${advice}`, isError: true };
-}
-
-function collect(finished: readonly Finished[]): CallResults {
-  const blocks = finished.map(
-    ({ call, outcome }): ToolResultBlock => ({
-      type: "tool_result",
-      tool_use_id: call.id,
-      content: shownContent(outcome),
-      ...(outcome.isError ? { is_error: true } : {}),
-    }),
-  );
-  const data = finished.flatMap(({ call, outcome }) =>
-    outcome.data === undefined ? [] : [[call.id, outcome.data] as const],
-  );
-  const denials = finished.flatMap(({ call, denied }) =>
-    denied === undefined ? [] : [{ call, reason: denied }],
-  );
-  const notRun = new Set(finished.flatMap(({ call, notRun }) => (notRun === true ? [call.id] : [])));
-  return { blocks, data: Object.fromEntries(data), denials, notRun };
 }
 
 /** Providers refuse a result without content. */

@@ -112,7 +112,15 @@ function planCompaction(order: CompactionOrder): PlannedCompaction | CompactionO
   const usual = chooseCut(messages, { keepTokens, tokensOf: fill.tokensOf });
   if (usual === 0) return { type: "nothing", reason: "There is no answer in the conversation yet." };
   const whole = readOpening(messages).task;
-  const restated = bounded(order.port.restate?.() ?? [], Math.floor(limitTokens * restateShare));
+  // The first texts are whole as far as there is room, since they are the shorter ones.
+  const texts = order.port.restate?.() ?? [];
+  const tokens = Math.floor(limitTokens * restateShare);
+  let left = tokens;
+  const restated = texts.flatMap((text) => {
+    const shortened = shortenText(text, left);
+    left -= estimateTextTokens(shortened);
+    return shortened.trim() === "" ? [] : [shortened];
+  });
   // The first prompt stays word for word, unless it alone is too much for the window, as after a change of the model.
   const most = Math.floor((limitTokens * promptShare) / fill.scale());
   for (const [cut, isShort] of [usual, messages.length].flatMap((at) => [
@@ -185,16 +193,6 @@ function shortenBlocks(blocks: readonly UserBlock[], tokens: number): readonly U
           };
     left = Math.max(0, left - estimateBlockTokens(shortened));
     return shortened.type === "text" && shortened.text.trim() === "" ? [] : [shortened];
-  });
-}
-
-/** The first texts are whole as far as there is room, since they are the shorter ones. */
-function bounded(texts: readonly string[], tokens: number): readonly string[] {
-  let left = tokens;
-  return texts.flatMap((text) => {
-    const shortened = shortenText(text, left);
-    left -= estimateTextTokens(shortened);
-    return shortened.trim() === "" ? [] : [shortened];
   });
 }
 

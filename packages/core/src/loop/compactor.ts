@@ -300,16 +300,14 @@ export function refusePrompt(
     ports.compaction?.thresholdTokens === undefined ? contextWindow * 1.25 : fullTokens(contextWindow);
   if (fixed + tokens < most) return undefined;
   const count = (number: number): string => number.toLocaleString("en-US");
+  const { content } = prompt;
+  const bytes = Buffer.byteLength(typeof content === "string" ? content : JSON.stringify(content));
+  const size = bytes < 1_000_000 ? `${Math.ceil(bytes / 1000)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
   return new RetinueError(
     "prompt_too_large",
-    `The prompt is too large for ${id}: about ${count(tokens)} tokens (${describeSize(prompt)}), where ${count(Math.max(0, contextWindow - fixed))} of its window of ${count(contextWindow)} are left beside the system prompt and the tools. It was not added to the conversation.`,
+    `The prompt is too large for ${id}: about ${count(tokens)} tokens (${size}), where ${count(Math.max(0, contextWindow - fixed))} of its window of ${count(contextWindow)} are left beside the system prompt and the tools. It was not added to the conversation.`,
     { advice: "Shorten it, put it into a file and name the file, or choose a model with a larger window." },
   );
-}
-
-function describeSize({ content }: UserMessage): string {
-  const bytes = Buffer.byteLength(typeof content === "string" ? content : JSON.stringify(content));
-  return bytes < 1_000_000 ? `${Math.ceil(bytes / 1000)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
 /** Beyond this share of the real window a conversation cannot sensibly continue. */

@@ -41,7 +41,16 @@ export function createRounds({ ports, tally, signal }: RoundOptions) {
     const results = yield* callTools(run, ports, signal);
     tally.addCalls(calls.length, results.denials);
     const refused = limit === undefined ? [] : whole.slice(granted).map((call) => notRun(call, limit));
-    const answered = [...results.blocks, ...refused, ...calls.slice(whole.length).map(cutOff)];
+    // The answer was cut by the output limit in the middle of this call, so its input cannot be trusted.
+    const answered = [
+      ...results.blocks,
+      ...refused,
+      ...calls.slice(whole.length).map((call): ToolResultBlock => {
+        const content =
+          "This call was cut off by the output limit and was not run. Try again with a shorter input.";
+        return { type: "tool_result", tool_use_id: call.id, content, is_error: true };
+      }),
+    ];
     cutInRow = isCut ? cutInRow + 1 : 0;
     const nature = isCut ? "work" : natureOf(run, results, ports);
     const { state, repetition } = foldRound(seen, { calls: run, results: answered, nature });
@@ -94,13 +103,6 @@ function isWayToWait({ effect, origin }: Tool): boolean {
 /** Every call needs an answer, also one that nothing was left for. */
 function notRun(call: { readonly id: string }, { error }: LimitReached): ToolResultBlock {
   const content = `This call was not run. ${error}`;
-  return { type: "tool_result", tool_use_id: call.id, content, is_error: true };
-}
-
-/** The answer was cut by the output limit in the middle of this call, so its input cannot be trusted. */
-function cutOff(call: { readonly id: string }): ToolResultBlock {
-  const content =
-    "This call was cut off by the output limit and was not run. Try again with a shorter input.";
   return { type: "tool_result", tool_use_id: call.id, content, is_error: true };
 }
 

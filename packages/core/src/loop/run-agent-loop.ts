@@ -71,8 +71,13 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
     yield* add(conversation, prompt, "prompt");
   }
   while (true) {
-    yield* takeMail(conversation);
-    if (tally.turns() >= input.maxTurns) return yield* endAtTurnLimit(conversation);
+    for (const message of conversation.ports.takeMessages()) yield* add(conversation, message, "message");
+    if (tally.turns() >= input.maxTurns) {
+      // At the limit the agent either stops, or gets one last turn without tools to hand in what it has.
+      const error = `The limit of ${input.maxTurns} turns was reached.`;
+      if (input.lastTurn !== true) return { status: "partial", reason: "max_turns", error };
+      return yield* handIn(conversation, { reason: "max_turns", error });
+    }
     const answer = yield* takeTurn(conversation, requestOf(conversation));
     const calls = toolCallsOf(answer.message);
     if (calls.length > 0) {
@@ -198,14 +203,6 @@ async function* takeTurn(
   return answer;
 }
 
-/** At the limit the agent either stops, or gets one last turn without tools to hand in what it has. */
-async function* endAtTurnLimit(conversation: Conversation): AsyncGenerator<RunEvent, Ending> {
-  const { input } = conversation;
-  const error = `The limit of ${input.maxTurns} turns was reached.`;
-  if (input.lastTurn !== true) return { status: "partial", reason: "max_turns", error };
-  return yield* handIn(conversation, { reason: "max_turns", error });
-}
-
 /** One last turn without tools; where it fails, what there is already counts. */
 async function* handIn(
   conversation: Conversation,
@@ -225,10 +222,6 @@ async function* handIn(
 function lastTurnRequest(error: string): UserMessage {
   const text = `${error} Do not call tools. Hand in what you have: results, what is unfinished, and what you would do next.`;
   return { role: "user", content: [{ type: "text", text }] };
-}
-
-async function* takeMail(conversation: Conversation): AsyncGenerator<RunEvent, void> {
-  for (const message of conversation.ports.takeMessages()) yield* add(conversation, message, "message");
 }
 
 async function* add(
@@ -307,12 +300,6 @@ function describeUnfinished(messages: readonly Message[]): string {
   const counts = new Map<string, number>();
   for (const { name } of calls) counts.set(name, (counts.get(name) ?? 0) + 1);
   const made = [...counts].map(([name, count]) => (count === 1 ? name : `${name} ${count} times`)).join(", ");
-  const last = lastResult(messages);
-  const result = last === "" ? "" : `\n\nThe last result it saw:\n${last}`;
-  return `(It ended before it wrote a result. It had called ${made}.)${result}`;
-}
-
-function lastResult(messages: readonly Message[]): string {
   const blocks = messages.flatMap((message): readonly ToolResultBlock[] =>
     message.role === "user" && typeof message.content !== "string"
       ? message.content.filter((block): block is ToolResultBlock => block.type === "tool_result")
@@ -323,7 +310,9 @@ function lastResult(messages: readonly Message[]): string {
     typeof content === "string"
       ? content
       : content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
-  return text.length <= maxResult ? text : `${text.slice(0, maxResult)} …`;
+  const last = text.length <= maxResult ? text : `${text.slice(0, maxResult)} …`;
+  const result = last === "" ? "" : `\n\nThe last result it saw:\n${last}`;
+  return `(It ended before it wrote a result. It had called ${made}.)${result}`;
 }
 
 /** Sums of one run while it continues. */

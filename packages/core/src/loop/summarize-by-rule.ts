@@ -16,9 +16,26 @@ import {
 
 /** A summary without a model: what was asked, which files and commands there were, what failed, and the last words. */
 export function summarizeByRule(messages: readonly Message[], tokens: number): string {
-  const calls = collectCalls(messages);
+  const results = new Map<string, ToolResultBlock>();
+  for (const message of messages) {
+    if (message.role !== "user") continue;
+    for (const block of blocksOf(message))
+      if (block.type === "tool_result") results.set(block.tool_use_id, block);
+  }
+  const calls = messages
+    .filter((message): message is AssistantMessage => message.role === "assistant")
+    .flatMap(toolCallsOf)
+    .map((call) => ({ call, result: results.get(call.id) }));
+  // Without the first message, which is word for word beside the summary.
+  const texts = messages
+    .slice(1)
+    .flatMap((message) => (message.role === "user" ? ownTexts(message) : []))
+    .filter((text) => !text.startsWith("<system-reminder>") && text.trim() !== "");
   const sections = [
-    section("What was said to the agent", said(messages)),
+    section(
+      "What was said to the agent",
+      texts.slice(-maxPrompts).map((text) => briefLine(text, 600)),
+    ),
     section("Files it changed", filesOf(calls, changing)),
     section("Files it read", filesOf(calls, reading)),
     section("Commands it ran, newest last", commandsOf(calls)),
@@ -28,7 +45,10 @@ export function summarizeByRule(messages: readonly Message[], tokens: number): s
   const earlier = readOpening(messages).summary;
   if (earlier === undefined) return shortenText(sections.trim(), tokens);
   const own = shortenText(sections.trim(), Math.floor(tokens / 2));
-  const before = shortenText(bareSummary(earlier), Math.floor(tokens / 2));
+  const before = shortenText(
+    earlier.replace(summaryStart, "").replace(summaryEnd, "").trim(),
+    Math.floor(tokens / 2),
+  );
   return shortenText(`### From before\n${before}\n\n${own}`, tokens);
 }
 
@@ -43,30 +63,8 @@ interface AnsweredCall {
   readonly result: ToolResultBlock | undefined;
 }
 
-function collectCalls(messages: readonly Message[]): readonly AnsweredCall[] {
-  const results = new Map<string, ToolResultBlock>();
-  for (const message of messages) {
-    if (message.role !== "user") continue;
-    for (const block of blocksOf(message))
-      if (block.type === "tool_result") results.set(block.tool_use_id, block);
-  }
-  return messages
-    .filter((message): message is AssistantMessage => message.role === "assistant")
-    .flatMap(toolCallsOf)
-    .map((call) => ({ call, result: results.get(call.id) }));
-}
-
 function section(title: string, lines: readonly string[]): string {
   return lines.length === 0 ? "" : `### ${title}\n${lines.map((line) => `- ${line}`).join("\n")}\n\n`;
-}
-
-/** Without the first message, which is word for word beside the summary. */
-function said(messages: readonly Message[]): readonly string[] {
-  const texts = messages
-    .slice(1)
-    .flatMap((message) => (message.role === "user" ? ownTexts(message) : []))
-    .filter((text) => !text.startsWith("<system-reminder>") && text.trim() !== "");
-  return texts.slice(-maxPrompts).map((text) => briefLine(text, 600));
 }
 
 type IsTool = (facts: ToolFacts) => boolean;
@@ -130,10 +128,6 @@ function inputText({ input }: ToolUseBlock, key: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-function bareSummary(text: string): string {
-  return text.replace(summaryStart, "").replace(summaryEnd, "").trim();
-}
-
 interface CutOptions {
   /** About so many of the newest tokens stay word for word; the last turn does in any case. */
   readonly keepTokens: number;
@@ -152,14 +146,10 @@ export function chooseCut(messages: readonly Message[], { keepTokens, tokensOf }
     if (message === undefined) break;
     tokens += tokensOf(message);
     if (chosen > 0 && tokens > keepTokens) break;
-    if (beginsTurn(messages, at)) chosen = at;
+    // An answer that the provider paused continues in the next one, and its own tools' results may appear there.
+    if (messages[at]?.role === "assistant" && messages[at - 1]?.role === "user") chosen = at;
   }
   return chosen;
-}
-
-/** An answer that the provider paused continues in the next one, and its own tools' results may appear there. */
-function beginsTurn(messages: readonly Message[], at: number): boolean {
-  return messages[at]?.role === "assistant" && messages[at - 1]?.role === "user";
 }
 
 /** How the block begins that takes the place of an older conversation. */

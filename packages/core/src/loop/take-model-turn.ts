@@ -21,7 +21,35 @@ export interface TurnOrder {
 export async function* takeModelTurn(order: TurnOrder): AsyncGenerator<RunEvent, ModelAnswer> {
   const { model, request, signal } = order;
   const attempt = createAttemptUsage(() => estimateRequestTokens(request));
-  const reader = openReader(model.stream(request, { signal }), signal);
+  // Reads the events, and does not wait for a model that ignores that it was stopped.
+  const events = model.stream(request, { signal });
+  const iterator = events[Symbol.asyncIterator]();
+  let giveUp: (reason: unknown) => void = () => undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let hasFailed = false;
+  const leaveSoon = (): void => {
+    timer = setTimeout(() => giveUp(signal.reason), graceMs);
+  };
+  if (signal.aborted) leaveSoon();
+  else signal.addEventListener("abort", leaveSoon, { once: true });
+  const reader = {
+    next: () =>
+      new Promise<IteratorResult<ModelEvent>>((resolve, reject) => {
+        giveUp = (reason) => {
+          hasFailed = true;
+          reject(reason);
+        };
+        iterator.next().then(resolve, giveUp);
+      }),
+    async close(): Promise<void> {
+      signal.removeEventListener("abort", leaveSoon);
+      clearTimeout(timer);
+      const closing = iterator.return?.();
+      closing?.catch(() => undefined);
+      // One that hangs would not answer this either.
+      if (!hasFailed) await closing;
+    },
+  };
   try {
     while (true) {
       const step = await reader.next();
@@ -67,34 +95,3 @@ function lose(attempt: AttemptUsage, { model, onLost }: TurnOrder): readonly Los
 
 /** A model that does not end with its signal is left behind after this time. */
 const graceMs = 2000;
-
-/** Reads the events, and does not wait for a model that ignores that it was stopped. */
-function openReader(events: AsyncIterable<ModelEvent>, signal: AbortSignal) {
-  const iterator = events[Symbol.asyncIterator]();
-  let giveUp: (reason: unknown) => void = () => undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let hasFailed = false;
-  const leaveSoon = (): void => {
-    timer = setTimeout(() => giveUp(signal.reason), graceMs);
-  };
-  if (signal.aborted) leaveSoon();
-  else signal.addEventListener("abort", leaveSoon, { once: true });
-  return {
-    next: () =>
-      new Promise<IteratorResult<ModelEvent>>((resolve, reject) => {
-        giveUp = (reason) => {
-          hasFailed = true;
-          reject(reason);
-        };
-        iterator.next().then(resolve, giveUp);
-      }),
-    async close(): Promise<void> {
-      signal.removeEventListener("abort", leaveSoon);
-      clearTimeout(timer);
-      const closing = iterator.return?.();
-      closing?.catch(() => undefined);
-      // One that hangs would not answer this either.
-      if (!hasFailed) await closing;
-    },
-  };
-}

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { createAiSdkModel } from "./ai-sdk/create-ai-sdk-model.ts";
-import { createAnthropicModel } from "./anthropic/anthropic-sender.ts";
+import { createAnthropicModel } from "./anthropic/create-anthropic-model.ts";
 import type { Model } from "./model.ts";
 import { describeBody, ModelError } from "./model-error.ts";
 import { withRetry } from "./model-factory.ts";
@@ -79,7 +79,7 @@ async function errorOf(model: Model): Promise<ModelError> {
 
 const page = `<!DOCTYPE html><html><head><title>502 Bad\n Gateway</title></head><body>${"<p>x</p>".repeat(150_000)}</body></html>`;
 const kinds = [
-  ["the official SDK", anthropic],
+  ["Anthropic's API", anthropic],
   ["a provider package", other],
 ] as const;
 

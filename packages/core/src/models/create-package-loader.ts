@@ -34,16 +34,15 @@ function findIn(directories: readonly string[], name: string): string | undefine
     try {
       return createRequire(from).resolve(name);
     } catch (error) {
-      const found = isOnlyForImport(error) ? importEntry(from, name) : undefined;
+      const found =
+        error instanceof Error && "code" in error && error.code === "ERR_PACKAGE_PATH_NOT_EXPORTED"
+          ? importEntry(from, name)
+          : undefined;
       if (found !== undefined) return found;
       // Not installed for this directory; the next may have it.
     }
   }
   return undefined;
-}
-
-function isOnlyForImport(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ERR_PACKAGE_PATH_NOT_EXPORTED";
 }
 
 /** The file that an import of the package means, where it has none for `require`. */

@@ -4,7 +4,7 @@ import { estimateRequestTokens } from "../conversation/estimate-request-tokens.t
 import type { ModelEvent } from "../conversation/message.ts";
 import { createAnswerReader } from "./ai-sdk/create-answer-reader.ts";
 import { toModelError } from "./ai-sdk/to-model-error.ts";
-import { type InterfaceVersion, type PromptOptions, toPrompt } from "./ai-sdk/to-prompt.ts";
+import { type PromptOptions, toPrompt } from "./ai-sdk/to-prompt.ts";
 import type { Model, ModelFacts, ModelRequest } from "./model.ts";
 import { ModelError } from "./model-error.ts";
 import { createStallWatch, type StallLimits } from "./stall-watch.ts";
@@ -12,31 +12,6 @@ import { createStallWatch, type StallLimits } from "./stall-watch.ts";
 interface CallShape extends PromptOptions {
   readonly takesEffort: boolean;
   readonly requestOptions: Readonly<Record<string, JsonRecord>>;
-}
-
-/** All of a request that the AI SDK's provider interface has a place for. Server tools have none. */
-function toCall(request: ModelRequest, shape: CallShape): JsonRecord {
-  const { tools, toolChoice, maxTokens } = request;
-  const effort = shape.takesEffort ? effortLevel(request.effort) : undefined;
-  const providerOptions = optionsWith(shape, effort);
-  return {
-    prompt: toPrompt(request, shape),
-    ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
-    ...(tools.length === 0
-      ? {}
-      : {
-          tools: tools.map(({ name, description, inputSchema }) => ({
-            type: "function",
-            name,
-            description,
-            inputSchema,
-          })),
-          toolChoice: choiceOf(toolChoice),
-        }),
-    ...(effort !== undefined && shape.version === "v4" ? { reasoning: effort } : {}),
-    ...(Object.keys(providerOptions).length === 0 ? {} : { providerOptions }),
-    includeRawChunks: false,
-  };
 }
 
 function choiceOf(choice: ModelRequest["toolChoice"]): JsonRecord {
@@ -90,7 +65,10 @@ export function createModelFromLanguageModel(
   const provider = options.provider ?? languageModel.provider.split(".")[0] ?? languageModel.provider;
   const id = languageModel.modelId;
   const shape: CallShape = {
-    version: versionOf(languageModel.specificationVersion),
+    version:
+      languageModel.specificationVersion === "v2" || languageModel.specificationVersion === "v3"
+        ? languageModel.specificationVersion
+        : "v4",
     provider,
     takesResultFiles: options.takesResultFiles ?? false,
     takesEffort: options.takesEffort ?? false,
@@ -130,7 +108,29 @@ async function* streamAnswer(
   using watch = watchStream(signal, limits, modelName);
   let reader: ReadableStreamDefaultReader<unknown> | undefined;
   try {
-    const { stream, response } = await begin(languageModel, toCall(request, shape), watch);
+    // All of a request that the AI SDK's provider interface has a place for. Server tools have none.
+    const { tools, toolChoice, maxTokens } = request;
+    const effort = shape.takesEffort ? effortLevel(request.effort) : undefined;
+    const providerOptions = optionsWith(shape, effort);
+    const call: JsonRecord = {
+      prompt: toPrompt(request, shape),
+      ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
+      ...(tools.length === 0
+        ? {}
+        : {
+            tools: tools.map(({ name, description, inputSchema }) => ({
+              type: "function",
+              name,
+              description,
+              inputSchema,
+            })),
+            toolChoice: choiceOf(toolChoice),
+          }),
+      ...(effort !== undefined && shape.version === "v4" ? { reasoning: effort } : {}),
+      ...(Object.keys(providerOptions).length === 0 ? {} : { providerOptions }),
+      includeRawChunks: false,
+    };
+    const { stream, response } = await begin(languageModel, call, watch);
     reader = stream.getReader();
     const id = createId();
     const answer = createAnswerReader({
@@ -169,10 +169,6 @@ async function begin(languageModel: LanguageModel, call: JsonRecord, watch: Stre
     answered.then(({ stream }) => stream.cancel()).catch(() => undefined);
     throw error;
   }
-}
-
-function versionOf(version: string): InterfaceVersion {
-  return version === "v2" || version === "v3" ? version : "v4";
 }
 
 function callIdsOf({ messages }: ModelRequest): readonly string[] {

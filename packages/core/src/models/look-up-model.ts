@@ -50,7 +50,7 @@ const millionTokens = 1_000_000;
 /** What is known of a Claude model. An id that is not in the table gets careful defaults and no price. */
 export function lookUpModel(id: string, overrides: ModelOverrides = new Map()): KnownModel {
   const wireId = id.replace(/\[[^[\]]*\]$/, "");
-  const entry = findEntry(wireId);
+  const entry = findByPrefix(familyId(wireId), shippedModels) ?? unknownModel;
   const override =
     findByPrefix(
       wireId,
@@ -73,10 +73,6 @@ export function lookUpModel(id: string, overrides: ModelOverrides = new Map()): 
     asksForLargeWindow: isLarge && entry.contextWindow < millionTokens,
     ...(override.price === undefined && entry.priceAsOf !== undefined ? { priceAsOf: entry.priceAsOf } : {}),
   };
-}
-
-function findEntry(wireId: string): CatalogEntry {
-  return findByPrefix(familyId(wireId), shippedModels) ?? unknownModel;
 }
 
 const unknownModel: CatalogEntry = {
@@ -114,7 +110,7 @@ function belongsTo(id: string, prefix: string): boolean {
 }
 
 /** Claude models as their provider documents them. Settings override each line. */
-export const shippedModels: readonly CatalogEntry[] = readTable(`
+export const shippedModels: readonly CatalogEntry[] = `
   claude-fable-5-2   | 1M   | 128k |              |         | always
   claude-fable-5-1   | 1M   | 128k | 10 50 0.25 12.5 | 2026-10 | always
   claude-fable-5     | 1M   | 128k | 10 50 1 12.5 | 2026-10 | thinks
@@ -139,29 +135,21 @@ export const shippedModels: readonly CatalogEntry[] = readTable(`
   claude-haiku-5-5   | 1M   | 128k | 0.1 0.5 0.01 0.125 / 100k 0.5 2.5 0.05 0.625 | 2026-10, cache read by the usual multiple | adaptive
   claude-haiku-4-5   | 200k | 64k  | 1 5 0.1 1.25 | 2026-10 | budget
   claude-3-5-haiku   | 200k | 8k   | 0.8 4 0.08 1 | 2025-11 | plain
-`);
-
-/**
- * Columns: id | window | longest answer | dollars for a million tokens (input, output, cache read, cache write; after a
- * slash, how long a prompt must be for the rates that follow) | month of the price | kind of request it takes.
- */
-function readTable(table: string): readonly CatalogEntry[] {
-  return table
-    .trim()
-    .split("\n")
-    .map((line) => {
-      const [prefix = "", window = "", answer = "", price = "", month = "", kind = ""] = line
-        .split("|")
-        .map((cell) => cell.trim());
-      return {
-        prefix,
-        contextWindow: readTokens(window),
-        maxOutputTokens: readTokens(answer),
-        ...(price === "" ? {} : { price: readPrice(price), priceAsOf: month }),
-        traits: traitsOf(kind),
-      };
-    });
-}
+`
+  .trim()
+  .split("\n")
+  .map((line) => {
+    const [prefix = "", window = "", answer = "", price = "", month = "", kind = ""] = line
+      .split("|")
+      .map((cell) => cell.trim());
+    return {
+      prefix,
+      contextWindow: readTokens(window),
+      maxOutputTokens: readTokens(answer),
+      ...(price === "" ? {} : { price: readPrice(price), priceAsOf: month }),
+      traits: traitsOf(kind),
+    };
+  });
 
 function readTokens(text: string): number {
   const unit = text.endsWith("M") ? 1_000_000 : 1_000;

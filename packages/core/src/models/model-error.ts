@@ -119,7 +119,9 @@ export function lineTooLong(): ModelError {
 export function createAnswerGuard(contentType: string) {
   const decoder = new TextDecoder();
   let start = "";
-  let isForeign: boolean | undefined = mayBeForeign(contentType) ? undefined : false;
+  // What is labelled as a stream is read as one.
+  let isForeign: boolean | undefined =
+    contentType === "" || /html|json$|json;|text\/plain|xml/i.test(contentType) ? undefined : false;
   const judge = (): boolean | undefined => {
     const first = start.trimStart().charAt(0);
     return first === "" ? undefined : first === "<" || first === "{" || first === "[";
@@ -139,11 +141,6 @@ export function createAnswerGuard(contentType: string) {
       if (isForeign === true) throw foreignAnswer(start, contentType);
     },
   };
-}
-
-/** What is labelled as a stream is read as one. */
-function mayBeForeign(contentType: string): boolean {
-  return contentType === "" || /html|json$|json;|text\/plain|xml/i.test(contentType);
 }
 
 function foreignAnswer(text: string, contentType: string): ModelError {
@@ -216,7 +213,12 @@ const longest = 1_000;
 export function describeBody(text: string): string {
   const trimmed = text.trim();
   if (trimmed === "") return "nothing";
-  if (htmlStart.test(trimmed)) return describePage(trimmed);
+  if (htmlStart.test(trimmed)) {
+    const head = trimmed.slice(0, 16_384);
+    const heading = /<title[^>]*>([^<]+)/i.exec(head)?.[1] ?? /<h1[^>]*>([^<]+)/i.exec(head)?.[1];
+    const title = heading?.replace(/\s+/g, " ").trim().slice(0, 200);
+    return `an HTML page of ${trimmed.length} characters${title === undefined || title === "" ? "" : ` titled ${JSON.stringify(title)}`}`;
+  }
   return boundedText(messageInJson(trimmed) ?? trimmed);
 }
 
@@ -227,13 +229,6 @@ function boundedText(text: string): string {
 }
 
 const htmlStart = /^<(!doctype html|html|head|body|\?xml)/i;
-
-function describePage(text: string): string {
-  const head = text.slice(0, 16_384);
-  const heading = /<title[^>]*>([^<]+)/i.exec(head)?.[1] ?? /<h1[^>]*>([^<]+)/i.exec(head)?.[1];
-  const title = heading?.replace(/\s+/g, " ").trim().slice(0, 200);
-  return `an HTML page of ${text.length} characters${title === undefined || title === "" ? "" : ` titled ${JSON.stringify(title)}`}`;
-}
 
 /** The words of a page, as a person would see its first lines. */
 function beginningOf(text: string): string {

@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { sleep } from "@retinue/base/foundation/abortable.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -32,11 +32,15 @@ describe("chooseAdapter [MDL-3] [MDL-4]", () => {
 
 describe("createModelFactory [MDL-3]", () => {
   const asked: Record<string, unknown>[] = [];
+  const headers: IncomingHttpHeaders[] = [];
+  const paths: (string | undefined)[] = [];
   let attempts = 0;
   const server = createServer(async (request, response) => {
     let text = "";
     for await (const chunk of request) text += chunk;
     asked.push(JSON.parse(text));
+    headers.push(request.headers);
+    paths.push(request.url);
     attempts += 1;
     if (attempts === 1) {
       response.writeHead(529, { "retry-after-ms": "1" }).end("{}");
@@ -90,6 +94,39 @@ describe("createModelFactory [MDL-3]", () => {
     expect(asked.at(-1)?.["model"]).toBe("deployment-7");
     expect(model.facts.price?.input).toBe(9);
     expect(models.describe({ id: "claude-sonnet-5" }).adapter).toBe("anthropic");
+  });
+
+  test("address, key and headers come from the environment, and so does the proxy", async () => {
+    const proxies: unknown[] = [];
+    const environment = {
+      ANTHROPIC_BASE_URL: ` ${url}/gateway/ `,
+      ANTHROPIC_API_KEY: " key ",
+      ANTHROPIC_CUSTOM_HEADERS:
+        "X-Team: blue: green\r\nnot a header\nanthropic-beta: one\nAnthropic-Beta: two",
+      https_proxy: "http://proxy.test:8080",
+    };
+    const clock = { now: () => 0, sleep: async () => undefined };
+    const coolDowns = createCoolDowns(clock, () => 0);
+    const models = createModelFactory({
+      environment,
+      coolDowns,
+      clock,
+      random: () => 0,
+      fetch(named) {
+        proxies.push(named);
+        return globalThis.fetch;
+      },
+    });
+    const model = await models.model({ id: "claude-sonnet-5" });
+    const request = { system: [], tools: [], messages: [{ role: "user", content: "hi" }] } as const;
+    for await (const _ of model.stream(request, { signal: new AbortController().signal }));
+    expect(paths.at(-1)).toBe("/gateway/v1/messages");
+    expect(headers.at(-1)).toMatchObject({
+      authorization: "Bearer key",
+      "x-team": "blue: green",
+      "anthropic-beta": "one,two",
+    });
+    expect(proxies).toMatchObject([{ HTTPS_PROXY: "http://proxy.test:8080" }]);
   });
 
   test("the same reference gives the same model", async () => {

@@ -1,6 +1,7 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
-import type { AnthropicAccess } from "./anthropic/anthropic-sender.ts";
+import type { AnthropicAccess } from "./anthropic/create-anthropic-model.ts";
+import { createHttpFetch, type Proxies, readProxies } from "./create-http-fetch.ts";
 import type { LoadPackage } from "./create-package-loader.ts";
 import { findOverride, lookUpModel, readModelOverrides } from "./look-up-model.ts";
 import type { Model, ModelEvent } from "./model.ts";
@@ -15,8 +16,8 @@ export interface ModelFactoryOptions {
   readonly apiKeyHelper?: () => Promise<string>;
   /** How packages of providers are found; only beside this program when absent. */
   readonly load?: LoadPackage;
-  /** How requests travel where no proxy is named; absent means over connections of each model's own. */
-  readonly fetch?: () => typeof globalThis.fetch;
+  /** The `fetch` to use with these proxies; absent means one of each model's own. */
+  readonly fetch?: (proxies: Proxies | undefined) => typeof globalThis.fetch;
   readonly coolDowns: CoolDowns;
   readonly gates?: RequestGates;
   readonly clock: WaitClock;
@@ -58,7 +59,14 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
         const load = options.load === undefined ? {} : { load: options.load };
         const facts = findOverride(readModelOverrides(options.settings ?? {}), reference);
         return patient(
-          await createAiSdkModel({ provider, modelId, environment, facts, ...load, ...timeoutsOf(options) }),
+          await createAiSdkModel({
+            provider,
+            modelId,
+            environment,
+            facts,
+            ...load,
+            ...(options.timeouts === undefined ? {} : { timeouts: options.timeouts }),
+          }),
           options,
         );
       }
@@ -85,36 +93,31 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
   };
 }
 
-function timeoutsOf({ timeouts }: ModelFactoryOptions): Pick<ModelFactoryOptions, "timeouts"> {
-  return timeouts === undefined ? {} : { timeouts };
-}
-
 async function createAnthropic({ id }: ChosenModel, options: ModelFactoryOptions): Promise<Model> {
-  const { createAnthropicModel } = await import("./anthropic/anthropic-sender.ts");
+  const { createAnthropicModel } = await import("./anthropic/create-anthropic-model.ts");
   const overrides = readModelOverrides(options.settings ?? {});
   const wireId = overrides.names.get(id);
-  const fetch = usesProxy(options.environment) ? globalThis.fetch : options.fetch?.();
-  return createAnthropicModel({
-    id,
-    known: lookUpModel(id, overrides.facts),
-    ...(wireId === undefined ? {} : { wireId }),
-    ...accessOf(options),
-    ...(fetch === undefined ? {} : { fetch }),
-    timeouts: { ...defaultTimeouts, ...options.timeouts },
-  });
-}
-
-function accessOf({ environment, apiKeyHelper }: ModelFactoryOptions): AnthropicAccess {
+  const proxies = readProxies(options.environment);
+  const fetch = options.fetch?.(proxies) ?? createHttpFetch(proxies).fetch;
+  const { environment, apiKeyHelper } = options;
   const apiKey = textOf(environment["ANTHROPIC_API_KEY"]);
   const authToken = textOf(environment["ANTHROPIC_AUTH_TOKEN"]);
   const baseUrl = textOf(environment["ANTHROPIC_BASE_URL"]);
-  return {
+  const access: AnthropicAccess = {
     ...(apiKeyHelper === undefined ? {} : { apiKeyHelper }),
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(authToken === undefined ? {} : { authToken }),
     ...(baseUrl === undefined ? {} : { baseUrl }),
     headers: readHeaders(environment["ANTHROPIC_CUSTOM_HEADERS"]),
   };
+  return createAnthropicModel({
+    id,
+    known: lookUpModel(id, overrides.facts),
+    ...(wireId === undefined ? {} : { wireId }),
+    ...access,
+    fetch,
+    timeouts: { ...defaultTimeouts, ...options.timeouts },
+  });
 }
 
 /** One header per line, as `Name: value`; of the same name the values are joined. */
@@ -144,13 +147,6 @@ function patient(
   });
 }
 
-/** Our own transport knows no proxies; the built-in one does, where Node is configured to respect these variables. */
-function usesProxy(environment: ModelFactoryOptions["environment"]): boolean {
-  return ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].some(
-    (name) => textOf(environment[name]) !== undefined,
-  );
-}
-
 function textOf(value: string | undefined): string | undefined {
   return value === undefined || value.trim() === "" ? undefined : value.trim();
 }
@@ -174,7 +170,11 @@ export function chooseAdapter(
   if (provider !== undefined && provider !== "anthropic") {
     return { adapter: "ai-sdk", why: `${provider}/${id} names the provider ${provider}.` };
   }
-  const configured = whatIsConfigured(environment, hasHelper);
+  const isSet = (name: string): boolean => (environment[name] ?? "").trim() !== "";
+  const configured =
+    ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"].find(isSet) ??
+    (hasHelper ? "the setting apiKeyHelper" : undefined) ??
+    ["ANTHROPIC_BASE_URL"].find(isSet);
   if (configured !== undefined) {
     return { adapter: "anthropic", why: `${id} is asked of Anthropic's API, because ${configured} is set.` };
   }
@@ -185,18 +185,6 @@ export function chooseAdapter(
     adapter: "offline",
     why: `No provider is configured, so the offline model answers in place of ${id}. ${setKey}`,
   };
-}
-
-function whatIsConfigured(
-  environment: Readonly<Record<string, string | undefined>>,
-  hasHelper: boolean,
-): string | undefined {
-  const isSet = (name: string): boolean => (environment[name] ?? "").trim() !== "";
-  return (
-    ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"].find(isSet) ??
-    (hasHelper ? "the setting apiKeyHelper" : undefined) ??
-    ["ANTHROPIC_BASE_URL"].find(isSet)
-  );
 }
 
 interface RetryOptions {

@@ -1,7 +1,7 @@
 type GivenHeaders = NonNullable<RequestInit["headers"]> | PlainHeaders;
 
 /**
- * The `Headers` of `fetch`, as far as clients of model providers use it. Touching the built-in class makes Node load all of
+ * The `Headers` of `fetch`, as far as requests to models need it. Touching the built-in class makes Node load all of
  * its own HTTP client, a sixth of what a short run costs; requests here go through node:http.
  */
 export class PlainHeaders {
@@ -9,7 +9,7 @@ export class PlainHeaders {
 
   constructor(given?: GivenHeaders) {
     if (given === undefined) return;
-    const rows = isIterable(given) ? given : Object.entries(given);
+    const rows = Symbol.iterator in given ? given : Object.entries(given);
     for (const [name, value] of rows) this.append(name ?? "", value ?? "");
   }
 
@@ -27,37 +27,10 @@ export class PlainHeaders {
     return this.#values.get(keyOf(name)) ?? null;
   }
 
-  has(name: string): boolean {
-    return this.#values.has(keyOf(name));
-  }
-
-  delete(name: string): void {
-    this.#values.delete(keyOf(name));
-  }
-
-  entries(): IterableIterator<[string, string]> {
+  /** Sorted by name. */
+  [Symbol.iterator](): IterableIterator<[string, string]> {
     return [...this.#values].sort(([a], [b]) => (a < b ? -1 : 1))[Symbol.iterator]();
   }
-
-  [Symbol.iterator](): IterableIterator<[string, string]> {
-    return this.entries();
-  }
-
-  *keys(): IterableIterator<string> {
-    for (const [name] of this) yield name;
-  }
-
-  *values(): IterableIterator<string> {
-    for (const [, value] of this) yield value;
-  }
-
-  forEach(visit: (value: string, name: string, headers: PlainHeaders) => void): void {
-    for (const [name, value] of this) visit(value, name, this);
-  }
-}
-
-function isIterable(given: GivenHeaders): given is Extract<typeof given, Iterable<readonly string[]>> {
-  return Symbol.iterator in given;
 }
 
 function keyOf(name: string): string {

@@ -50,7 +50,10 @@ export function factorySettings(entry: ProviderEntry, environment: Environment):
   const settings: Record<string, unknown> = { ...entry.fixedSettings };
   const missing: string[] = [];
   for (const { setting, variables, required = false, byDefault } of entry.settings) {
-    const written = firstSet(variables, environment);
+    const values = variables.map((name) =>
+      Object.hasOwn(environment, name) ? environment[name]?.trim() : "",
+    );
+    const written = values.find((value) => value !== undefined && value !== "");
     const value =
       written !== undefined && byDefault !== undefined ? completeUrl(written, byDefault) : written;
     if (value !== undefined || byDefault !== undefined) settings[setting] = value ?? byDefault;
@@ -154,11 +157,6 @@ function key(...variables: readonly string[]): ProviderSetting {
 
 function url(variable: string, byDefault?: string): ProviderSetting {
   return { setting: "baseURL", variables: [variable], ...(byDefault === undefined ? {} : { byDefault }) };
-}
-
-function firstSet(variables: readonly string[], environment: Environment): string | undefined {
-  const values = variables.map((name) => (Object.hasOwn(environment, name) ? environment[name]?.trim() : ""));
-  return values.find((value) => value !== undefined && value !== "");
 }
 
 /** `OLLAMA_HOST` is often no more than a host; where it listens on all addresses, this machine is meant. */

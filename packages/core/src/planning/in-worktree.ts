@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import type { PolicyRule } from "@retinue/gate/permission-policy.ts";
-import type { RunPlan } from "./plan-tools.ts";
+import type { AgentPlan } from "./agent-plan.ts";
 
 /** Where an isolated child works, and which folder that is a copy of. */
 export interface WorktreePlace {
@@ -11,7 +11,7 @@ export interface WorktreePlace {
 }
 
 /** The same plan inside a worktree: rules that speak of the repository speak of the copy too, and nothing else is near. */
-export function inWorktree<Plan extends Pick<RunPlan, "policy" | "directory">>(
+export function inWorktree<Plan extends Pick<AgentPlan, "policy" | "directory">>(
   plan: Plan,
   place: WorktreePlace | undefined,
 ): Plan {

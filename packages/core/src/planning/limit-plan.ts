@@ -8,7 +8,7 @@ import {
   type LimitsReading,
   readAgentLimits,
 } from "@retinue/config/agents/agent-limits.ts";
-import type { Decided, RunLimits, RunPlan } from "./plan-tools.ts";
+import type { AgentPlan, Decided, RunLimits } from "./agent-plan.ts";
 
 /** What a caller says for one session; the smallest number of all that speak counts. */
 export interface SessionLimitOptions {
@@ -28,48 +28,47 @@ export interface LimitFacts {
   readonly background?: { readonly stopMs: number; readonly from: string };
 }
 
-export type LimitPlan = Pick<RunPlan, "limits" | "treeLimits">;
+type LimitPlan = Pick<AgentPlan, "limits" | "treeLimits">;
 
-/** The limits of the main agent, and of the tree that it is the root of. */
-export function planSessionLimits(
-  request: { readonly maxBudgetUsd?: number },
+/** The limits of an agent, and those of the tree that it is the root or a part of. */
+export function planLimits(
+  request: { readonly limits?: AgentLimits; readonly background: boolean; readonly maxBudgetUsd?: number },
   definition: Pick<AgentDefinition, "limits"> | undefined,
-  facts: LimitFacts = {},
+  { limits: facts = {}, parent }: { readonly limits?: LimitFacts; readonly parent?: LimitPlan | undefined },
 ): LimitPlan {
   const { settings, session } = facts;
+  const ofSettings = settingsFile("agent", facts);
+  if (parent !== undefined) {
+    const said: readonly LimitSource[] = [
+      { limits: settings?.agent, from: ofSettings },
+      { limits: session?.agent, from: "the session" },
+      { limits: definition?.limits, from: "the definition" },
+      { limits: request.limits, from: "the call" },
+    ];
+    const usual = request.background ? defaultSilence(said, facts) : [];
+    return asPlan(decideLimits([...said, ...usual]), parent.treeLimits ?? {});
+  }
+  const { maxBudgetUsd: usd } = request;
   const tree = decideLimits([
     { limits: settings?.tree, from: settingsFile("tree", facts) },
     { limits: session?.tree, from: "the call" },
-    { limits: request.maxBudgetUsd === undefined ? {} : { usd: request.maxBudgetUsd }, from: "the call" },
+    { limits: usd === undefined ? {} : { usd }, from: "the call" },
   ]);
   // What a setting says of agents is about children, but a tool that hangs and a loop are the same for everybody.
   const perCall = ({ toolSeconds, repeatedCalls }: AgentLimits): AgentLimits => ({
     ...(toolSeconds === undefined ? {} : { toolSeconds }),
     ...(repeatedCalls === undefined ? {} : { repeatedCalls }),
   });
-  const own = decideLimits([
-    { limits: perCall(settings?.agent ?? {}), from: settingsFile("agent", facts) },
-    { limits: perCall(session?.agent ?? {}), from: "the call" },
-    { limits: unwatched(definition?.limits), from: "the definition" },
-  ]);
-  return asPlan(own, tree);
-}
-
-/** The limits of a child, and those of the tree it is part of. */
-export function planChildLimits(
-  request: { readonly limits?: AgentLimits; readonly background: boolean },
-  definition: Pick<AgentDefinition, "limits">,
-  { facts = {}, parent }: { readonly facts?: LimitFacts | undefined; readonly parent: LimitPlan },
-): LimitPlan {
-  const { settings, session } = facts;
-  const said: readonly LimitSource[] = [
-    { limits: settings?.agent, from: settingsFile("agent", facts) },
-    { limits: session?.agent, from: "the session" },
-    { limits: definition.limits, from: "the definition" },
-    { limits: request.limits, from: "the call" },
-  ];
-  const usual = request.background ? defaultSilence(said, facts) : [];
-  return asPlan(decideLimits([...said, ...usual]), parent.treeLimits ?? {});
+  // The main agent is not watched for silence: its caller sees that.
+  const { silenceSeconds: _silence, ...own } = definition?.limits ?? {};
+  return asPlan(
+    decideLimits([
+      { limits: perCall(settings?.agent ?? {}), from: ofSettings },
+      { limits: perCall(session?.agent ?? {}), from: "the call" },
+      { limits: own, from: "the definition" },
+    ]),
+    tree,
+  );
 }
 
 /** In the background no one notices a silent agent, so there is a limit where no one has set one. */
@@ -77,12 +76,6 @@ function defaultSilence(said: readonly LimitSource[], { background }: LimitFacts
   if (background === undefined || background.stopMs <= 0) return [];
   if (said.some(({ limits }) => limits?.silenceSeconds !== undefined)) return [];
   return [{ limits: { silenceSeconds: background.stopMs / 2000 }, from: background.from }];
-}
-
-/** The main agent is not watched for silence: the one that started it sees that. */
-function unwatched(limits: AgentLimits | undefined): AgentLimits {
-  const { silenceSeconds: _silence, ...rest } = limits ?? {};
-  return rest;
 }
 
 /** Why limits of a program cannot be used. */
@@ -171,7 +164,7 @@ function withoutAbsent(
 
 /** What all agents of the session of a plan may take together, for a process in which it is the only one. */
 export function treeLimitsOf(
-  { treeLimits = {} }: Pick<RunPlan, "treeLimits">,
+  { treeLimits = {} }: Pick<AgentPlan, "treeLimits">,
   maxSeconds = Number.POSITIVE_INFINITY,
 ): TreeLimits {
   const { timeMs, tokens, costUsd: cost, toolCalls } = treeLimits;

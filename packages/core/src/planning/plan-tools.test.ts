@@ -1,7 +1,8 @@
 import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { describe, expect, test } from "vitest";
-import { planTools, type RunPlan, type ToolFacts } from "./plan-tools.ts";
+import type { AgentPlan } from "./agent-plan.ts";
+import { planTools, type ToolFacts } from "./plan-tools.ts";
 
 const builtin = (name: string, effect: AvailableTool["effect"]): AvailableTool => ({
   name,
@@ -16,7 +17,10 @@ const available: readonly AvailableTool[] = [
   builtin("Write", "edit"),
   { name: "mcp__shop__order", effect: "network", origin: "mcp", server: "shop" },
 ];
-const parent: RunPlan = {
+const parent: AgentPlan = {
+  chosenModel: { id: "claude-opus-4-6" },
+  sessionDirectory: "/p",
+  overrode: [],
   sessionId: "s",
   agent: { id: "main", name: "lead" },
   model: { value: "m", from: "the call" },
@@ -30,14 +34,14 @@ const parent: RunPlan = {
 };
 
 function planned(definition: ToolFacts["definition"], changes: Partial<ToolFacts> = {}) {
-  const { grant } = planTools({ definition, parent, available, background: false, ...changes });
+  const { grant } = planTools({ definition, above: parent, available, background: false, ...changes });
   const messages = grant.notes.filter(({ severity }) => severity !== "note").map(({ message }) => message);
   return grant.type === "refused"
     ? { refused: grant.reason, tools: [], messages }
     : { tools: grant.tools, names: grant.tools.map(({ name }) => name), messages };
 }
 
-const lead = (changes: Partial<RunPlan>): Partial<ToolFacts> => ({ parent: { ...parent, ...changes } });
+const lead = (changes: Partial<AgentPlan>): Partial<ToolFacts> => ({ above: { ...parent, ...changes } });
 const deny = (text: string) => {
   const reading = parseRule(text, { list: "deny" });
   if (reading.type === "invalid") throw new Error(reading.reason);

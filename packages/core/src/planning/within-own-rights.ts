@@ -8,8 +8,7 @@ import {
   type PolicyRule,
   type ToolScopes,
 } from "@retinue/gate/permission-policy.ts";
-import type { ChildPlan } from "./plan-run.ts";
-import { joined, type RunPlan } from "./plan-tools.ts";
+import type { AgentPlan, ChildPlan } from "./agent-plan.ts";
 
 /**
  * What somebody who carries out the plans of others may accept of them beyond the own rights:
@@ -115,7 +114,7 @@ function joinConfinement(
 
 /** What this process has decided itself: for the main agent of the session, and, where it knows it, for the same child. */
 export interface OwnPlans {
-  readonly main: RunPlan;
+  readonly main: AgentPlan;
   readonly child?: ChildPlan;
 }
 
@@ -220,4 +219,36 @@ export function narrowDefinition<Definition extends Programs>(
 /** One of them has been JSON. */
 function isSameJson(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/**
+ * A plan that was made elsewhere, under the rules that hold here as well: deny and ask rules of this session are added, and
+ * a folder that is not trusted here is not trusted. The same rules are not added twice, so that a plan of the same settings
+ * stays as it is. Never widens anything.
+ */
+export function withinSession<Plan extends Pick<AgentPlan, "policy">>(
+  plan: Plan,
+  session: Pick<AgentPlan, "policy">,
+): Plan {
+  const { policy } = plan;
+  const trusted = policy.trusted === true && session.policy.trusted === true;
+  return {
+    ...plan,
+    policy: {
+      ...policy,
+      ask: joined(policy.ask, session.policy.ask),
+      deny: joined(policy.deny, session.policy.deny),
+      ...(policy.trusted === undefined ? {} : { trusted }),
+    },
+  };
+}
+
+/** The rules of both, each once. */
+function joined(own: readonly PolicyRule[], others: readonly PolicyRule[]): readonly PolicyRule[] {
+  const known = new Set(own.map(keyOf));
+  return [...own, ...others.filter((rule) => !known.has(keyOf(rule)))];
+}
+
+function keyOf({ rule, anchor }: PolicyRule): string {
+  return JSON.stringify([rule, anchor]);
 }

@@ -15,6 +15,32 @@ export type AgentEvent = EventSource & {
 
 export type WireEvent = RunEvent | QuestionEvent | StatusEvent;
 
+/** Whether it is a step of an agent's run, and not a question or a change of status around it. */
+export function isRunEvent<Event extends WireEvent>(event: Event): event is Event & RunEvent {
+  return !Object.hasOwn(besideRuns, event.type);
+}
+
+const besideRuns: Readonly<Record<(QuestionEvent | StatusEvent)["type"], true>> = {
+  "question-asked": true,
+  "question-closed": true,
+  "prompts-changed": true,
+  "prompt-started": true,
+  "prompt-read": true,
+  "prompt-ended": true,
+  "status-changed": true,
+  "agent-changed": true,
+  "command-changed": true,
+  "shell-started": true,
+  "shell-progressed": true,
+  "shell-finished": true,
+  "todos-changed": true,
+  "model-fell-back": true,
+  "hook-started": true,
+  "hook-finished": true,
+  notice: true,
+  closed: true,
+};
+
 export type QuestionEvent =
   | { readonly type: "question-asked"; readonly question: Question }
   /** It was answered, or needs no answer any more. */

@@ -17,7 +17,12 @@ export type Op =
   /** Removes prompts that no turn has begun with: the one with this id, or all. */
   | { readonly type: "withdraw"; readonly id?: string | undefined }
   /** Stops the running turn and the shell commands of the person; prompts that wait begin the next turn unless they are withdrawn. */
-  | { readonly type: "interrupt"; readonly reason?: string | undefined }
+  | {
+      readonly type: "interrupt";
+      /** The reason of the ending; `aborted` when absent. */
+      readonly code?: string | undefined;
+      readonly reason?: string | undefined;
+    }
   | { readonly type: "compact"; readonly instructions?: string | undefined }
   | { readonly type: "answer"; readonly question: QuestionId; readonly answer: Answer }
   /** Holds from the next model call or decision on; `null` goes back to what was planned. */
@@ -28,9 +33,19 @@ export type Op =
       readonly effort?: Effort | null | undefined;
       readonly rules?: readonly RuleUpdate[] | undefined;
     }
-  /** A child reads it between its turns; one that has ended is resumed with it in the background. */
-  | { readonly type: "message"; readonly agent: AgentId; readonly text: string }
-  | { readonly type: "stop"; readonly agent: AgentId }
+  /** A child reads it between its turns; one that has ended is resumed with it in the background, unless `resume` is false. */
+  | {
+      readonly type: "message";
+      readonly agent: AgentId;
+      readonly text: string;
+      readonly resume?: boolean | undefined;
+    }
+  /** Its result names who ended it: the user, unless it was the one that waited for it. */
+  | {
+      readonly type: "stop";
+      readonly agent: AgentId;
+      readonly by?: "user" | "parent" | "program" | undefined;
+    }
   /** Stops waiting for this child, or for everything that the turn waits for. */
   | { readonly type: "background"; readonly agent?: AgentId | undefined }
   /** A command of the person, by the rules and questions of the session; the agent reads of it with the next prompt. */

@@ -24,7 +24,7 @@ import {
   type ReportedEvent,
   transcriptEvents,
 } from "../journal/transcript-writer.ts";
-import type { ChildPlan } from "../planning/plan-run.ts";
+import type { ChildPlan } from "../planning/agent-plan.ts";
 import { openAgentOutput } from "./open-agent-output.ts";
 import type { TaskControl } from "./task-manager.ts";
 import { openQueueMark, queueMarkFile } from "./watch-control.ts";

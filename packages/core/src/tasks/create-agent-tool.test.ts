@@ -1,6 +1,6 @@
 import { defineAgent } from "@retinue/config/agents/agent-definition.ts";
 import { describe, expect, test } from "vitest";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
 import { specificationOf } from "../tools/json-schema-of.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import { createAgentTool, type SpawnOutcome } from "./create-agent-tool.ts";

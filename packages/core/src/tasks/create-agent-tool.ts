@@ -3,7 +3,7 @@ import { describeAgents } from "@retinue/config/agents/describe-agents.ts";
 import type { SpawnRule } from "@retinue/config/tools/tool-grants.ts";
 import { parsePermissionMode, permissionModes } from "@retinue/gate/permission-policy.ts";
 import * as z from "zod";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
 import { builtinTool } from "../tools/builtin/builtin-tool.ts";
 import { jsonSchemaOf } from "../tools/json-schema-of.ts";
 import type { Tool, ToolOutcome } from "../tools/tool.ts";

@@ -4,7 +4,7 @@ import { describeExecutorContract } from "@retinue/testing/describe-executor-con
 import { createScriptedModel } from "@retinue/testing/scripted-model.ts";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type ChildPlan, plannedDefinition } from "../planning/plan-run.ts";
+import { type ChildPlan, plannedDefinition } from "../planning/agent-plan.ts";
 import { defineTool } from "../tools/tool.ts";
 import { createLocalExecutor } from "./create-local-executor.ts";
 

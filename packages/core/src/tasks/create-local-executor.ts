@@ -4,7 +4,7 @@ import { withoutUndone } from "../conversation/undone-prompts.ts";
 import { interruptedResults } from "../journal/rebuild-conversation.ts";
 import { endingOfCause, type LoopInput, type LoopPorts } from "../loop/loop-ports.ts";
 import { createTally, runAgentLoop } from "../loop/run-agent-loop.ts";
-import type { ChildPlan } from "../planning/plan-run.ts";
+import type { ChildPlan } from "../planning/agent-plan.ts";
 import type { Execution, Executor, TaskControl } from "./task-manager.ts";
 
 /** An agent that is bound to this process: what its loop calls, and what happens around it. */

@@ -4,7 +4,7 @@ import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import { noUsage } from "../conversation/usage.ts";
 import { loadSession } from "../journal/session-choices.ts";
 import { type SessionFiles, sessionFiles } from "../journal/session-files.ts";
-import type { ChildPlan } from "../planning/plan-run.ts";
+import type { ChildPlan } from "../planning/agent-plan.ts";
 import { foldChildRun } from "./child-run.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
 import { hasEnded, type TaskState, wasCutOff } from "./drive-task.ts";

@@ -1,5 +1,5 @@
 import type { UserMessage } from "../conversation/message.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
 import { hasEnded } from "./drive-task.ts";
 import type { FoundTask } from "./find-tasks.ts";

@@ -3,7 +3,7 @@ import { contextTokens, type Usage } from "../conversation/usage.ts";
 import { type LimitReached, type LoopLimits, limitError } from "../loop/loop-ports.ts";
 import { createAttemptUsage } from "../models/attempt-usage.ts";
 import type { Model } from "../models/model.ts";
-import type { RunLimits } from "../planning/plan-tools.ts";
+import type { RunLimits } from "../planning/agent-plan.ts";
 import { type Amount, actualAmount, createNeedEstimator } from "./need-estimator.ts";
 import type { AgentBudget, TreeBudget } from "./tree-budget.ts";
 import type { Stopwatch } from "./watch-run.ts";

@@ -4,15 +4,15 @@ import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
-import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { ChildPlan } from "../planning/agent-plan.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
+import type { ChildPlanned } from "../planning/plan-agent.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
 import { handTo, hasEnded, interruptedReason, type TaskState } from "./drive-task.ts";
 import { endNotice, stallNotice, stallText } from "./end-notice.ts";
 import { interruptedOutcome, isInterrupted, stopWithCaller } from "./interrupted-outcome.ts";
 import { type ChildResult, childResult } from "./result-text.ts";
 import {
-  type ChildSource,
   type KeptWorktree,
   type OpenedChild,
   type RefusedChild,
@@ -20,13 +20,21 @@ import {
   type TaskManager,
   type TaskStarted,
 } from "./task-manager.ts";
-import type { TreeBudget } from "./tree-budget.ts";
 
 interface SpawnerOptions {
-  readonly children: ChildSource;
   readonly tasks: TaskManager;
-  /** What all agents of the session may take together; absent limits nothing. */
-  readonly budget?: Pick<TreeBudget, "refusal">;
+  /** Facts and plan; starts nothing and writes nothing. */
+  readonly plan: (request: SpawnRequest) => Promise<ChildPlanned>;
+  /** A child that is decided, on disk and ready to run. */
+  readonly open: (
+    request: SpawnRequest,
+    options: { readonly signal: AbortSignal },
+  ) => Promise<OpenedChild | RefusedChild>;
+  /** The same for a plan that was decided before, perhaps by another process. */
+  readonly openPlan: (
+    plan: ChildPlan,
+    options: { readonly signal: AbortSignal },
+  ) => Promise<OpenedChild | RefusedChild>;
   /** Queues a message for the parent, which reads it between its turns. */
   readonly notify: (message: UserMessage) => void;
   /** Shows the person what went wrong beside the work. */
@@ -49,9 +57,9 @@ export interface Spawner {
   /** What a child would be, decided the same way, without starting it. */
   plan(request: SpawnRequest): Promise<ChildPlanned>;
   /** Whether a child in the background has ended and the parent is about to be notified. */
-  owesNotices(): boolean;
+  hasPendingNotices(): boolean;
   /** Whether a teammate has ended and the lead is about to be notified. */
-  owesTeamNotices(): boolean;
+  hasPendingTeamNotices(): boolean;
   spawn(request: SpawnRequest, options: { readonly signal: AbortSignal }): Promise<SpawnOutcome>;
   /** Starts a child and returns without waiting for it; the state says whether it runs. */
   start(request: SpawnRequest, options?: StartOptions): Promise<ChildStarted>;
@@ -60,34 +68,28 @@ export interface Spawner {
 }
 
 /** Opens children, gives each a place among the tasks, and hands the result to the caller that waits for it. */
-export function createSpawner({ children, budget, ...options }: SpawnerOptions): Spawner {
+export function createSpawner({ plan, open, openPlan, ...options }: SpawnerOptions): Spawner {
   const { tasks } = options;
-  const { refusal } = tasks;
-  const { launch, worktrees, owesNotices, owesTeamNotices } = createLauncher(options);
+  const { launch, worktrees, hasPendingNotices, hasPendingTeamNotices } = createLauncher(options);
   /** How many starts were requested so far. */
   let calls = 0;
 
-  async function begin(
-    background: boolean,
-    open: () => Promise<OpenedChild | RefusedChild>,
-  ): Promise<ChildStarted> {
-    const full = refusal(background) ?? budget?.refusal()?.error;
-    if (full !== undefined) return refused(full);
+  async function begin(opening: () => Promise<OpenedChild | RefusedChild>): Promise<ChildStarted> {
     calls += 1;
     const order = calls;
-    const child = await open();
+    const child = await opening();
     return child.type === "refused" ? child : launch(child, order);
   }
 
-  const start: Spawner["start"] = (request, { signal = new AbortController().signal } = {}) =>
-    begin(request.background === true, () => children.open(request, { signal, refusal }));
+  const never = new AbortController().signal;
+  const start: Spawner["start"] = (request, { signal = never } = {}) =>
+    begin(() => open(request, { signal }));
   return {
-    plan: children.plan,
-    owesNotices,
-    owesTeamNotices,
+    plan,
+    hasPendingNotices,
+    hasPendingTeamNotices,
     start,
-    startPlan: (plan, { signal = new AbortController().signal } = {}) =>
-      begin(plan.task.background, () => children.openPlan(plan, { signal, refusal })),
+    startPlan: (made, { signal = never } = {}) => begin(() => openPlan(made, { signal })),
     async spawn(request, { signal }) {
       try {
         const started = await start(request, { signal });
@@ -101,12 +103,17 @@ export function createSpawner({ children, budget, ...options }: SpawnerOptions):
 }
 
 /** Gives opened children a place, follows them to their end, and notifies the parent. */
-function createLauncher({ tasks, notify, report, ...team }: Omit<SpawnerOptions, "children" | "budget">) {
+function createLauncher({
+  tasks,
+  notify,
+  report,
+  ...team
+}: Omit<SpawnerOptions, "plan" | "open" | "openPlan">) {
   /** Working trees that isolated children left, for the callers that wait for them. */
   const worktrees = new Map<string, KeptWorktree>();
   /** Children in the background that have ended and whose end the parent has not been notified of yet. */
-  const owed = new Set<string>();
-  const owedTeam = new Set<string>();
+  const pending = new Set<string>();
+  const pendingTeam = new Set<string>();
 
   async function launch(child: OpenedChild, order: number): Promise<ChildStarted> {
     const { outputFile } = child;
@@ -115,7 +122,7 @@ function createLauncher({ tasks, notify, report, ...team }: Omit<SpawnerOptions,
       order,
       start: taskOf(plan),
       events: (control, signal) => runChild(child, control, signal),
-      sinks: [...child.sinks, { types: stallsAndEnds, take: hear }],
+      sinks: [...child.sinks, { types: stallsAndEnds, take: onEvent }],
       onEnd: (state) => finish(child, state),
     });
     if (started.type === "refused") {
@@ -124,14 +131,14 @@ function createLauncher({ tasks, notify, report, ...team }: Omit<SpawnerOptions,
       return started;
     }
     if (started.state.status === "queued") child.enterQueue?.();
-    for (const message of child.news) tasks.send(plan.agent.id, message);
+    for (const message of child.pendingMessages) tasks.send(plan.agent.id, message);
     return { type: "started", plan, outputFile };
   }
 
-  function hear(event: RunEvent, state: TaskState): void {
+  function onEvent(event: RunEvent, state: TaskState): void {
     if (event.type === "run-stalled") reportStall(event, state);
-    else if (state.team !== undefined) owedTeam.add(state.id);
-    else if (state.background) owed.add(state.id);
+    else if (state.team !== undefined) pendingTeam.add(state.id);
+    else if (state.background) pending.add(state.id);
   }
 
   /** The person sees it; the parent only where it does not wait for the child anyway. */
@@ -152,12 +159,17 @@ function createLauncher({ tasks, notify, report, ...team }: Omit<SpawnerOptions,
       else if (state.background)
         notify(endNotice(state, { outputFile, text: textOfEnd(state, outputFile, worktree) }));
       else if (worktree !== undefined) worktrees.set(state.id, worktree);
-      owed.delete(state.id);
-      if (owedTeam.delete(state.id)) team.teammateSettled?.();
+      pending.delete(state.id);
+      if (pendingTeam.delete(state.id)) team.teammateSettled?.();
     }
   }
 
-  return { launch, worktrees, owesNotices: () => owed.size > 0, owesTeamNotices: () => owedTeam.size > 0 };
+  return {
+    launch,
+    worktrees,
+    hasPendingNotices: () => pending.size > 0,
+    hasPendingTeamNotices: () => pendingTeam.size > 0,
+  };
 }
 
 /** What the caller of a started child gets: its result, or the news that it continues without the caller. */
@@ -305,32 +317,38 @@ function launchedData(plan: ChildPlan, outputFile: string | undefined) {
 }
 
 function launchedText({ agent, task }: ChildPlan, outputFile: string | undefined): string {
-  const followed = outputFile === undefined ? undefined : `What it does can be followed in ${outputFile}`;
+  const follpending =
+    outputFile === undefined ? undefined : `What it does can be follpending in ${outputFile}`;
   if (task.team !== undefined)
     return [
       `The teammate ${JSON.stringify(task.team.member)} of the team ${JSON.stringify(task.team.team)} works now; its id is ${agent.id}.`,
       "It reports by message and is idle when it is done; SendMessage to its name gives it more work.",
-      ...(followed === undefined ? [] : [`${followed}.`]),
+      ...(follpending === undefined ? [] : [`${follpending}.`]),
     ].join("\n");
   return [
     `The agent ${JSON.stringify(task.description)} works in the background; agentId: ${agent.id}.`,
     "You are notified when it has ended, with its result; continue with other work meanwhile.",
-    `${followed === undefined ? "" : `${followed}; `}TaskOutput with its id shows how it is doing, TaskStop ends it.`,
+    `${follpending === undefined ? "" : `${follpending}; `}TaskOutput with its id shows how it is doing, TaskStop ends it.`,
   ].join("\n");
 }
 
 /** A program's callback that does not return is not waited for longer than this. */
 const callbackLimitMs = 5000;
 
-/** Reports to a program's definition how its agent has ended. */
-export async function describeDefinition(
+/** Reports to a program's definition how its agent has ended; a callback that fails costs the agent nothing. */
+export async function notifyDefinition(
   { id, status, ending }: TaskState,
-  { name, behaviour }: AgentDefinition,
+  definition: AgentDefinition | undefined,
+  report: ((message: string) => void) | undefined,
 ): Promise<void> {
+  const { name = "", behaviour } = definition ?? {};
   if (ending === undefined || behaviour?.onEnd === undefined) return;
-  const reported = Promise.resolve(behaviour.onEnd({ agent: name, agentId: id, status, text: ending.text }));
-  const late = AbortSignal.abort(
-    new RetinueError("callback-late", `it did not return within ${callbackLimitMs} ms`),
-  );
-  await settledSoon(reported, late, callbackLimitMs);
+  try {
+    const called = behaviour.onEnd({ agent: name, agentId: id, status, text: ending.text });
+    const late = new RetinueError("callback-late", `it did not return within ${callbackLimitMs} ms`);
+    await settledSoon(Promise.resolve(called), AbortSignal.abort(late), callbackLimitMs);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    report?.(`The \`onEnd\` of the agent ${name} failed: ${why}`);
+  }
 }

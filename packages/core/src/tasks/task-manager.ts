@@ -4,8 +4,7 @@ import type { EventSource } from "../conversation/agent-event.ts";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { EventSink, RunEvent, RunTotals } from "../conversation/run-event.ts";
 import type { ReportedEvent } from "../journal/transcript-writer.ts";
-import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { ChildPlan } from "../planning/agent-plan.ts";
 import {
   concludeTask,
   driveTask,
@@ -262,21 +261,6 @@ export interface Executor {
   execute(execution: Execution, control: TaskControl, signal: AbortSignal): AsyncIterable<RunEvent>;
 }
 
-/** All that starting children needs from the session: what a child would be, and a child that is ready to run. */
-export interface ChildSource {
-  /** Facts and plan; starts nothing and writes nothing. */
-  plan(request: SpawnRequest): Promise<ChildPlanned>;
-  open(request: SpawnRequest, options: OpenChildOptions): Promise<OpenedChild | RefusedChild>;
-  /** The same for a plan that was decided before, perhaps by another process. */
-  openPlan(plan: ChildPlan, options: OpenChildOptions): Promise<OpenedChild | RefusedChild>;
-}
-
-export interface OpenChildOptions {
-  readonly signal: AbortSignal;
-  /** Why there is no room for it, asked once it is known whether it runs in the background. */
-  readonly refusal: (background: boolean) => string | undefined;
-}
-
 export interface RefusedChild {
   readonly type: "refused";
   readonly reason: string;
@@ -298,7 +282,7 @@ export interface OpenedChild {
   readonly enterQueue?: () => void;
   readonly leaveQueue?: () => void;
   /** What it reads before its first turn. */
-  readonly news: readonly UserMessage[];
+  readonly pendingMessages: readonly UserMessage[];
   /** Called once, however it ended: gives everything back. Never rejects. */
   readonly close: (state?: TaskState) => Promise<KeptWorktree | undefined>;
 }

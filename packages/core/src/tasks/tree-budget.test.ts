@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { RunLimits } from "../planning/plan-tools.ts";
+import type { RunLimits } from "../planning/agent-plan.ts";
 import { amountOf, type CallNeed } from "./need-estimator.ts";
 import { createTreeBudget, type Reserved } from "./tree-budget.ts";
 

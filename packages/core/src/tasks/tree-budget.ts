@@ -1,8 +1,7 @@
 import { abortable } from "@retinue/base/foundation/abortable.ts";
 import type { LimitReached } from "../loop/loop-ports.ts";
 import type { Model } from "../models/model.ts";
-import type { ChildPlan } from "../planning/plan-run.ts";
-import type { RunLimits } from "../planning/plan-tools.ts";
+import type { ChildPlan, RunLimits } from "../planning/agent-plan.ts";
 import {
   type Amount,
   affordableOutput,

@@ -15,9 +15,13 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
       return 0;
     }
     // Reading arguments takes longer than the first frame of the terminal.
-    if (arguments_.length === 0 && host.canAsk && !namesStore(arguments_, host))
+    if (arguments_.length === 0 && host.canAsk)
       return await (await import("../terminal/run-terminal.ts")).runTerminal({ host, session: {} }, [], {});
-    const code = await runNamed(arguments_, host);
+    // The command that scripts and prompts ask most often needs no reading of arguments.
+    const isList = arguments_.length === 1 && arguments_[0] === "agents";
+    const code = isList
+      ? await (await import("./agents.ts")).agents({ host, session: {} }, {})
+      : await (await import("./program/run-program.ts")).runProgram(arguments_, host);
     // A file that cannot be written says so a moment after the write.
     await new Promise((resolve) => setImmediate(resolve));
     refuseLostOutput(host);
@@ -29,44 +33,6 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
       arguments_.some((argument) => /^--debug(=|$)/.test(argument)),
     );
   }
-}
-
-async function runNamed(arguments_: readonly string[], host: CliHost): Promise<number> {
-  // The command that scripts and prompts ask most often needs no reading of arguments.
-  if (arguments_.length === 1 && arguments_[0] === "agents")
-    return (await import("./agents.ts")).agents({ host, session: {} }, {});
-  if (namesStore(arguments_, host))
-    return (await import("./program/run-store-program.ts")).runStoreProgram(arguments_, host);
-  return (await import("./program/run-program.ts")).runProgram(arguments_, host);
-}
-
-/** Commands that only make sense with a store. */
-const storeCommands = new Set(["serve", "store"]);
-/** Commands that look into a store where one is named. */
-const sharedCommands = new Set([
-  "tasks",
-  "logs",
-  "stop",
-  "resume",
-  "inspect",
-  "clean",
-  "run-plan",
-  "plan",
-  "doctor",
-  "approvals",
-  "approve",
-  "deny",
-  "studio",
-]);
-
-/** Whether arguments are about agents in a store rather than in this process. */
-function namesStore(arguments_: readonly string[], { environment }: Pick<CliHost, "environment">): boolean {
-  const end = arguments_.indexOf("--");
-  const own = end === -1 ? arguments_ : arguments_.slice(0, end);
-  if (storeCommands.has(own[0] ?? "")) return true;
-  if (own.some((word) => word === "--store" || word.startsWith("--store="))) return true;
-  const isShared = sharedCommands.has(own[0] ?? "") || own.includes("-p") || own.includes("--print");
-  return isShared && (environment["RETINUE_STORE"] ?? "") !== "";
 }
 
 /** Work whose output could not be written was not done for the one that waits for it; a reader that went away wanted no more. */

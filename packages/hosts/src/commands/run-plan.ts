@@ -3,7 +3,7 @@ import { isAbsolute, relative, resolve, sep } from "node:path";
 import { checkWorkingFolder } from "@retinue/base/foundation/find-working-folder.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { planWithin } from "@retinue/core/kernel/plan-within.ts";
-import { type ChildPlan, readChildPlan, treeLimitsOf } from "@retinue/core/kernel/project/plan-origins.ts";
+import { type ChildPlan, readAgentPlan, treeLimitsOf } from "@retinue/core/kernel/project/plan-origins.ts";
 import { createPrinter, printFailure } from "../print/create-printer.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
@@ -133,7 +133,7 @@ function readPlan(file: string, text: string): ChildPlan {
     const why = error instanceof Error ? error.message : String(error);
     throw new RetinueError("plan-invalid", `${file} is not valid JSON: ${why}`, { advice });
   }
-  const reading = readChildPlan(value);
+  const reading = readAgentPlan(value, "child");
   if (reading.type === "plan") return reading.plan;
   const { at, expected, found } = reading;
   const where = at === "" ? "the file" : `\`${at}\``;

@@ -2,7 +2,7 @@ import { isRecord, type JsonRecord, parseJsonRecord } from "@retinue/base/founda
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { CanUseTool } from "@retinue/core/kernel/agent/create-authorize.ts";
 import { createHostedRuntime } from "@retinue/core/kernel/create-runtime.ts";
-import { readChildPlan } from "@retinue/core/kernel/project/plan-origins.ts";
+import { readAgentPlan } from "@retinue/core/kernel/project/plan-origins.ts";
 import { createRemoteBudget } from "@retinue/core/kernel/teams/create-remote-budget.ts";
 import type { MemberAnswer, MemberStart } from "@retinue/core/kernel/teams/run-member-process.ts";
 import type { CliHost } from "../shared/cli-host.ts";
@@ -20,7 +20,7 @@ export async function runTeammate(context: CommandContext): Promise<number> {
   const lines = host.stdin.lines({ signal: stop.signal })[Symbol.asyncIterator]();
   try {
     const start = readLine((await lines.next()).value);
-    const reading = readChildPlan(start?.["plan"]);
+    const reading = readAgentPlan(start?.["plan"], "child");
     if (reading.type === "invalid")
       throw new RetinueError(
         "plan-invalid",

@@ -2,22 +2,22 @@ import { randomUUID } from "node:crypto";
 import { abortable, sleep } from "@retinue/base/foundation/abortable.ts";
 import { type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { Runtime } from "@retinue/core/kernel/create-runtime.ts";
+import { type AgentTree, openTree } from "@retinue/core/kernel/agent-tree.ts";
+import type { HostedRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import type { LoopToolResult } from "@retinue/core/kernel/loop-tools/tools-for-loops.ts";
 import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import { type AgentView, viewOfState, viewOfTranscript } from "@retinue/core/kernel/project/agent-view.ts";
 import type { FoundTask } from "@retinue/core/kernel/project/project-tasks.ts";
 import { stopElsewhere } from "@retinue/core/kernel/project/stop-elsewhere.ts";
-import { hasEnded, type Session } from "@retinue/core/kernel/session.ts";
 import { formsTeams } from "@retinue/core/kernel/teams/create-parent-mail.ts";
+import { type AgentState, hasEnded } from "@retinue/core/protocol/agent-state.ts";
 import type { DiscoveredAgents } from "../../../../src/definitions.ts";
-import type { SessionTasks, TaskState } from "../../../../src/index.ts";
 import { createHubSessions } from "./hub-sessions.ts";
-import { createPendingCall, type PendingCall } from "./pending-call.ts";
+import { createPendingCall, type HubAgents, type PendingCall } from "./pending-call.ts";
 import type { PendingCalls } from "./pending-calls.ts";
 
 /** What a client says when it starts an agent. */
-export type HubRequest = Omit<Parameters<Session["planAgent"]>[0], "origin" | "callId">;
+export type HubRequest = Omit<Parameters<AgentTree["spawn"]>[0], "callId">;
 
 export interface HubClient {
   /** The tool that was called. */
@@ -53,16 +53,17 @@ export interface OutputOptions {
   readonly waitMs: number;
   readonly signal: AbortSignal;
   /** Notified where the agent runs, when that is here. */
-  readonly onFound?: (tasks: SessionTasks, agentId: string) => void;
+  readonly onFound?: (agents: HubAgents, agentId: string) => void;
 }
 
 export interface AgentHubOptions {
-  readonly runtime: Runtime;
+  readonly runtime: HostedRuntime;
   readonly desk: PendingCalls;
   readonly session: SessionOptions;
   /** The folder in which this project's sessions are kept. */
   readonly transcripts: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly log: (message: string) => void;
 }
 
 /** How long a question waits for the request that answers it. */
@@ -75,7 +76,7 @@ export function createAgentHub(options: AgentHubOptions): AgentHub {
   const sessions = createHubSessions({
     // The main conversation of these sessions is never used, so none is kept.
     open: (sessionId) =>
-      runtime.open({
+      openChildren(options, {
         ...session,
         childrenOnly: true,
         // Agents of earlier sessions are taken up alone.
@@ -103,7 +104,7 @@ export function createAgentHub(options: AgentHubOptions): AgentHub {
     send: (agentId, message, client) => sendMessage(hub, agentId, { message, client }),
     leadsTeam: async () => formsTeams(options.environment, (await runtime.agents()).settings.settings),
     async callTeamTool(name, input, signal) {
-      const [tool] = (await sessions.own()).loopTools([name]);
+      const [tool] = (await sessions.own()).facts.loopTools([name]);
       return tool === undefined
         ? { text: `${name} is not available in this session.`, isError: true }
         : tool.call(input, { signal });
@@ -122,6 +123,34 @@ interface HubParts extends AgentHubOptions {
   readonly find: (agentId: string) => Promise<LocatedAgent>;
 }
 
+/** A session for children alone, whose questions go to the clients that wait for them. */
+async function openChildren(
+  { runtime, desk, log }: AgentHubOptions,
+  session: SessionOptions,
+): Promise<AgentTree> {
+  const tree = await openTree({
+    runtime,
+    session,
+    asks: { permissions: "person", forms: true, oneAtATime: true },
+    onEvent: (event) => event.type === "notice" && log(event.text),
+  });
+  const open = new Map<string, AbortController>();
+  tree.onEvent((event) => {
+    if (event.type === "question-closed") open.get(event.question)?.abort();
+    if (event.type !== "question-asked") return;
+    const { id } = event.question;
+    const closed = new AbortController();
+    open.set(id, closed);
+    desk
+      .answer(event.question, closed.signal)
+      .then((answer) => tree.main.submit({ type: "answer", question: id, answer }))
+      // Taken back, because the agent was stopped.
+      .catch(() => undefined)
+      .finally(() => open.delete(id));
+  });
+  return tree;
+}
+
 async function spawn(hub: HubParts, request: HubRequest, client: HubClient): Promise<PendingCall> {
   const { sessions } = hub;
   if (request.resume === undefined) return start(hub, await sessions.own(), { request, client });
@@ -133,7 +162,7 @@ async function spawn(hub: HubParts, request: HubRequest, client: HubClient): Pro
   }
   const { id: resume, sessionId } = located.task;
   const resumed = { ...request, resume };
-  const still = sessions.list().find(({ plan }) => plan.sessionId === sessionId);
+  const still = sessions.list().find((each) => each.sessionId === sessionId);
   if (still !== undefined && still === (await sessions.own()))
     return start(hub, still, { request: resumed, client });
   const { session: opened, release } = await sessions.earlier(sessionId);
@@ -149,24 +178,23 @@ interface HubStart {
 
 function start(
   { desk }: HubParts,
-  { agentHost, tasks, takeNotices }: Session,
+  tree: AgentTree,
   { request, client: { tool, maxQuestions }, release }: HubStart,
 ): PendingCall {
   // Ends of agents in the background are asked for by clients, so no one reads the notices of them; mail of a team is read.
-  if (agentHost.spawnInTeam === undefined) takeNotices();
+  if (!tree.leadsTeam) tree.takeReports();
   const id = randomUUID();
   const pendingCall = createPendingCall({
     id,
     tool,
-    tasks,
+    agents: tree,
     maxQuestions,
     claimMs,
     async run(signal) {
       try {
-        const spawn = agentHost.spawnInTeam ?? agentHost.spawner.spawn;
-        const outcome = await spawn({ ...request, origin: "model", callId: id }, { signal });
+        const outcome = await tree.spawn({ ...request, callId: id }, signal);
         // A client that left while it was being started did not want it in the background either.
-        if (outcome.type === "launched" && signal.aborted) await stopOwn(tasks, id);
+        if (outcome.type === "launched" && signal.aborted) await stopOwn(tree, id);
         return outcome;
       } finally {
         release?.();
@@ -181,10 +209,10 @@ function start(
 async function readOutput(hub: HubParts, agentId: string, options: OutputOptions): Promise<AgentView> {
   const located = await hub.find(agentId);
   if (located.where === "files") return outputOfFiles(hub, located.task.id, options);
-  const { tasks } = located.session;
   const { id } = located.state;
-  options.onFound?.(tasks, id);
-  if (options.waitMs > 0) await waitAtMost(tasks.ended(id), options);
+  options.onFound?.(located.session, id);
+  const agent = located.session.get(id);
+  if (options.waitMs > 0 && agent !== undefined) await waitAtMost(agent.done, options);
   return viewHere(located);
 }
 
@@ -192,7 +220,7 @@ function viewHere({
   session,
   state: { id, ...state },
 }: Extract<LocatedAgent, { readonly where: "here" }>): AgentView {
-  return viewOfState(session.tasks.get(id) ?? { id, ...state }, session.partialText(id));
+  return viewOfState(session.get(id)?.state() ?? { id, ...state }, session.facts.partialText(id));
 }
 
 async function outputOfFiles(
@@ -217,7 +245,7 @@ async function outputOfFiles(
 async function stopAgent(hub: HubParts, agentId: string, signal: AbortSignal): Promise<AgentView> {
   const located = await hub.find(agentId);
   if (located.where === "here") {
-    await located.session.tasks.stop(located.state.id, "user");
+    await located.session.main.submit({ type: "stop", agent: located.state.id });
     return viewHere(located);
   }
   const { task } = located;
@@ -232,11 +260,10 @@ async function sendMessage(
 ): ReturnType<AgentHub["send"]> {
   const located = await hub.find(agentId);
   if (located.where === "here" && !hasEnded(located.state)) {
-    if (await located.session.messageTeammate(located.state.id, message))
-      return { type: "queued", agentId: located.state.id };
-    const content = [{ type: "text", text: message } as const];
-    if (located.session.tasks.send(located.state.id, { role: "user", content }))
-      return { type: "queued", agentId: located.state.id };
+    const agent = located.state.id;
+    const sent = located.session.main.submit({ type: "message", agent, text: message, resume: false });
+    // One that ended meanwhile is taken up again.
+    if (await sent.then(Boolean, () => false)) return { type: "queued", agentId: agent };
   }
   const { id, description, agentType } = located.where === "here" ? located.state : located.task;
   const request = { agentType, description, prompt: message, resume: id, background: true };
@@ -244,13 +271,13 @@ async function sendMessage(
 }
 
 async function readMessages(
-  { takeNotices, onTeamMail }: Session,
+  { takeReports, onTeamMail }: AgentTree,
   { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal },
 ): Promise<readonly string[]> {
   const arrived = Promise.withResolvers<void>();
   // Listening begins before looking, so that nothing falls between the two.
   const read = (): readonly string[] =>
-    takeNotices().flatMap(({ content }) =>
+    takeReports().flatMap(({ content }) =>
       typeof content === "string"
         ? [content]
         : content.flatMap((block) => (block.type === "text" ? [block.text] : [])),
@@ -270,9 +297,9 @@ async function readMessages(
   }
 }
 
-async function stopOwn(tasks: SessionTasks, callId: string): Promise<void> {
-  const started = tasks.list().find((state) => state.callId === callId);
-  if (started !== undefined) await tasks.stop(started.id, "parent");
+async function stopOwn(tree: AgentTree, callId: string): Promise<void> {
+  const started = tree.list().find((state) => state.callId === callId);
+  if (started !== undefined) await tree.main.submit({ type: "stop", agent: started.id, by: "parent" });
 }
 
 /** Whether another process runs it. */
@@ -308,7 +335,7 @@ async function waitAtMost(ended: Promise<unknown>, { waitMs, signal }: OutputOpt
 
 /** An agent that a client named: in a session that is open here, or as recorded in the files. */
 type LocatedAgent =
-  | { readonly where: "here"; readonly session: Session; readonly state: TaskState }
+  | { readonly where: "here"; readonly session: AgentTree; readonly state: AgentState }
   | { readonly where: "files"; readonly task: FoundTask };
 
 /** How many agents an error lists, newest first. */
@@ -317,10 +344,10 @@ const listed = 20;
 /** By id, or by the name it was given; what is no id is refused before anything is read. */
 async function findAgent(
   written: string,
-  sessions: readonly Session[],
-  { tasks }: Pick<Runtime, "tasks">,
+  sessions: readonly AgentTree[],
+  { tasks }: Pick<HostedRuntime, "tasks">,
 ): Promise<LocatedAgent> {
-  const here = sessions.flatMap((session) => session.tasks.list().map((state) => ({ session, state })));
+  const here = sessions.flatMap((session) => session.list().map((state) => ({ session, state })));
   const own =
     here.find(({ state }) => state.id === written) ?? here.findLast(({ state }) => state.name === written);
   if (own !== undefined) return { where: "here", ...own };
@@ -330,7 +357,7 @@ async function findAgent(
   throw unknownAgent(written, known, await tasks.list({ limit: listed }));
 }
 
-async function findTask(written: string, tasks: Runtime["tasks"]): Promise<FoundTask | undefined> {
+async function findTask(written: string, tasks: HostedRuntime["tasks"]): Promise<FoundTask | undefined> {
   try {
     const found = await tasks.get(written);
     if (found.id === written || found.name === written) return found;
@@ -349,7 +376,7 @@ async function findTask(written: string, tasks: Runtime["tasks"]): Promise<Found
 
 function unknownAgent(
   written: string,
-  known: readonly TaskState[],
+  known: readonly AgentState[],
   tasks: readonly FoundTask[],
 ): RetinueError {
   const own = known.toReversed().map(({ id, agentType, status }) => `${id} (${agentType}, ${status})`);

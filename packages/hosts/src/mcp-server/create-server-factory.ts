@@ -253,8 +253,8 @@ function addReading(server: McpServer, hub: AgentHub): void {
           const view = await hub.output(agent_id, {
             waitMs: block ? timeout_ms : 0,
             signal: clientSignal(context),
-            onFound(tasks, id) {
-              endProgress = reportProgress(context, tasks, (state) => state.id === id);
+            onFound(agents, id) {
+              endProgress = reportProgress(context, agents, (state) => state.id === id);
             },
           });
           return viewResult(view);

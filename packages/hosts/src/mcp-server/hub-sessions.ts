@@ -1,37 +1,38 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { hasEnded, type Session } from "@retinue/core/kernel/session.ts";
+import type { AgentTree } from "@retinue/core/kernel/agent-tree.ts";
+import { hasEnded } from "@retinue/core/protocol/agent-state.ts";
 
 /** The sessions in which the agents of a server run: its own, and earlier ones whose agents are taken up again. */
 export interface HubSessions {
   /** Opened with the first agent; one that could not be opened is tried again. */
-  own(): Promise<Session>;
+  own(): Promise<AgentTree>;
   /** An earlier session, for its children only; closed again when `release` was called and none of them runs. */
-  earlier(sessionId: string): Promise<{ readonly session: Session; readonly release: () => void }>;
+  earlier(sessionId: string): Promise<{ readonly session: AgentTree; readonly release: () => void }>;
   /** Those that are open now. */
-  list(): readonly Session[];
+  list(): readonly AgentTree[];
   close(): Promise<void>;
 }
 
 export interface HubSessionsOptions {
   /** Without an id, a new session. */
-  readonly open: (sessionId?: string) => Promise<Session>;
+  readonly open: (sessionId?: string) => Promise<AgentTree>;
   /** How many earlier sessions may be open at the same time. */
   readonly maxEarlier: number;
 }
 
 interface Earlier {
-  readonly opening: Promise<Session>;
-  session?: Session;
+  readonly opening: Promise<AgentTree>;
+  session?: AgentTree;
   users: number;
 }
 
 export function createHubSessions({ open, maxEarlier }: HubSessionsOptions): HubSessions {
   const earlier = new Map<string, Earlier>();
-  let owning: Promise<Session> | undefined;
-  let owned: Session | undefined;
+  let owning: Promise<AgentTree> | undefined;
+  let owned: AgentTree | undefined;
   let isClosed = false;
 
-  async function openOwn(): Promise<Session> {
+  async function openOwn(): Promise<AgentTree> {
     try {
       owned = await open();
       return owned;
@@ -84,9 +85,9 @@ export function createHubSessions({ open, maxEarlier }: HubSessionsOptions): Hub
 /** The last user closes the session, but only after the last child that runs in it. */
 async function leave(earlier: Map<string, Earlier>, sessionId: string, entry: Earlier): Promise<void> {
   const session = await entry.opening.catch(() => undefined);
-  for (const { id } of session?.tasks.list() ?? []) await session?.tasks.ended(id);
+  for (const { id } of session?.list() ?? []) await session?.get(id)?.done;
   entry.users -= 1;
-  if (entry.users > 0 || session?.tasks.list().some((task) => !hasEnded(task)) === true) return;
+  if (entry.users > 0 || session?.list().some((task) => !hasEnded(task)) === true) return;
   if (earlier.get(sessionId) === entry) earlier.delete(sessionId);
   await session?.[Symbol.asyncDispose]();
 }

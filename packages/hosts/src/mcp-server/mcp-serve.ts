@@ -41,9 +41,7 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
   try {
     await using runtime = createPrintRuntime({ host: { ...host, environment }, session }, options, {
       entrypoint: "mcp",
-      approver: desk.approver,
       canUseTool: desk.canUseTool,
-      host: { ask: desk.ask },
     });
     await using hub = createAgentHub({
       runtime,
@@ -51,6 +49,7 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
       session: own,
       transcripts: transcriptsOf(host),
       environment,
+      log,
     });
     const serving = await begin({ hub, version: host.version, log }, place, host);
     const why = await Promise.race([serving.done, stop.promise]);

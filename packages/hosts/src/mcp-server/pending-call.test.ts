@@ -1,5 +1,4 @@
 import type { SpawnOutcome } from "@retinue/core/tasks/create-agent-tool.ts";
-import { createTaskManager } from "@retinue/core/tasks/task-manager.ts";
 import { expect, test } from "vitest";
 import type { FormQuestion } from "./form-question.ts";
 import { createPendingCall, type PendingCallOptions } from "./pending-call.ts";
@@ -15,7 +14,7 @@ function create(changes: Partial<PendingCallOptions> = {}) {
   return createPendingCall({
     id: "f",
     tool: "spawn_agent",
-    tasks: createTaskManager({ maxRunning: 1, now: () => 0 }),
+    agents: { get: () => undefined, list: () => [], onEvent: () => () => undefined },
     maxQuestions: 2,
     run: async () => ended,
     onOver: () => undefined,

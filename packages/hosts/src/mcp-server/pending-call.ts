@@ -1,9 +1,11 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { Session } from "@retinue/core/kernel/session.ts";
-import type { SessionTasks } from "../../../../src/index.ts";
+import type { AgentTree } from "@retinue/core/kernel/agent-tree.ts";
 import type { FormQuestion, FormReply } from "./form-question.ts";
 
-type SpawnOutcome = Awaited<ReturnType<Session["agentHost"]["spawner"]["spawn"]>>;
+type SpawnOutcome = Awaited<ReturnType<AgentTree["spawn"]>>;
+
+/** The agents of one session, as far as calls look at them. */
+export type HubAgents = Pick<AgentTree, "get" | "list" | "onEvent">;
 
 /** A question that is put to the client and not answered yet. */
 export interface OpenQuestion {
@@ -23,7 +25,7 @@ export interface PendingCall {
   /** The tool that was called. */
   readonly tool: string;
   /** Where the agent runs. */
-  readonly tasks: SessionTasks;
+  readonly agents: HubAgents;
   /** Whether the client can be asked at all. */
   readonly asks: boolean;
   /** Whether the client takes one more question in this call. */
@@ -42,7 +44,7 @@ export interface PendingCall {
 export interface PendingCallOptions {
   readonly id: string;
   readonly tool: string;
-  readonly tasks: SessionTasks;
+  readonly agents: HubAgents;
   /** How many questions the client takes during one call; 0 for one that cannot be asked. */
   readonly maxQuestions: number;
   readonly run: (signal: AbortSignal) => Promise<SpawnOutcome>;
@@ -53,7 +55,7 @@ export interface PendingCallOptions {
 }
 
 export function createPendingCall(options: PendingCallOptions): PendingCall {
-  const { id, tool, tasks, maxQuestions, run, onOver, claimMs } = options;
+  const { id, tool, agents, maxQuestions, run, onOver, claimMs } = options;
   const controller = new AbortController();
   let outcome: SpawnOutcome | undefined;
   let bell = Promise.withResolvers<void>();
@@ -82,7 +84,7 @@ export function createPendingCall(options: PendingCallOptions): PendingCall {
   return {
     id,
     tool,
-    tasks,
+    agents,
     asks: maxQuestions > 0,
     mayAsk: () => questions.asked() < maxQuestions && !controller.signal.aborted,
     ask: questions.ask,

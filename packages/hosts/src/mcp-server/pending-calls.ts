@@ -1,12 +1,14 @@
-import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { CanUseTool } from "@retinue/core/kernel/agent/create-authorize.ts";
+import type {
+  Answer,
+  FormQuestion as ChoiceQuestion,
+  PermissionQuestion,
+  Question,
+} from "@retinue/core/protocol/question.ts";
 import { describeAskingPath } from "@retinue/gate/approver.ts";
-import type { ApprovalAnswer, ApprovalRequest, Approver, ToolHost } from "../../../../src/index.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 import type { FormField, FormQuestion, FormReply } from "./form-question.ts";
 import type { PendingCall } from "./pending-call.ts";
-
-type AskedQuestions = Parameters<NonNullable<ToolHost["ask"]>>[0];
 
 /** All calls that are under way, and how what their agents ask finds the client that waits for them. */
 export interface PendingCalls {
@@ -15,17 +17,15 @@ export interface PendingCalls {
   find(id: string): PendingCall | undefined;
   /** Refuses immediately where the client cannot be asked, so that the reason is not taken for a person's. */
   readonly canUseTool: CanUseTool;
-  readonly approver: Approver;
-  readonly ask: NonNullable<ToolHost["ask"]>;
+  /** Puts a question to the client whose call it comes from; the signal takes it back. */
+  answer(question: Question, signal: AbortSignal): Promise<Answer>;
   stopAll(): Promise<void>;
 }
 
 export function createPendingCalls(): PendingCalls {
   const pendingCalls = new Map<string, PendingCall>();
   const ofAgent = (agentId: string): PendingCall | undefined =>
-    [...pendingCalls.values()].find(
-      (pendingCall) => pendingCall.tasks.get(agentId)?.callId === pendingCall.id,
-    );
+    [...pendingCalls.values()].find(({ id, agents }) => agents.get(agentId)?.state()?.callId === id);
 
   return {
     add: (pendingCall) => void pendingCalls.set(pendingCall.id, pendingCall),
@@ -38,24 +38,19 @@ export function createPendingCalls(): PendingCalls {
         message: `${reason}, and this MCP client cannot be asked (no elicitation)`,
       };
     },
-    approver: {
-      async approve(request, { signal }) {
+    async answer(question, signal) {
+      const asking = ofAgent(question.path.at(-1)?.id ?? "");
+      if (question.kind === "permission") {
         // What is asked before an agent starts names only the call.
-        const pendingCall = pendingCalls.get(request.callId) ?? ofAgent(request.agentPath.at(-1)?.id ?? "");
-        if (pendingCall?.mayAsk() === true) return pendingCall.ask(permissionQuestion(request), signal);
+        const pendingCall = pendingCalls.get(question.callId) ?? asking;
+        if (pendingCall?.mayAsk() === true) return pendingCall.ask(permissionForm(question), signal);
         const why =
           pendingCall?.asks === true ? "this call has asked too often" : "the client cannot be asked";
         return { type: "deny", message: `(no one was asked: ${why})` };
-      },
-    },
-    async ask(questions, { signal, agent }) {
-      const pendingCall = ofAgent(agent?.id ?? "");
-      const answers =
-        pendingCall?.mayAsk() === true
-          ? await pendingCall.ask(choiceQuestion(agent?.name ?? "", questions), signal)
-          : undefined;
-      if (answers !== undefined) return answers;
-      throw new RetinueError("not-answered", "the person gave no answer, or the MCP client cannot be asked");
+      }
+      if (question.kind === "form" && asking?.mayAsk() === true)
+        return asking.ask(choiceForm(question), signal);
+      return unanswered;
     },
     async stopAll() {
       await Promise.all([...pendingCalls.values()].map((pendingCall) => pendingCall.stop()));
@@ -63,11 +58,14 @@ export function createPendingCalls(): PendingCalls {
   };
 }
 
-/** The questions of the AskUserQuestion tool as one form; undefined when the person gave no answers. */
-function choiceQuestion(
-  agentName: string,
-  questions: AskedQuestions,
-): FormQuestion<Readonly<Record<string, string>> | undefined> {
+const unanswered: Answer = {
+  type: "deny",
+  message: "the person gave no answer, or the MCP client cannot be asked",
+};
+
+/** The questions of the AskUserQuestion tool as one form. */
+function choiceForm({ path, fields: questions }: ChoiceQuestion): FormQuestion<Answer> {
+  const agentName = path.at(-1)?.name ?? "";
   const keys = questions.map((_, index) => `question${index + 1}`);
   const fields = questions.map((question, index) => [keys[index] ?? "", fieldOf(question)] as const);
   return {
@@ -76,17 +74,17 @@ function choiceQuestion(
     ),
     schema: { type: "object", properties: Object.fromEntries(fields), required: keys },
     read({ action, content = {} }) {
-      if (action !== "accept") return undefined;
+      if (action !== "accept") return unanswered;
       const answers = questions.flatMap(({ question }, index): [string, string][] => {
         const value = content[keys[index] ?? ""];
         return typeof value === "string" ? [[question, value]] : [];
       });
-      return Object.fromEntries(answers);
+      return { type: "fields", answers: Object.fromEntries(answers) };
     },
   };
 }
 
-function fieldOf({ question, options, multiSelect }: AskedQuestions[number]): FormField {
+function fieldOf({ question, options, multiSelect }: ChoiceQuestion["fields"][number]): FormField {
   const choices = options.map(({ label, description }) => `${label}: ${description}`).join("; ");
   const advice = multiSelect ? "One or more of these, with commas between them. " : "";
   return {
@@ -105,15 +103,15 @@ const deny = "deny";
 const maxInput = 4000;
 
 /** A call that rules leave open, as a form with three answers. Everything but the input is one line. */
-export function permissionQuestion(request: ApprovalRequest): FormQuestion<ApprovalAnswer> {
-  const agent = request.agentPath.at(-1);
+export function permissionForm(request: PermissionQuestion): FormQuestion<Answer> {
+  const agent = request.path.at(-1);
   const lines = [
-    `The agent ${oneLine(describeAskingPath(request.agentPath))} (${oneLine(agent?.id ?? "")}) wants to use ${oneLine(request.tool)}:`,
+    `The agent ${oneLine(describeAskingPath(request.path))} (${oneLine(agent?.id ?? "")}) wants to use ${oneLine(request.tool)}:`,
     showInput(request.input),
     `It is asked because ${oneLine(request.reason)}.`,
-    request.suggestedRules.length === 0
+    request.rules.length === 0
       ? "For this session means: this very call, whenever it comes again."
-      : `For this session means: everything that ${oneLine(request.suggestedRules.join(", "))} covers.`,
+      : `For this session means: everything that ${oneLine(request.rules.join(", "))} covers.`,
   ];
   return {
     message: lines.join("\n"),
@@ -126,11 +124,11 @@ export function permissionQuestion(request: ApprovalRequest): FormQuestion<Appro
   };
 }
 
-function readAnswer({ action, content }: FormReply): ApprovalAnswer {
+function readAnswer({ action, content }: FormReply): Answer {
   if (action === "unanswered") return { type: "deny", message: "(no answer came)" };
   const answer = action === "accept" ? content?.["answer"] : deny;
-  if (answer === once) return { type: "allow", for: "call" };
-  if (answer === session) return { type: "allow", for: "session" };
+  if (answer === once) return { type: "allow" };
+  if (answer === session) return { type: "allow", scope: "session" };
   return { type: "deny" };
 }
 

@@ -28,7 +28,7 @@ export async function servePendingCall(
   const stop = (): void => void pendingCall.stop();
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
-  const endProgress = reportProgress(context, pendingCall.tasks, ({ callId }) => callId === pendingCall.id);
+  const endProgress = reportProgress(context, pendingCall.agents, ({ callId }) => callId === pendingCall.id);
   try {
     while (true) {
       const news = await pendingCall.next();
@@ -107,7 +107,7 @@ function resultOf(pendingCall: PendingCall, outcome: Outcome): CallToolResult {
       structuredContent: data,
     };
   }
-  const denials = deniedCalls(pendingCall.tasks.get(agentId)?.ending);
+  const denials = deniedCalls(pendingCall.agents.get(agentId)?.state()?.ending);
   const refusals = denials.map(({ reason }) => `- ${reason}`);
   const text =
     refusals.length === 0 ? outcome.text : `${outcome.text}\n\nNot allowed:\n${refusals.join("\n")}`;

@@ -1,6 +1,6 @@
 import type { RunEnding, RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { noUsage } from "@retinue/core/conversation/usage.ts";
-import type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
+import type { AgentPlan } from "@retinue/core/planning/agent-plan.ts";
 import { startedTask } from "@retinue/core/tasks/drive-task.ts";
 import { describe, expect, it } from "vitest";
 import type { CliHost } from "../shared/cli-host.ts";
@@ -34,7 +34,7 @@ describe("what is shown on stderr", () => {
   it("notes of the plan are reported, but none twice", () => {
     const { view, text } = watch(false, ["said before"]);
     // Nothing else of the plan is read.
-    view.begin({ notes: ["said before", "new"] } as unknown as RunPlan);
+    view.begin({ notes: ["said before", "new"] } as unknown as AgentPlan);
     expect(text()).toBe("note: new\n");
   });
 
@@ -62,8 +62,7 @@ describe("what is shown on stderr", () => {
         call: call("Grep", { pattern: "foo" }),
         effect: "read",
       } as const;
-      const show = (event: RunEvent): void =>
-        view.showChild?.({ type: event.type, agentId: state.id, event, state });
+      const show = (event: RunEvent): void => view.showChild?.(event, state);
       show(started);
       show({ type: "turn-started", turn: 2 });
       show({ type: "run-ended", ending });

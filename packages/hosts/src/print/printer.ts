@@ -1,7 +1,9 @@
 import { plural } from "@retinue/base/foundation/diagnostic.ts";
 import type { RunEnding, RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { contextTokens } from "@retinue/core/conversation/usage.ts";
-import type { RunPlan, Session, TaskEvent, TaskState } from "@retinue/core/kernel/session.ts";
+import type { TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
+import type { RunPlan } from "@retinue/core/kernel/session.ts";
+import type { AgentState } from "@retinue/core/protocol/agent-state.ts";
 import { apiFailureOf } from "../agent-sdk/api-failure.ts";
 import type { CliHost, CliOutput } from "../shared/cli-host.ts";
 import { describeCall } from "../shared/describe-call.ts";
@@ -14,7 +16,7 @@ export interface Printer {
   begin(): void;
   show(event: RunEvent): void;
   /** What a child agent does; absent where nothing of that is shown. */
-  showChild?(news: TaskEvent): void;
+  readonly showChild?: ((event: RunEvent, state: AgentState) => void) | undefined;
   end(ending: RunEnding): void;
   /** Something went wrong outside of the run; where JSON is printed, that is a result too. */
   fail(error: unknown): void;
@@ -23,7 +25,7 @@ export interface Printer {
 /** `reported` is what the person has been shown before; the notes of the plan do not say it again. */
 export function createTextPrinter(
   host: CliHost,
-  session: Session,
+  session: Pick<TreeFacts, "plan">,
   {
     reported = new Set(),
     budget,
@@ -33,7 +35,7 @@ export function createTextPrinter(
   return {
     begin: () => progress.begin(session.plan),
     show: progress.show,
-    ...(progress.showChild === undefined ? {} : { showChild: progress.showChild }),
+    showChild: progress.showChild,
     fail: () => undefined,
     end(ending) {
       progress.end(ending);
@@ -59,7 +61,7 @@ interface ProgressView {
   begin(plan: RunPlan): void;
   show(event: RunEvent): void;
   /** Absent where no one sees it. */
-  readonly showChild: ((news: TaskEvent) => void) | undefined;
+  readonly showChild: Printer["showChild"];
   end(ending: RunEnding): void;
 }
 
@@ -69,7 +71,7 @@ export function createProgressView(
 ): ProgressView {
   const paint = createPaint(stderr.isColourAllowed);
   const say = (text: string): void => stderr.write(`${paint.dim(stripControlCharacters(text))}\n`);
-  const showChild = ({ event, state }: TaskEvent): void => {
+  const showChild: Printer["showChild"] = (event, state) => {
     const line = describeChild(event, state);
     if (line !== undefined) say(`[${state.agentType} ${state.description}] ${line}`);
   };
@@ -102,7 +104,7 @@ export function createProgressView(
 /** One line for each thing worth knowing of a child. */
 function describeChild(
   event: RunEvent,
-  { startedAt, endedAt, toolUses, usage }: TaskState,
+  { startedAt, endedAt, toolUses, usage }: AgentState,
 ): string | undefined {
   if (event.type === "call-started") return `· ${describeCall(event.call)}`;
   if (event.type === "call-finished" && event.denied !== undefined)

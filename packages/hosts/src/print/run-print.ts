@@ -1,8 +1,11 @@
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { mainAgentId } from "@retinue/core/conversation/agent-event.ts";
 import type { UserMessage } from "@retinue/core/conversation/message.ts";
-import type { RunEnding } from "@retinue/core/conversation/run-event.ts";
-import type { Session } from "@retinue/core/kernel/session.ts";
+import type { AgentTree, TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
+import { runPrompt, thrownError } from "@retinue/core/kernel/run-prompt.ts";
 import { sessionRecord } from "@retinue/core/kernel/session-record.ts";
+import { isRunEvent } from "@retinue/core/protocol/agent-event.ts";
+import type { AgentState } from "@retinue/core/protocol/agent-state.ts";
 import { checkAgentSdkOptions, sdkSessionOptions } from "../shared/agent-sdk-options.ts";
 import type { CliHost, CliInput } from "../shared/cli-host.ts";
 import type { CommandContext } from "../shared/command-context.ts";
@@ -13,7 +16,7 @@ import { misuse } from "../shared/misuse.ts";
 import {
   createNotice,
   createPrintRuntime,
-  openPrintSession,
+  openPrintTree,
   refuseKeyless,
 } from "../shared/open-print-session.ts";
 import { type PrintRequest, readPrintOptions } from "../shared/print-options.ts";
@@ -38,10 +41,14 @@ export async function runPrint(
   const { closed } = host.stdout;
   const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   try {
-    const { code, session } = await runSession(context, { request, options, first, signal, thinkingTokens });
-    if (isReaderGone(closed)) host.stderr.write(`${readerGone(session, options.approvals)}\n`);
+    const { code, tree } = await runSession(context, { request, options, first, signal, thinkingTokens });
+    if (isReaderGone(closed)) host.stderr.write(`${readerGone(tree.sessionId, options.approvals)}\n`);
     if (!stop.signal.aborted) return code;
-    reportStopped(session, { reason: stop.signal.reason, approvals: options.approvals }, host);
+    reportStopped(
+      tree.facts,
+      { reason: stop.signal.reason, approvals: options.approvals, tasks: tree.list() },
+      host,
+    );
     return exitCodeOf(stop.signal.reason);
   } catch (error) {
     // A reader that went away has what it wanted.
@@ -67,9 +74,10 @@ async function printForProgram(
     report({ host: { current }, stop }, closed) {
       const session = current()?.session;
       if (session === undefined) return;
-      if (isReaderGone(closed)) host.stderr.write(`${readerGone(session, options.approvals)}\n`);
+      const { approvals } = options;
+      if (isReaderGone(closed)) host.stderr.write(`${readerGone(session.plan.sessionId, approvals)}\n`);
       if (stop.signal.aborted)
-        reportStopped(session, { reason: stop.signal.reason, approvals: options.approvals }, host);
+        reportStopped(session, { reason: stop.signal.reason, approvals, tasks: session.tasks.list() }, host);
     },
   });
 }
@@ -83,31 +91,45 @@ interface PrintRun {
   readonly signal: AbortSignal;
 }
 
-/** The session comes back when it is over, with what it reports of its end. */
+/** The tree comes back when it is over, with what it reports of its end. */
 async function runSession(
   context: CommandContext,
   { request, options, first, signal, thinkingTokens }: PrintRun,
-): Promise<{ readonly code: number; readonly session: Session }> {
+): Promise<{ readonly code: number; readonly tree: AgentTree }> {
   const { host } = context;
   const reported = new Set<string>();
-  await using runtime = createPrintRuntime(context, options, {
-    onWarning: createNotice(host, reported),
-    live: {
-      fallbackModel: options.fallbackModel,
-      ...(thinkingTokens === undefined ? {} : { effort: () => thinkingTokens }),
-      ...(options.name === undefined ? {} : { transcript: { title: options.name } }),
+  const notice = createNotice(host, reported);
+  let printer: Printer | undefined;
+  await using runtime = createPrintRuntime(context, options, { onWarning: notice });
+  await using tree = await openPrintTree({
+    runtime,
+    session: { ...request.session, ...sdkSessionOptions(options) },
+    signal,
+    effort: thinkingTokens,
+    live: { fallbackModel: options.fallbackModel, transcript: { title: options.name } },
+    onEvent(event) {
+      if (event.type === "notice") notice(event.text);
+      if (!isRunEvent(event) || printer === undefined) return;
+      if (event.agentId === mainAgentId) {
+        if (event.type !== "run-ended") printer.show(event);
+        return;
+      }
+      const { showChild } = printer;
+      const state = showChild === undefined ? undefined : tree.get(event.agentId)?.state();
+      if (state !== undefined) showChild?.(event, state);
     },
   });
-  const given = { ...request.session, ...sdkSessionOptions(options) };
-  await using session = await openPrintSession(runtime, given, signal);
-  if (!host.stdout.isTerminal) refuseKeyless(session, host.environment);
+  const { facts } = tree;
+  if (!host.stdout.isTerminal) refuseKeyless(facts, host.environment);
   const budget = request.session.maxBudgetUsd;
-  const printer = writingDown(context, createTextPrinter(host, session, { reported, budget }));
-  context.debug?.(`session ${session.plan.sessionId}, model ${session.plan.model.value}`);
   const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
-  const forgetChildren = watchChildren(session, printer);
-  const code = await answerAll(session, prompts, { printer, signal }).finally(forgetChildren);
-  return { code, session };
+  const shown = writingDown(context, createTextPrinter(host, facts, { reported, budget }));
+  context.debug?.(`session ${tree.sessionId}, model ${facts.plan.model.value}`);
+  printer = shown;
+  const code = await answerAll(tree, prompts, { printer: shown, signal }).finally(() => {
+    printer = undefined;
+  });
+  return { code, tree };
 }
 
 /** With `--debug-file`, what happens goes there too. */
@@ -128,13 +150,21 @@ function writingDown({ debug }: CommandContext, printer: Printer): Printer {
 }
 
 function reportStopped(
-  { plan, tasks, discovered }: Session,
-  { reason, approvals }: { readonly reason: unknown; readonly approvals: string | undefined },
+  { plan, discovered }: Pick<TreeFacts, "plan" | "discovered">,
+  {
+    reason,
+    approvals,
+    tasks,
+  }: {
+    readonly reason: unknown;
+    readonly approvals: string | undefined;
+    readonly tasks: readonly AgentState[];
+  },
   { stderr }: CliHost,
 ): void {
   const { transcript } = sessionRecord({ discovered, plan });
   const command = `${resumeCommand(plan.sessionId, approvals)} "Continue."`;
-  reportInterruption({ reason, tasks: tasks.list(), command, transcript }, stderr);
+  reportInterruption({ reason, tasks, command, transcript }, stderr);
 }
 
 /** Without `--approvals wait`, a call that waits for an answer would be refused. */
@@ -146,8 +176,8 @@ function isReaderGone(closed: AbortSignal | undefined): boolean {
   return closed?.aborted === true && isRetinueError(closed.reason) && closed.reason.code === "reader-gone";
 }
 
-function readerGone({ plan }: Session, approvals: string | undefined): string {
-  return `retinue: The output is no longer being read, so the run was stopped. Resume it with \`${resumeCommand(plan.sessionId, approvals)}\`.`;
+function readerGone(sessionId: string, approvals: string | undefined): string {
+  return `retinue: The output is no longer being read, so the run was stopped. Resume it with \`${resumeCommand(sessionId, approvals)}\`.`;
 }
 
 function refuseTakingNothing({ takeOver, resume, continue: continues, forkSession }: RunFlags): void {
@@ -158,31 +188,15 @@ function refuseTakingNothing({ takeOver, resume, continue: continues, forkSessio
     throw misuse("--take-over says nothing without a session.", "Add --resume SESSION or --continue.");
 }
 
-/** Shows what children do beside the main agent, until the last result; the feed itself ends with the session. */
-function watchChildren({ tasks }: Session, { showChild }: Printer): () => void {
-  if (showChild === undefined) return () => undefined;
-  const news = tasks.watch();
-  let isOver = false;
-  void (async () => {
-    for await (const one of news) {
-      if (isOver) return;
-      showChild(one);
-    }
-  })();
-  return () => {
-    isOver = true;
-  };
-}
-
 async function answerAll(
-  session: Session,
+  tree: AgentTree,
   prompts: AsyncIterable<UserMessage["content"]>,
   { printer, signal }: { readonly printer: Printer; readonly signal: AbortSignal },
 ): Promise<number> {
   let code: number | undefined;
   printer.begin();
   for await (const prompt of prompts) {
-    code = Math.max(code ?? 0, await answerOne(session, prompt, { printer, signal }));
+    code = Math.max(code ?? 0, await answerOne(tree, prompt, { printer, signal }));
     if (signal.aborted) break;
   }
   if (code === undefined && !signal.aborted) throw noPrompt();
@@ -190,21 +204,18 @@ async function answerAll(
 }
 
 async function answerOne(
-  session: Session,
-  prompt: UserMessage["content"],
+  tree: AgentTree,
+  content: UserMessage["content"],
   { printer, signal }: { readonly printer: Printer; readonly signal: AbortSignal },
 ): Promise<number> {
-  let ending: RunEnding | undefined;
-  try {
-    for await (const event of session.stream(prompt, signal)) {
-      if (event.type === "run-ended") ending = event.ending;
-      else printer.show(event);
-    }
-  } catch (error) {
+  const outcome = await runPrompt(tree, { content }, signal);
+  if (outcome.outcome === "withdrawn") throw signal.reason;
+  if (outcome.outcome === "failed") {
+    const error = thrownError(outcome.error);
     if (!signal.aborted) printer.fail(error);
     throw error;
   }
-  if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without saying how.");
+  const { ending } = outcome;
   printer.end(ending);
   if (ending.reason === "reader-gone") return 0;
   return ending.status === "completed" ? 0 : 1;

@@ -571,14 +571,45 @@ export const programFlags = {
   }),
 };
 
+/** Flags that there are where a store is named. */
+export const storeFlags = {
+  store: text({
+    flags: "--store <url>",
+    description: "postgres://user@host/database, or file:///folder; or RETINUE_STORE",
+    alsoIn: shown,
+  }),
+  tenant: text({ flags: "--tenant <name>", description: "whose agents these are", alsoIn: shown }),
+  workspace: text({
+    flags: "--workspace <type>",
+    description: "with -p: shared, pinned or git",
+    alsoIn: shown,
+  }),
+  queue: list({
+    flags: "--queue <name>",
+    description: "a queue of workers; may be repeated with serve",
+    isRepeatable: true,
+    alsoIn: shown,
+  }),
+  remoteChildren: toggle({
+    flags: "--remote-children",
+    description: "with -p: children are agents of the store, on any worker",
+    alsoIn: inStore,
+  }),
+  detach: toggle({ flags: "--detach", description: "with -p: only print the id", alsoIn: shown }),
+  json: toggle({ flags: "--json", description: "print JSON", alsoIn: shown }),
+};
+
 /** The flags of every command, as the parser hands them over. */
 export type CommandFlags = FlagValues<typeof commandFlags>;
 /** The flags of a run, as the parser hands them over. */
 export type RunFlags = FlagValues<typeof runFlags> & FlagValues<typeof programFlags>;
 
+/** The flags of a run in a store. */
+export type StoreRunFlags = RunFlags & FlagValues<typeof storeFlags>;
+
 type AnyFlag = Flag<never>;
 const runRows: Readonly<Record<string, AnyFlag>> = { ...runFlags, ...programFlags };
-const allRows: Readonly<Record<string, AnyFlag>> = { ...commandFlags, ...runRows };
+const allRows: Readonly<Record<string, AnyFlag>> = { ...commandFlags, ...runRows, ...storeFlags };
 
 /** The rows whose flag was given, with its value. */
 function givenRows<Values extends object>(

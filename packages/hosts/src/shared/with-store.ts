@@ -1,18 +1,6 @@
 import { openStore } from "@retinue/cluster/open-store.ts";
 import type { Store } from "@retinue/cluster/store.ts";
-import type { CliHost } from "./cli-host.ts";
-import type { CommandFlags } from "./flags.ts";
-
-export interface StoreAddress {
-  readonly url: string;
-  readonly tenant?: string;
-}
-
-export interface StoreContext {
-  readonly host: CliHost;
-  readonly session: CommandFlags;
-  readonly store: StoreAddress;
-}
+import type { StoreAddress } from "./command-context.ts";
 
 /** A server that is not there is reported after a few seconds; one that goes away for a while is waited for. */
 const connectMs = 5_000;

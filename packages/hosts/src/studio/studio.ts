@@ -4,12 +4,11 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import type { CliHost } from "../shared/cli-host.ts";
-import type { CommandContext } from "../shared/command-context.ts";
+import type { CommandContext, StoreContext } from "../shared/command-context.ts";
 import { returnMemory } from "../shared/create-memory-return.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
 import { pathsOf } from "../shared/find-named-task.ts";
 import { misuse, refuseAgents } from "../shared/misuse.ts";
-import type { StoreContext } from "../shared/with-store.ts";
 import { type StudioOptions, startStudio } from "./start-studio.ts";
 
 export interface StudioCommandOptions {

@@ -7,7 +7,7 @@ import { fillSkill, skillText, skillVariables } from "@retinue/config/skills/ski
 import type { PermissionMode, PolicyRule } from "@retinue/gate/permission-policy.ts";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { Model } from "../../models/model.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import { type CommandAuthorization, runSkillCommands } from "../../skills/run-skill-commands.ts";
 import { createSkillTool } from "../../tools/builtin/create-skill-tool.ts";
 import type { SkillRequest, Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
@@ -86,7 +86,7 @@ function folderOf({ source }: Pick<Skill, "source">, projectRoot: string): strin
 export interface AgentSkillsParts {
   readonly skills: SessionSkills;
   readonly runtime: Pick<RuntimeContext, "trusted" | "discovered">;
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly isSubagent: boolean;
   /** The session's shell; the agent's own rights decide about each command. */
   readonly bash: Tool | undefined;
@@ -118,7 +118,7 @@ export function skillsCapability(
     plan,
     directory,
     isGranted,
-  }: { readonly plan: RunPlan; readonly directory: () => string; readonly isGranted: boolean },
+  }: { readonly plan: AgentPlan; readonly directory: () => string; readonly isGranted: boolean },
 ): Capability {
   return {
     ...(isGranted ? { tools: [skills.tool] } : {}),

@@ -15,8 +15,8 @@ import { isInside, type PolicyRule, type ToolScopes } from "@retinue/gate/permis
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { outputFolder } from "../../journal/session-files.ts";
 import type { ModelFacts, ServerTool } from "../../models/model.ts";
-import { agentPath } from "../../planning/agent-path.ts";
-import { type RunPlan, webSearchName } from "../../planning/plan-tools.ts";
+import { type AgentPlan, agentPath } from "../../planning/agent-plan.ts";
+import { webSearchName } from "../../planning/plan-tools.ts";
 import {
   createBuiltinTools,
   createTodoStore,
@@ -48,7 +48,7 @@ export interface AssembledTools {
   /** What a plan may grant: the tools, and those the provider runs itself. */
   readonly available: readonly AvailableTool[];
   /** The tools that a run's provider runs itself, as far as its plan grants them. */
-  readonly serverTools: (plan: Pick<RunPlan, "tools">, facts: ModelFacts) => readonly ServerTool[];
+  readonly serverTools: (plan: Pick<AgentPlan, "tools">, facts: ModelFacts) => readonly ServerTool[];
   /** The folder an agent's last command ended in. */
   readonly directory: (agentId: string) => string | undefined;
   /** An agent's own list of steps. */
@@ -223,7 +223,7 @@ export function openSandboxes(runtime: RuntimeContext, deny: readonly PolicyRule
 /** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
 export function createToolContexts(
   runtime: RuntimeContext,
-  { sessionId, agent: main }: Pick<RunPlan, "sessionId" | "agent">,
+  { sessionId, agent: main }: Pick<AgentPlan, "sessionId" | "agent">,
   added: ReadonlyMap<string, string>,
 ) {
   const { paths } = runtime.discovered;
@@ -232,7 +232,7 @@ export function createToolContexts(
   const noteTemporary = createTemporaryNotes(paths.temporaryNotes);
   // `~` must mean to the tools what it means to the rules.
   const environment = () => ({ ...runtime.environment, ...Object.fromEntries(added), HOME: paths.home });
-  return (plan: RunPlan, directory: () => string) => {
+  return (plan: AgentPlan, directory: () => string) => {
     const files = withKnownFiles(
       sessionLedger.forAgent(),
       "task" in plan ? undefined : runtime.live?.seenFile,
@@ -278,7 +278,7 @@ type MayRead = NonNullable<ToolContext["mayRead"]>;
  * Whether a search may show what it finds in a file, by real path: not where a rule denies that it is read or searched,
  * or wants to be asked first. Undefined where no rule speaks of that, so that searches need not ask for each file.
  */
-function createMayRead(plan: Pick<RunPlan, "tools" | "policy" | "directory">): MayRead | undefined {
+function createMayRead(plan: Pick<AgentPlan, "tools" | "policy" | "directory">): MayRead | undefined {
   const { policy } = plan;
   const deny = [...policy.deny, ...scopedDenials(plan)].filter(restrictsReading);
   const ask = policy.ask.filter(restrictsReading);
@@ -311,7 +311,7 @@ function scopedDenials({
   tools,
   policy,
   directory,
-}: Pick<RunPlan, "tools" | "policy" | "directory">): readonly PolicyRule[] {
+}: Pick<AgentPlan, "tools" | "policy" | "directory">): readonly PolicyRule[] {
   const scopes: readonly ToolScopes[] = [{ anchor: directory, tools }, ...(policy.toolScopes ?? [])];
   return scopes.flatMap(({ anchor, tools: scoped, deny: excluded = [] }) => [
     ...scoped.flatMap(({ name, deny = [] }) => deny.flatMap((text) => ruleOf(`${name}(${text})`, anchor))),
@@ -327,7 +327,7 @@ function ruleOf(text: string, anchor: string): readonly PolicyRule[] {
 /** Whether a file with several names is, or may be, one that a rule forbids under another. */
 function createNameCheck(
   deny: readonly PolicyRule[],
-  { policy, directory }: Pick<RunPlan, "policy" | "directory">,
+  { policy, directory }: Pick<AgentPlan, "policy" | "directory">,
 ): (path: string) => boolean {
   const named = deny.filter(({ rule }) => rule.specifier.type === "path");
   const runtime = { directory, home: policy.home, platform: policy.platform ?? "linux", policy };
@@ -352,7 +352,7 @@ function statsOf(path: string): Stats | undefined {
 }
 
 /** What lies in memory is changed by one process at a time, and an agent's own directory is there before it writes. */
-function createMemoryTurns({ memory }: RunPlan, { agentMemory }: Pick<Paths, "agentMemory">): WriteInTurn {
+function createMemoryTurns({ memory }: AgentPlan, { agentMemory }: Pick<Paths, "agentMemory">): WriteInTurn {
   return createWriteInTurn({
     roots: Object.values(agentMemory),
     async prepare(path) {
@@ -363,7 +363,7 @@ function createMemoryTurns({ memory }: RunPlan, { agentMemory }: Pick<Paths, "ag
 
 /** Makes the memory directory of an agent that starts; one that cannot be made is said and hinders nothing else. */
 export async function prepareMemory(
-  memory: NonNullable<RunPlan["memory"]>,
+  memory: NonNullable<AgentPlan["memory"]>,
   notice?: (text: string) => void,
 ): Promise<void> {
   try {

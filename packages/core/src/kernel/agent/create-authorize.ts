@@ -9,7 +9,7 @@ import { inOrder } from "@retinue/gate/rules/session-approvals.ts";
 import { suggestRules } from "@retinue/gate/rules/suggest-rules.ts";
 import { type CallSeal, findUnsealed, sealCall } from "@retinue/gate/seal-call.ts";
 import type { Authorization, AuthorizeOptions, CallRequest } from "../../loop/loop-ports.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { AgentFiles } from "./accepted-files.ts";
 import type { TurnRights } from "./agent-skills.ts";
@@ -66,7 +66,7 @@ export type AuthorizeWithHooks = (
 ) => Promise<Authorization>;
 
 export interface AuthorizeDependencies {
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   /** The policy as a host has changed it since the plan was made. */
   readonly livePolicy?: (planned: PermissionPolicy) => PermissionPolicy;
   /** Rules that hold beside those of the plan as long as a turn lasts. */

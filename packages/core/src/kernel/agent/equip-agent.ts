@@ -5,9 +5,9 @@ import { compactionThreshold } from "../../loop/compactor.ts";
 import type { CompactionPort } from "../../loop/loop-ports.ts";
 import { shortenText } from "../../loop/summarize-by-rule.ts";
 import type { Model, ModelFacts } from "../../models/model.ts";
-import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
-import { isReplaced, type RunPlan } from "../../planning/plan-tools.ts";
-import { handInPlanTool, memberTools } from "../../planning/spawn-request.ts";
+import type { AgentPlan, ChildPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
+import { handInPlanTool, memberTools } from "../../planning/plan-agent.ts";
+import { isReplaced } from "../../planning/servers-of-run.ts";
 import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
@@ -49,7 +49,7 @@ export interface AgentServices {
   readonly findModel: (name: string) => Promise<Model>;
   readonly toolContext: ReturnType<typeof createToolContexts>;
   /** The main agent of the session. */
-  readonly main: RunPlan["agent"];
+  readonly main: AgentPlan["agent"];
   readonly tree: TreeBudget;
   /** Takes down what models are asked; absent where nothing is recorded. */
   readonly recordRequest?: RecordRequest;
@@ -100,7 +100,7 @@ export interface EquippedAgent {
 
 /** Binds what a plan grants to this process: tools, servers, skills, hooks, limits, and the person who can be asked. */
 export async function equipAgent(
-  plan: RunPlan,
+  plan: AgentPlan,
   services: AgentServices,
   own: AgentOwn,
 ): Promise<EquippedAgent> {
@@ -153,7 +153,7 @@ export async function equipAgent(
 
 /** What every agent has, with what the main agent or a child has before and behind it. */
 function capabilitiesOf(
-  plan: RunPlan,
+  plan: AgentPlan,
   {
     services,
     own: { main, child },
@@ -188,7 +188,7 @@ function capabilitiesOf(
 }
 
 /** A teammate that has done its work is idle, not at its end; hooks hear of that end when it comes. */
-function hooksOf(plan: RunPlan, hooks: SessionHooks): Capability {
+function hooksOf(plan: AgentPlan, hooks: SessionHooks): Capability {
   const { beforeEnd, ...others } = hooksCapability(hooks);
   const isTeammate = "task" in plan && (plan as ChildPlan).task.team !== undefined;
   return isTeammate || beforeEnd === undefined ? others : { ...others, beforeEnd };
@@ -211,7 +211,7 @@ interface Opening {
 }
 
 async function openHooks(
-  plan: RunPlan,
+  plan: AgentPlan,
   { services, own, directory, pay }: Opening & { readonly directory: () => string },
 ): Promise<SessionHooks | undefined> {
   const { runtime, servers } = services;
@@ -236,7 +236,7 @@ async function openHooks(
 }
 
 function childHookFacts(
-  plan: RunPlan,
+  plan: AgentPlan,
   { transcript, control: { reported } }: NonNullable<AgentOwn["child"]>,
 ) {
   const agentType = "task" in plan ? (plan as ChildPlan).task.agentType : plan.agent.name;
@@ -249,7 +249,7 @@ function childHookFacts(
 }
 
 function openSkillsOf(
-  plan: RunPlan,
+  plan: AgentPlan,
   { services, own, hooks, pay }: Opening & { readonly hooks: SessionHooks | undefined },
 ): AgentSkills {
   const { runtime, skills, tools, findModel } = services;
@@ -266,12 +266,12 @@ function openSkillsOf(
 }
 
 /** A program's own tool of that name takes its place. */
-function hasSkillTool(plan: RunPlan, tools: readonly Tool[]): boolean {
+function hasSkillTool(plan: AgentPlan, tools: readonly Tool[]): boolean {
   return plan.tools.some(({ name }) => name === "Skill") && !tools.some(({ name }) => name === "Skill");
 }
 
 function grantedTools(
-  plan: RunPlan,
+  plan: AgentPlan,
   { tools, servers }: AgentServices,
   own: ChildServers | undefined,
 ): readonly Tool[] {

@@ -4,8 +4,8 @@ import type { MergedSettings } from "@retinue/config/settings/settings-layer.ts"
 import { mayGrant, type Skill, type SkillGrants, skillGrants } from "@retinue/config/skills/skill.ts";
 import { hasCommands } from "@retinue/config/skills/skill-pieces.ts";
 import type { CallRequest, LoopPorts } from "../../loop/loop-ports.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
-import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
+import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { Spawner } from "../../tasks/spawner.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
@@ -27,7 +27,7 @@ export function createForkSkill({
   plan,
   children,
 }: {
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly children: () => { readonly spawner: Spawner; readonly tool: Tool };
 }): ForkSkill {
   const refusal = plan.spawn === "none" ? "this agent may not start others" : undefined;

@@ -6,7 +6,7 @@ import type { CallRequest, CompactionPort, LoopLimits, LoopPorts } from "../../l
 import type { McpConnectionOptions, McpConnections } from "../../mcp/mcp-connections.ts";
 import type { Model, ServerTool } from "../../models/model.ts";
 import { ModelError } from "../../models/model-error.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import type { SeenFile } from "../../tools/file-ledger.ts";
 import type { TaskView } from "../../tools/task-source.ts";
@@ -44,7 +44,7 @@ export interface AgentParts
 }
 
 export interface OpenAgent {
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly ports: LoopPorts;
   readonly prepare: NonNullable<Capability["prepare"]>;
   /** Ends what its capabilities hold, in the order of the list. */
@@ -55,7 +55,7 @@ export interface OpenAgent {
 const noCall = { callId: "", signal: new AbortController().signal, progress: () => undefined };
 
 /** An agent as its loop sees it, from its plan and a list of capabilities: main agent, child, forked skill, resumed agent. */
-export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
+export function openAgent(plan: AgentPlan, parts: AgentParts): OpenAgent {
   const { capabilities } = parts;
   const stop = createStopMark(capabilities);
   const searchPath = () => parts.toolContext(noCall).environment["PATH"];

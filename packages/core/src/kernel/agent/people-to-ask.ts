@@ -5,8 +5,7 @@ import type { ApprovalAnswer, ApprovalRequest, Approver, AskingAgent } from "@re
 import { createAskQueue } from "@retinue/gate/ask-queue.ts";
 import { type PermissionMode, type PolicyRule, withMode } from "@retinue/gate/permission-policy.ts";
 import { createSessionApprovals } from "@retinue/gate/rules/session-approvals.ts";
-import { agentPath } from "../../planning/agent-path.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import { type AgentPlan, agentPath } from "../../planning/agent-plan.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { Stopwatch } from "../../tasks/watch-run.ts";
 import type { ToolContext } from "../../tools/tool.ts";
@@ -19,7 +18,7 @@ import type { AgentParts } from "./open-agent.ts";
 
 /** The people and programs that can be asked; clocks stop while they are. */
 export function peopleToAsk(
-  plan: RunPlan,
+  plan: AgentPlan,
   { runtime, toolContext, asking, inbox, main }: AgentServices,
   { stopwatch, child, directory }: AgentOwn & Pick<AgentParts, "directory">,
 ): Pick<AgentParts, "toolContext" | "canUseTool" | "askPerson"> {
@@ -75,7 +74,7 @@ function whileAttended(
 
 /** Grants that were given before, then the person who is there, then the inbox, where there is one. */
 function askAnybody(
-  plan: RunPlan,
+  plan: AgentPlan,
   {
     person,
     inbox,
@@ -142,13 +141,13 @@ type MakeContext = (
   call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,
 ) => ToolContext;
 
-function askerOf(plan: RunPlan, { main }: SessionInbox): InboxAsker {
+function askerOf(plan: AgentPlan, { main }: SessionInbox): InboxAsker {
   return { path: agentPath(plan, main), policy: plan.policy, directory: plan.directory };
 }
 
 /** Questions of a tool wait in the inbox, where no person is there to answer them. */
 function withInbox(
-  plan: RunPlan,
+  plan: AgentPlan,
   makeContext: MakeContext,
   { inbox, control }: { readonly inbox: SessionInbox; readonly control?: TaskControl },
 ): MakeContext {
@@ -222,17 +221,21 @@ interface AskingOptions {
 /** One queue and one memory of answers for the main agent and all its children. */
 export function openAsking(
   approver: Approver,
-  main: RunPlan,
+  main: AgentPlan,
   { projectRoot, mode }: AskingOptions,
 ): {
-  readonly forAgent: (plan: RunPlan) => AskPerson;
+  readonly forAgent: (plan: AgentPlan) => AskPerson;
   readonly rulesFor: (agentId: string) => readonly PolicyRule[];
   /** Puts a question of an agent that runs in another process into the same queue. */
-  readonly askFor: (plan: RunPlan, question: MemberQuestion, signal: AbortSignal) => Promise<ApprovalAnswer>;
+  readonly askFor: (
+    plan: AgentPlan,
+    question: MemberQuestion,
+    signal: AbortSignal,
+  ) => Promise<ApprovalAnswer>;
 } {
   const queue = createAskQueue(approver);
   const approvals = createSessionApprovals();
-  const forAgent = (plan: RunPlan): AskPerson =>
+  const forAgent = (plan: AgentPlan): AskPerson =>
     createAskPerson({
       queue,
       approvals,
@@ -248,7 +251,7 @@ export function openAsking(
       },
       ...(approver.notice === undefined ? {} : { notice: approver.notice }),
     });
-  const askFor = (plan: RunPlan, question: MemberQuestion, signal: AbortSignal) =>
+  const askFor = (plan: AgentPlan, question: MemberQuestion, signal: AbortSignal) =>
     queue.ask(
       {
         ...question,

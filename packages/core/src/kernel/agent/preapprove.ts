@@ -1,7 +1,5 @@
 import type { Approver } from "@retinue/gate/approver.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
-import { toolsToAskFor } from "../../planning/tools-to-ask-for.ts";
+import type { AgentPlan, ChildPlan } from "../../planning/agent-plan.ts";
 import type { Tool } from "../../tools/tool.ts";
 
 /** A person who does not answer in this time has not granted anything. */
@@ -17,7 +15,7 @@ export async function preapprove(
     approver,
     main,
     tools,
-  }: { readonly approver: Approver; readonly main: RunPlan; readonly tools: readonly Tool[] },
+  }: { readonly approver: Approver; readonly main: AgentPlan; readonly tools: readonly Tool[] },
 ): Promise<readonly string[]> {
   const needed = toolsToAskFor(sketch, tools);
   if (needed.length === 0) return [];
@@ -40,4 +38,28 @@ export async function preapprove(
   );
   if (answer.type !== "allow") return [];
   return answer.for === "call" ? needed : (answer.rules ?? needed);
+}
+
+/** Effects that a person is asked about; what only reads or talks to the runtime needs no question. */
+const askedEffects: ReadonlySet<string> = new Set(["edit", "execute", "network"]);
+
+/** The tools of a child that no rule allows as a whole: in the background it could not ask for them. */
+function toolsToAskFor(
+  { tools: grants, policy }: ChildPlan,
+  tools: readonly { readonly name: string; readonly effect: string }[],
+): readonly string[] {
+  if (policy.mode === "bypassPermissions" || policy.mode === "dontAsk" || policy.mode === "plan") return [];
+  const allowed = new Set(
+    policy.allow.filter(({ rule }) => rule.specifier.type === "whole").map(({ rule }) => rule.canonicalTool),
+  );
+  return tools
+    .filter(
+      ({ name, effect }) =>
+        askedEffects.has(effect) &&
+        // In its own memory an agent needs no permission.
+        grants.some((grant) => grant.name === name && grant.confinedTo === undefined) &&
+        !allowed.has(name),
+    )
+    .filter(({ effect }) => policy.mode !== "acceptEdits" || effect !== "edit")
+    .map(({ name }) => name);
 }

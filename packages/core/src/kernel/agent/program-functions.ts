@@ -1,6 +1,6 @@
-import type { ChildPlan, ProgramFunction } from "../../planning/plan-run.ts";
+import type { ChildPlan, ProgramFunction } from "../../planning/agent-plan.ts";
+import { handInPlanTool, memberTools } from "../../planning/plan-agent.ts";
 import { webSearchName } from "../../planning/plan-tools.ts";
-import { handInPlanTool, memberTools } from "../../planning/spawn-request.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { AgentServices } from "./equip-agent.ts";
 

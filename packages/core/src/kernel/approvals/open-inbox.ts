@@ -2,7 +2,7 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { ApprovalsValue } from "@retinue/config/settings/read-environment.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { GivenAnswer } from "./answer-question.ts";
 import type { Approval, Approvals } from "./find-approvals.ts";
@@ -34,7 +34,7 @@ export function readApprovals(
 }
 
 /** The inbox of a session, where questions are to wait. */
-export function openInbox(runtime: RuntimeContext, plan: RunPlan): SessionInbox | undefined {
+export function openInbox(runtime: RuntimeContext, plan: AgentPlan): SessionInbox | undefined {
   const { approvals, notice, epochMs: now } = runtime;
   if (approvals === undefined) return undefined;
   if (!runtime.keepsTranscripts)

@@ -6,7 +6,7 @@ import type { LoopPorts } from "../../loop/loop-ports.ts";
 import { runAgentLoop } from "../../loop/run-agent-loop.ts";
 import { takeModelTurn } from "../../loop/take-model-turn.ts";
 import type { Model } from "../../models/model.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import { createAuthorize } from "../agent/create-authorize.ts";
 
@@ -14,13 +14,13 @@ import { createAuthorize } from "../agent/create-authorize.ts";
 export interface HookTools {
   readonly tools: { readonly tools: readonly Tool[] };
   readonly toolContext: (
-    plan: RunPlan,
+    plan: AgentPlan,
     directory: () => string,
   ) => (call: Parameters<LoopPorts["toolContext"]>[1] & { readonly callId: string }) => ToolContext;
 }
 
 interface AskFacts {
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   /** The model of the agent, or the one that a hook names; each call is paid for by the agent. */
   readonly modelFor: (name: string | undefined) => Promise<Model>;
   readonly directory: () => string;
@@ -87,7 +87,7 @@ async function lookAndAnswer(
 }
 
 /** Deny rules hold and no one is asked; what the agent around it was given or denied as tools says nothing about it. */
-function lookingPlan({ plan, transcripts }: AskFacts): RunPlan {
+function lookingPlan({ plan, transcripts }: AskFacts): AgentPlan {
   const { toolScopes: _scopes, outerModes: _modes, ...policy } = plan.policy;
   const reading = transcripts.flatMap((path) => {
     const read = parseRule(`Read(/${path})`);

@@ -20,8 +20,7 @@ import {
 import { outputFolder, sessionFiles } from "../../journal/session-files.ts";
 import type { CallRequest, CompactionPort, LoopPorts } from "../../loop/loop-ports.ts";
 import type { Model } from "../../models/model.ts";
-import type { PlannedDefinition } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
 import { createRuleGrants } from "../agent/create-authorize.ts";
 import type { Capability } from "../agent/open-agent.ts";
 import { chooseModel } from "../gather-session.ts";
@@ -110,7 +109,7 @@ export function hooksCapability(hooks: SessionHooks): Capability {
 
 interface SessionHookFacts {
   readonly runtime: RuntimeContext;
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly model: Model;
   readonly definition: PlannedDefinition | undefined;
   readonly source: "startup" | "resume" | "fork";

@@ -10,8 +10,8 @@ import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ProgramServer } from "../../mcp/mcp-connections.ts";
 import type { LanguageModel } from "../../models/language-model.ts";
 import type { Model } from "../../models/model.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { SessionLimitOptions } from "../../planning/limit-plan.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { Executor } from "../../tasks/task-manager.ts";
 import type { Tool, ToolHost } from "../../tools/tool.ts";
 import type { CanUseTool } from "../agent/create-authorize.ts";
@@ -111,7 +111,7 @@ export interface RuntimeOptions extends SessionDefaults {
   /** Carries children out elsewhere, or gives them to the executor of this process, which it gets. */
   readonly wrapExecutor?: (local: Executor) => Executor;
   /** Takes the plan of every main agent before it is opened, and gives the one to carry out: one that was decided elsewhere. */
-  readonly wrapPlan?: (decided: RunPlan) => RunPlan;
+  readonly wrapPlan?: (decided: AgentPlan) => AgentPlan;
   /** The key under which a call is known outside this process; absent: made of the ids of session, agent and call. */
   readonly idempotencyKey?: (callId: string) => string | undefined;
   /** A settings file, JSON text, or an object as in a settings file. */

@@ -1,4 +1,4 @@
-import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { ModelInput, SessionOptions } from "./runtime-options.ts";
 import type { OutputSchema } from "./typed-output.ts";
 

@@ -1,13 +1,18 @@
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import type { DefinitionKey } from "@retinue/config/agents/definition-keys.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
+import type { ChildPlan } from "../../planning/agent-plan.ts";
 
 export type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 export { describeRule } from "@retinue/gate/decide.ts";
+export type {
+  AgentPlan as RunPlan,
+  ChildPlan,
+  Decided,
+  Overridden,
+  RunLimits,
+} from "../../planning/agent-plan.ts";
 export { treeLimitsOf } from "../../planning/limit-plan.ts";
-export type { ChildPlan, Overridden } from "../../planning/plan-run.ts";
-export type { Decided, RunLimits, RunPlan } from "../../planning/plan-tools.ts";
-export { readChildPlan } from "../../planning/read-child-plan.ts";
+export { readAgentPlan } from "../../planning/read-agent-plan.ts";
 export {
   type AcceptedRight,
   acceptableRights,

@@ -15,7 +15,7 @@ import {
 import { decideCall } from "@retinue/gate/gate.ts";
 import { readCallText } from "@retinue/gate/rules/explain-decision.ts";
 import type { RuleList } from "@retinue/gate/rules/parse-rule.ts";
-import { decideMode } from "../../planning/plan-session.ts";
+import { decideMode } from "../../planning/decide-mode.ts";
 import { createWall } from "../../tools/sandbox/wall.ts";
 import {
   findWalled,

@@ -14,7 +14,7 @@ import { findInterrupted, type Interrupted } from "../../tasks/find-interrupted.
 import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
 import { stopElsewhere } from "./stop-elsewhere.ts";
 
-export { continuePrompt } from "../../planning/spawn-request.ts";
+export { continuePrompt } from "../../planning/agent-request.ts";
 export type { Interrupted } from "../../tasks/find-interrupted.ts";
 export type { FoundTask } from "../../tasks/find-tasks.ts";
 

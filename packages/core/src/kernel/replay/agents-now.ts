@@ -8,8 +8,8 @@ import type { Price } from "../../conversation/usage.ts";
 import { readEarlierPlans } from "../../journal/journaled-plan.ts";
 import { lookUpModel } from "../../models/look-up-model.ts";
 import type { Model } from "../../models/model.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
-import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
+import type { SpawnRequest } from "../../planning/agent-request.ts";
 import {
   mainAgent,
   type RecordedAgent,
@@ -38,7 +38,7 @@ export interface AgentsNowOptions {
 }
 
 interface Decided {
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly tools: readonly Tool[];
 }
 

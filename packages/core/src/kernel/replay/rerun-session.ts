@@ -10,7 +10,7 @@ import { type Message, textOf, type UserMessage } from "../../conversation/messa
 import { forkLines } from "../../journal/fork-session.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { Model } from "../../models/model.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import {
   mainAgent,
   type RecordedAgent,
@@ -26,7 +26,7 @@ export interface RerunOptions {
   readonly recording: Recording;
   readonly transcripts: string;
   /** Opens a session with something added to each of its agents. */
-  readonly open: (options: SessionOptions, add: (plan: RunPlan) => Capability) => Promise<Session>;
+  readonly open: (options: SessionOptions, add: (plan: AgentPlan) => Capability) => Promise<Session>;
   readonly tools: "recorded" | "real";
   /** From this message on the model is asked: the beginning of a line's id, or the number of an answer; absent: never. */
   readonly from?: string | undefined;
@@ -160,7 +160,7 @@ function createPlayer({ recording, tools }: RerunOptions, start: Start) {
   const agents = new Map(recording.agents.map((agent) => [keyOf(agent), agent]));
   return {
     standIn: standIn(recording),
-    add(plan: RunPlan): Capability {
+    add(plan: AgentPlan): Capability {
       const isMain = !("task" in plan);
       const agent = agents.get(isMain ? mainAgent : keyOfPlan(plan));
       const runs = agent?.runs.slice(isMain ? start.run : 0) ?? [];
@@ -304,7 +304,7 @@ function keyOf({ id, runs }: RecordedAgent): string {
   return id === mainAgent ? id : keyOfPlan(runs[0]?.plan);
 }
 
-function keyOfPlan(plan: JsonRecord | RunPlan | undefined): string {
+function keyOfPlan(plan: JsonRecord | AgentPlan | undefined): string {
   const task = plan !== undefined && "task" in plan && isRecord(plan.task) ? plan.task : {};
   return typeof task.callId === "string"
     ? `call ${task.callId}`

@@ -8,8 +8,8 @@ import { type AvailableTool, availableTool } from "@retinue/config/tools/match-t
 import { parseToolEntry } from "@retinue/config/tools/tool-entry.ts";
 import type { ApprovalAnswer, Approver } from "@retinue/gate/approver.ts";
 import type { McpConnectionOptions, McpConnections, McpServerState } from "../../mcp/mcp-connections.ts";
-import type { PlannedDefinition } from "../../planning/plan-run.ts";
-import type { ServerInstructions } from "../../planning/plan-session.ts";
+import type { PlannedDefinition } from "../../planning/agent-plan.ts";
+import type { ServerInstructions } from "../../planning/servers-of-run.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import {
   chooseAgentServers,

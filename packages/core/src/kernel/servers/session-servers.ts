@@ -5,9 +5,8 @@ import type { HeldServer } from "@retinue/config/settings/choose-mcp-servers.ts"
 import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 import { joinResourceTools } from "../../mcp/join-resource-tools.ts";
 import type { McpConnections, McpServerState, McpStatus } from "../../mcp/mcp-connections.ts";
-import type { PlannedDefinition } from "../../planning/plan-run.ts";
-import type { ServerInstructions } from "../../planning/plan-session.ts";
-import type { OwnServers, RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
+import type { OwnServers, ServerInstructions } from "../../planning/servers-of-run.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { CanUseTool } from "../agent/create-authorize.ts";
 import type { GatheredMcp } from "./gather-mcp-servers.ts";
@@ -76,7 +75,7 @@ export interface SessionServers extends AsyncDisposable {
 
 /** The tools over resources that a run has: of the servers in its plan that are not narrowed to some tools. */
 export function resourceToolsOf(
-  { tools, mcpServers = [] }: Pick<RunPlan, "tools" | "mcpServers">,
+  { tools, mcpServers = [] }: Pick<AgentPlan, "tools" | "mcpServers">,
   session: Pick<SessionServers, "resourceTools">,
   child?: Pick<ChildServers, "resourceTools" | "own">,
 ): readonly Tool[] {

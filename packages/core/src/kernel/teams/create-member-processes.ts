@@ -1,11 +1,9 @@
+import type { RunEvent } from "../../conversation/run-event.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import { agentPath } from "../../planning/agent-path.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
-import type { TeamMembership } from "../../planning/spawn-request.ts";
+import { type AgentPlan, agentPath, type ChildPlan, type TeamMembership } from "../../planning/agent-plan.ts";
+import type { TaskControl } from "../../tasks/task-manager.ts";
 import { setMember } from "../../teams/member.ts";
 import { openTeamStore } from "../../teams/team-store.ts";
-import type { MemberProcesses } from "../agent/decide-child.ts";
 import type { AgentServices } from "../agent/equip-agent.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import {
@@ -16,8 +14,14 @@ import {
   runMemberProcess,
 } from "./run-member-process.ts";
 
+export interface MemberProcesses {
+  readonly refuse: (plan: ChildPlan) => string | undefined;
+  readonly run: (plan: ChildPlan, control: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
+  readonly outputFile: (agentId: string) => string;
+}
+
 /** Members of a session's team in processes of their own; their questions reach the same program and person. */
-export function createMemberProcesses(services: AgentServices, main: RunPlan): MemberProcesses {
+export function createMemberProcesses(services: AgentServices, main: AgentPlan): MemberProcesses {
   const { runtime, asking } = services;
   const { paths } = runtime.discovered;
   const files = sessionFiles(paths.transcripts, main.sessionId);

@@ -11,7 +11,7 @@ import { openSessionTeam, type SessionTeam } from "./session-team.ts";
 /** The team that a session leads; none where teams are off, and where no one reads its mail. */
 export function openTeamOf(
   parts: ChildrenParts,
-  spawning: Pick<SessionTeamParts, "spawn" | "authorizedSpawn" | "owesNotices">,
+  spawning: Pick<SessionTeamParts, "spawn" | "authorizedSpawn" | "hasPendingNotices">,
 ): SessionTeam | undefined {
   const { runtime } = parts.services;
   if (runtime.teams === undefined || !parts.leadsTeam) return undefined;

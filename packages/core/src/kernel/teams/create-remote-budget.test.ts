@@ -1,6 +1,6 @@
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { expect, onTestFinished, test } from "vitest";
-import type { RunLimits } from "../../planning/plan-tools.ts";
+import type { RunLimits } from "../../planning/agent-plan.ts";
 import { createTreeBudget, type Reserved } from "../../tasks/tree-budget.ts";
 import { createRemoteBudget, serveBudget } from "./create-remote-budget.ts";
 

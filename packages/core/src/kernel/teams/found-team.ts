@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { Spawn } from "../../tasks/create-agent-tool.ts";
 import { hasEnded } from "../../tasks/drive-task.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
@@ -15,14 +15,14 @@ import type { RuntimeContext } from "../runtime-context.ts";
 export interface SessionTeamParts {
   readonly runtime: Pick<RuntimeContext, "discovered" | "notice" | "epochMs">;
   readonly settings: TeamRuntime;
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly tasks: TaskManager;
   /** Starts a child without asking anybody. */
   readonly spawn: Spawn;
   /** Starts a child as if a call of the Agent tool had asked for it. */
   readonly authorizedSpawn: Spawn;
   /** Whether a member has ended and the lead is about to be notified. */
-  readonly owesNotices: () => boolean;
+  readonly hasPendingNotices: () => boolean;
   /** Whether an agent type starts with its parent's conversation; such a child is no teammate. */
   readonly forksContext: (agentType: string | undefined) => boolean;
   /** Mail counts as read when the lead's conversation is written down with it; otherwise when it is taken. */

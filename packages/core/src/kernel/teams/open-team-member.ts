@@ -1,7 +1,6 @@
 import { readLines } from "@retinue/base/storage/read-lines.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { TeamMembership } from "../../planning/spawn-request.ts";
+import type { ChildPlan, TeamMembership } from "../../planning/agent-plan.ts";
 import type { Standby } from "../../tasks/create-local-executor.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { BoardTask } from "../../teams/board.ts";

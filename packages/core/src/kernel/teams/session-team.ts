@@ -1,6 +1,6 @@
 import type { UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
+import type { ChildPlan } from "../../planning/agent-plan.ts";
 import type { Spawn } from "../../tasks/create-agent-tool.ts";
 import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
@@ -70,7 +70,7 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
   const found: Founding = { parts, live, open };
   const seat = createLeadSeat(found);
   const news = watchMembers(tasks, live);
-  const isBusy = (): boolean => parts.owesNotices() || workingMembers(tasks, live.store).length > 0;
+  const isBusy = (): boolean => parts.hasPendingNotices() || workingMembers(tasks, live.store).length > 0;
   return {
     seat,
     tools: [

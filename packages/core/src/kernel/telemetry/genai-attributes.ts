@@ -2,13 +2,13 @@ import type { Attributes } from "@opentelemetry/api";
 import type { Message } from "../../conversation/message.ts";
 import { contextTokens, type Usage } from "../../conversation/usage.ts";
 import type { ModelFacts, ModelRequest } from "../../models/model.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { RecordedMessageEnd } from "../../replay/recording.ts";
 import type { Tool } from "../../tools/tool.ts";
 
 /** The names of the GenAI semantic conventions, and values in their form. */
 
-export function agentAttributes(plan: RunPlan): Attributes {
+export function agentAttributes(plan: AgentPlan): Attributes {
   return {
     "gen_ai.operation.name": "invoke_agent",
     "gen_ai.agent.id": plan.agent.id,
@@ -18,7 +18,7 @@ export function agentAttributes(plan: RunPlan): Attributes {
   };
 }
 
-export function chatAttributes(plan: RunPlan, facts: ModelFacts, request: ModelRequest): Attributes {
+export function chatAttributes(plan: AgentPlan, facts: ModelFacts, request: ModelRequest): Attributes {
   return {
     "gen_ai.operation.name": "chat",
     "gen_ai.provider.name": facts.provider,
@@ -49,7 +49,7 @@ export function usageAttributes(usage: Usage): Attributes {
   };
 }
 
-export function toolAttributes(plan: RunPlan, tool: Tool, callId: string): Attributes {
+export function toolAttributes(plan: AgentPlan, tool: Tool, callId: string): Attributes {
   return {
     "gen_ai.operation.name": "execute_tool",
     "gen_ai.tool.name": tool.name,

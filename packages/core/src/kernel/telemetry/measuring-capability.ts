@@ -1,7 +1,7 @@
 import type { Attributes } from "@opentelemetry/api";
 import { costOf } from "../../conversation/usage.ts";
 import type { Model, ModelEvent, ModelRequest } from "../../models/model.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { RecordedMessageEnd } from "../../replay/recording.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import type { Capability } from "../agent/open-agent.ts";
@@ -16,7 +16,7 @@ import { agentOf, fail, type Measuring, metricAttributes, type OpenSpan, startSp
 import { writeTraceParent } from "./telemetry-settings.ts";
 
 /** Around the model and the tools of an agent, and the decision about each call. */
-export function measuringCapability(plan: RunPlan, measuring: Measuring): Capability {
+export function measuringCapability(plan: AgentPlan, measuring: Measuring): Capability {
   const { api, now } = measuring;
   return {
     model: (inner) => measureModel(inner, plan, measuring),
@@ -48,7 +48,7 @@ export function measuringCapability(plan: RunPlan, measuring: Measuring): Capabi
   };
 }
 
-function measureModel(inner: Model, plan: RunPlan, measuring: Measuring): Model {
+function measureModel(inner: Model, plan: AgentPlan, measuring: Measuring): Model {
   return {
     facts: inner.facts,
     stream: (request, options) =>
@@ -59,7 +59,7 @@ function measureModel(inner: Model, plan: RunPlan, measuring: Measuring): Model 
 interface MeasuredRequest {
   readonly inner: Model;
   readonly request: ModelRequest;
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
 }
 
 async function* measuredStream(
@@ -149,7 +149,7 @@ interface MeasuredCall {
   readonly tool: Tool;
   readonly input: unknown;
   readonly context: ToolContext;
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
 }
 
 async function measureTool(
@@ -186,7 +186,7 @@ async function measureTool(
 }
 
 export async function measureHook<Outcome>(
-  plan: RunPlan,
+  plan: AgentPlan,
   event: string,
   { run, measuring }: { readonly run: () => Promise<Outcome>; readonly measuring: Measuring },
 ): Promise<Outcome> {

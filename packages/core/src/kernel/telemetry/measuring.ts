@@ -1,6 +1,6 @@
 import type { Attributes, Context, Span } from "@opentelemetry/api";
 import { version } from "@retinue/base/foundation/version.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { Telemetry } from "./start-telemetry.ts";
 
 /** A span that has not ended, and what belongs below it. */
@@ -39,11 +39,11 @@ export function startSpan({ api, tracer }: Telemetry, order: SpanOrder): OpenSpa
   return { span, context: api.trace.setSpan(parent, span), startedAt: at };
 }
 
-export function agentOf(plan: RunPlan, { agents, session }: Measuring): OpenSpan {
+export function agentOf(plan: AgentPlan, { agents, session }: Measuring): OpenSpan {
   return agents.get(plan.agent.id) ?? session;
 }
 
-export function metricAttributes(plan: RunPlan, { settings }: Measuring): Attributes {
+export function metricAttributes(plan: AgentPlan, { settings }: Measuring): Attributes {
   const { sessionId, version: includesVersion } = settings.metricAttributes;
   return {
     "gen_ai.agent.name": plan.agent.name,

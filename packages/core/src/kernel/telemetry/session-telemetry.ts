@@ -1,7 +1,6 @@
 import { textOf } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan, ChildPlan } from "../../planning/agent-plan.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { agentAttributes, contentAttribute, usageAttributes } from "./genai-attributes.ts";
 import { agentOf, type Measuring, metricAttributes, startSpan } from "./measuring.ts";
@@ -55,7 +54,7 @@ function withTraceParent(environment: RuntimeContext["environment"], { api, sess
 }
 
 /** What is only known from the events of a run: when it begins and ends, compactions, refusals, prompts. */
-export function hearEvent(plan: RunPlan, event: RunEvent, measuring: Measuring): void {
+export function hearEvent(plan: AgentPlan, event: RunEvent, measuring: Measuring): void {
   switch (event.type) {
     case "spawn-advanced":
       beginAgent(plan, measuring);
@@ -81,7 +80,7 @@ export function hearEvent(plan: RunPlan, event: RunEvent, measuring: Measuring):
   }
 }
 
-function beginAgent(plan: RunPlan, measuring: Measuring): void {
+function beginAgent(plan: AgentPlan, measuring: Measuring): void {
   const { agents, calls, session, now, instruments } = measuring;
   if (agents.has(plan.agent.id)) return;
   const isChild = "task" in plan;
@@ -103,7 +102,7 @@ function beginAgent(plan: RunPlan, measuring: Measuring): void {
 }
 
 function endAgent(
-  plan: RunPlan,
+  plan: AgentPlan,
   { ending }: Extract<RunEvent, { type: "run-ended" }>,
   measuring: Measuring,
 ): void {
@@ -135,7 +134,7 @@ function endAgent(
 }
 
 function beginCompaction(
-  plan: RunPlan,
+  plan: AgentPlan,
   { trigger, preTokens }: Extract<RunEvent, { type: "compaction-started" }>,
   measuring: Measuring,
 ): void {
@@ -152,7 +151,7 @@ function beginCompaction(
 }
 
 function endCompaction(
-  plan: RunPlan,
+  plan: AgentPlan,
   { postTokens, by }: Extract<RunEvent, { type: "context-compacted" }>,
   { compactions }: Measuring,
 ): void {
@@ -163,7 +162,7 @@ function endCompaction(
 }
 
 function hearCall(
-  plan: RunPlan,
+  plan: AgentPlan,
   { call, denied, durationMs, isError }: Extract<RunEvent, { type: "call-finished" }>,
   measuring: Measuring,
 ): void {
@@ -178,7 +177,7 @@ function hearCall(
   instruments.refusal({ ...metricAttributes(plan, measuring), "gen_ai.tool.name": call.name });
 }
 
-function logPrompt(plan: RunPlan, prompt: string, measuring: Measuring): void {
+function logPrompt(plan: AgentPlan, prompt: string, measuring: Measuring): void {
   if ("task" in plan) return;
   const { settings, log } = measuring;
   const said = settings.content.prompts ? contentAttribute("prompt", prompt) : {};

@@ -35,7 +35,13 @@ interface AnswerReader {
 export function createAnswerReader(context: AnswerContext): AnswerReader {
   const { id, model, provider } = context;
   const modelName = `${provider}/${model}`;
-  const open = openBlocks(context.earlierCallIds);
+  const open: OpenBlocks = {
+    blocks: [],
+    byKey: new Map(),
+    pendingOptions: new Map(),
+    usedCallIds: new Set(context.earlierCallIds),
+    elsewhere: new Set(),
+  };
   let finish: JsonRecord | undefined;
   let requestId = context.requestId;
   return {
@@ -44,7 +50,48 @@ export function createAnswerReader(context: AnswerContext): AnswerReader {
       if (part["type"] === "error") throw toModelError(part["error"], { model: modelName, hasBegun: true });
       if (part["type"] === "finish") finish = part;
       if (part["type"] === "response-metadata" && typeof part["id"] === "string") requestId ??= part["id"];
-      return readBlockPart(open, part);
+      // The events that one part of the stream makes; none for parts that are not about blocks.
+      switch (part["type"]) {
+        case "text-start":
+          noteOptions(open, keyOf(part, "text"), part);
+          return [];
+        case "reasoning-start":
+          noteOptions(open, keyOf(part, "thinking"), part);
+          return [];
+        case "text-delta":
+          return readDelta(open, part, "text");
+        case "reasoning-delta":
+          return readDelta(open, part, "thinking");
+        case "tool-input-delta":
+          return readDelta(open, part, "tool_use");
+        case "text-end":
+          return readEnd(open, part, "text");
+        case "reasoning-end":
+          return readEnd(open, part, "thinking");
+        case "tool-input-start": {
+          const key = keyOf(part, "tool_use");
+          if (part["providerExecuted"] === true) open.elsewhere.add(key);
+          if (open.elsewhere.has(key) || open.byKey.has(key)) return [];
+          noteOptions(open, key, part);
+          return [startOf(begin(open, key, "tool_use", { id: part["id"], name: part["toolName"] }))];
+        }
+        case "tool-call": {
+          // The whole call; providers that do not stream its input say only this.
+          const key = keyOf({ id: part["toolCallId"] }, "tool_use");
+          if (part["providerExecuted"] === true || open.elsewhere.has(key)) return [];
+          noteOptions(open, key, part);
+          const known = open.byKey.get(key);
+          const block =
+            known ?? begin(open, key, "tool_use", { id: part["toolCallId"], name: part["toolName"] });
+          const input =
+            typeof part["input"] === "string" ? part["input"] : JSON.stringify(part["input"] ?? {});
+          const rest = block.text === "" && input !== "" ? [deltaOf(block, input)] : [];
+          block.text = input;
+          return [...(known === undefined ? [startOf(block)] : []), ...rest, end(open, block, key)];
+        }
+        default:
+          return [];
+      }
     },
     end() {
       if (finish === undefined) throw new ModelError("stream-cut", `${modelName}: the answer broke off.`);
@@ -72,7 +119,10 @@ function estimateUsage(content: readonly AssistantBlock[], { estimateInput }: An
 export function readUsage(usage: unknown): Usage | undefined {
   if (!isRecord(usage)) return undefined;
   const { inputTokens, outputTokens } = usage;
-  const input = isRecord(inputTokens) ? inputTokens : flatInput(usage);
+  // Up to its second generation the interface had one number for all input.
+  const input = isRecord(inputTokens)
+    ? inputTokens
+    : { total: usage["inputTokens"], cacheRead: usage["cachedInputTokens"] };
   const output = count(isRecord(outputTokens) ? outputTokens["total"] : outputTokens);
   const total = count(input["total"]);
   const cacheReadTokens = count(input["cacheRead"]) ?? 0;
@@ -106,11 +156,6 @@ export function readFinishReason(finish: unknown, hasCalls: boolean): FinishRead
   }
 }
 
-/** Up to its second generation the interface had one number for all input. */
-function flatInput(usage: JsonRecord): JsonRecord {
-  return { total: usage["inputTokens"], cacheRead: usage["cachedInputTokens"] };
-}
-
 function count(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? Math.max(0, value) : undefined;
 }
@@ -138,48 +183,14 @@ interface OpenBlock {
 
 type BlockKind = "text" | "thinking" | "tool_use";
 
-function openBlocks(earlierCallIds: Iterable<string>): OpenBlocks {
-  return {
-    blocks: [],
-    byKey: new Map(),
-    pendingOptions: new Map(),
-    usedCallIds: new Set(earlierCallIds),
-    elsewhere: new Set(),
-  };
-}
-
-/** The events that one part of the stream makes; none for parts that are not about blocks. */
-function readBlockPart(open: OpenBlocks, part: JsonRecord): readonly ModelEvent[] {
-  switch (part["type"]) {
-    case "text-start":
-      noteOptions(open, keyOf(part, "text"), part);
-      return [];
-    case "reasoning-start":
-      noteOptions(open, keyOf(part, "thinking"), part);
-      return [];
-    case "text-delta":
-      return readDelta(open, part, "text");
-    case "reasoning-delta":
-      return readDelta(open, part, "thinking");
-    case "tool-input-delta":
-      return readDelta(open, part, "tool_use");
-    case "text-end":
-      return readEnd(open, part, "text");
-    case "reasoning-end":
-      return readEnd(open, part, "thinking");
-    case "tool-input-start":
-      return readCallStart(open, part);
-    case "tool-call":
-      return readCall(open, part);
-    default:
-      return [];
-  }
-}
-
 /** Ends what is still open and adds the block that says what the provider wants back. */
 function closeBlocks(open: OpenBlocks, provider: string) {
   const late = open.blocks.filter(({ isEnded }) => !isEnded).map((block) => end(open, block));
-  const origin = originFor(open.blocks, provider);
+  const parts = open.blocks.flatMap(({ index, kind, options }): readonly BlockOptions[] =>
+    Object.keys(options).length === 0 ? [] : [{ at: index, type: kind, options }],
+  );
+  const hasThought = open.blocks.some(({ kind }) => kind === "thinking");
+  const origin = parts.length === 0 && !hasThought ? [] : [originBlock(provider, parts)];
   const index = open.blocks.length;
   const last = origin.flatMap((block): readonly ModelEvent[] => [
     { type: "block-started", index, block },
@@ -211,27 +222,6 @@ function readEnd(open: OpenBlocks, part: JsonRecord, kind: BlockKind): readonly 
   if (kind !== "thinking" || !open.pendingOptions.has(key)) return [];
   const block = begin(open, key, kind);
   return [startOf(block), end(open, block, key)];
-}
-
-function readCallStart(open: OpenBlocks, part: JsonRecord): readonly ModelEvent[] {
-  const key = keyOf(part, "tool_use");
-  if (part["providerExecuted"] === true) open.elsewhere.add(key);
-  if (open.elsewhere.has(key) || open.byKey.has(key)) return [];
-  noteOptions(open, key, part);
-  return [startOf(begin(open, key, "tool_use", { id: part["id"], name: part["toolName"] }))];
-}
-
-/** The whole call; providers that do not stream its input say only this. */
-function readCall(open: OpenBlocks, part: JsonRecord): readonly ModelEvent[] {
-  const key = keyOf({ id: part["toolCallId"] }, "tool_use");
-  if (part["providerExecuted"] === true || open.elsewhere.has(key)) return [];
-  noteOptions(open, key, part);
-  const known = open.byKey.get(key);
-  const block = known ?? begin(open, key, "tool_use", { id: part["toolCallId"], name: part["toolName"] });
-  const input = typeof part["input"] === "string" ? part["input"] : JSON.stringify(part["input"] ?? {});
-  const rest = block.text === "" && input !== "" ? [deltaOf(block, input)] : [];
-  block.text = input;
-  return [...(known === undefined ? [startOf(block)] : []), ...rest, end(open, block, key)];
 }
 
 function begin(
@@ -287,14 +277,6 @@ function blockOf(block: OpenBlock, text: string): AssistantBlock {
   if (block.kind === "text") return { type: "text", text };
   if (block.kind === "thinking") return { type: "thinking", thinking: text, signature: "" };
   return { type: "tool_use", id: block.id, name: block.name, input: readCallInput(text) };
-}
-
-function originFor(blocks: readonly OpenBlock[], provider: string): readonly AssistantBlock[] {
-  const parts = blocks.flatMap(({ index, kind, options }): readonly BlockOptions[] =>
-    Object.keys(options).length === 0 ? [] : [{ at: index, type: kind, options }],
-  );
-  const hasThought = blocks.some(({ kind }) => kind === "thinking");
-  return parts.length === 0 && !hasThought ? [] : [originBlock(provider, parts)];
 }
 
 function merge(a: ProviderOptions, b: ProviderOptions): ProviderOptions {

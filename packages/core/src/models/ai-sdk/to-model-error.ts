@@ -53,7 +53,14 @@ function knownError(error: unknown, model: string): ModelError | undefined {
 
 function codeOf(error: unknown, status: number | undefined, hasBegun: boolean): ModelErrorCode {
   const words = wordsOf(error);
-  if (status !== undefined) return codeOfStatus(status, words);
+  if (status !== undefined) {
+    if (status === 413 || (sizeStatuses.has(status) && saysTooLong(words))) return "context-too-long";
+    if (status === 429) return words.includes("insufficient_quota") ? "unauthorized" : "rate-limited";
+    if (status === 503 || status === 529) return "overloaded";
+    if (status >= 500 || [408, 409, 425].includes(status)) return "server-error";
+    if (status === 401 || status === 403) return "unauthorized";
+    return status === 404 ? "not-found" : "invalid-request";
+  }
   const name = field(error, "name");
   const named = typeof name === "string" ? codesByName.get(name) : undefined;
   if (named !== undefined) return named;
@@ -76,15 +83,6 @@ const codesByName: ReadonlyMap<string, ModelErrorCode> = new Map([
   ["AI_TypeValidationError", "stream-malformed"],
   ["AI_EmptyResponseBodyError", "stream-cut"],
 ]);
-
-function codeOfStatus(status: number, words: string): ModelErrorCode {
-  if (status === 413 || (sizeStatuses.has(status) && saysTooLong(words))) return "context-too-long";
-  if (status === 429) return words.includes("insufficient_quota") ? "unauthorized" : "rate-limited";
-  if (status === 503 || status === 529) return "overloaded";
-  if (status >= 500 || [408, 409, 425].includes(status)) return "server-error";
-  if (status === 401 || status === 403) return "unauthorized";
-  return status === 404 ? "not-found" : "invalid-request";
-}
 
 /** Where a complaint about size can be meant; some gateways and servers for local models answer it with 422 or 500. */
 const sizeStatuses: ReadonlySet<number> = new Set([400, 404, 422, 429, 500]);

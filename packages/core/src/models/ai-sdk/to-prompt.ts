@@ -3,7 +3,6 @@ import type {
   AssistantMessage,
   DocumentBlock,
   ImageBlock,
-  Message,
   TextBlock,
   ToolResultBlock,
   UserMessage,
@@ -24,7 +23,10 @@ export interface PromptOptions {
 /** The conversation as messages of the AI SDK's provider interface. */
 export function toPrompt(request: ModelRequest, options: PromptOptions): readonly JsonRecord[] {
   const system = request.system.filter((part) => part !== "").join("\n\n");
-  const names = callNames(request.messages);
+  const calls = request.messages.flatMap((message) =>
+    message.role === "assistant" ? message.content.filter((block) => block.type === "tool_use") : [],
+  );
+  const names = new Map(calls.map(({ id, name }) => [String(id), String(name)]));
   return [
     ...(system === "" ? [] : [{ role: "system", content: system }]),
     ...request.messages.flatMap((message) =>
@@ -33,13 +35,6 @@ export function toPrompt(request: ModelRequest, options: PromptOptions): readonl
         : userMessages(message, names, options),
     ),
   ];
-}
-
-function callNames(messages: readonly Message[]): ReadonlyMap<string, string> {
-  const calls = messages.flatMap((message) =>
-    message.role === "assistant" ? message.content.filter((block) => block.type === "tool_use") : [],
-  );
-  return new Map(calls.map(({ id, name }) => [String(id), String(name)]));
 }
 
 /** Thinking goes back only to the provider that thought it; its signature means nothing to others. */
@@ -74,7 +69,12 @@ function userMessages(
   const others = blocks.filter((block) => block.type !== "tool_result");
   const lifted = options.takesResultFiles
     ? []
-    : results.flatMap((result) => liftedFiles(result, names, options));
+    : results.flatMap((result) => {
+        const files = filesOf(result).flatMap((file) => userPart(file, options));
+        if (files.length === 0) return [];
+        const name = names.get(result.tool_use_id) ?? "the tool";
+        return [{ type: "text", text: `What ${name} returned for call ${result.tool_use_id}:` }, ...files];
+      });
   const said = [...lifted, ...others.flatMap((block) => userPart(block, options))];
   return [
     ...(results.length === 0
@@ -107,17 +107,6 @@ function filesOf({ content }: ToolResultBlock): readonly ResultFile[] {
   return typeof content === "string" ? [] : content.filter((block) => block.type !== "text");
 }
 
-function liftedFiles(
-  result: ToolResultBlock,
-  names: ReadonlyMap<string, string>,
-  options: PromptOptions,
-): readonly JsonRecord[] {
-  const files = filesOf(result).flatMap((file) => userPart(file, options));
-  if (files.length === 0) return [];
-  const name = names.get(result.tool_use_id) ?? "the tool";
-  return [{ type: "text", text: `What ${name} returned for call ${result.tool_use_id}:` }, ...files];
-}
-
 function resultPart(
   result: ToolResultBlock,
   names: ReadonlyMap<string, string>,
@@ -134,7 +123,20 @@ function resultPart(
     return { ...part, output: { type: result.is_error ? "error-text" : "text", value: text } };
   }
   const said = text === "" ? [] : [{ type: "text", text }];
-  const value = [...said, ...files.flatMap((file) => resultFile(file, options.version))];
+  const value = [
+    ...said,
+    ...files.flatMap(({ source }): readonly JsonRecord[] => {
+      if (source.type === "url") {
+        if (options.version === "v2") return [{ type: "text", text: source.url }];
+        if (options.version === "v3") return [{ type: "image-url", url: source.url }];
+        return [{ type: "file", mediaType: "image", data: { type: "url", url: new URL(source.url) } }];
+      }
+      const { data, media_type: mediaType } = source;
+      if (options.version === "v2") return [{ type: "media", data, mediaType }];
+      if (options.version === "v4") return [{ type: "file", mediaType, data: { type: "data", data } }];
+      return [{ type: mediaType.startsWith("image/") ? "image-data" : "file-data", data, mediaType }];
+    }),
+  ];
   return { ...part, output: { type: "content", value } };
 }
 
@@ -143,16 +145,4 @@ function textOfResult({ content }: ToolResultBlock, liftedCount: number): string
   const texts = content.flatMap((block) => (block.type === "text" ? [block.text] : []));
   const note = liftedCount === 0 ? [] : ["[The file of this result is in the message that follows.]"];
   return [...texts, ...note].join("\n");
-}
-
-function resultFile({ source }: ResultFile, version: InterfaceVersion): readonly JsonRecord[] {
-  if (source.type === "url") {
-    if (version === "v2") return [{ type: "text", text: source.url }];
-    if (version === "v3") return [{ type: "image-url", url: source.url }];
-    return [{ type: "file", mediaType: "image", data: { type: "url", url: new URL(source.url) } }];
-  }
-  const { data, media_type: mediaType } = source;
-  if (version === "v2") return [{ type: "media", data, mediaType }];
-  if (version === "v4") return [{ type: "file", mediaType, data: { type: "data", data } }];
-  return [{ type: mediaType.startsWith("image/") ? "image-data" : "file-data", data, mediaType }];
 }

@@ -18,7 +18,28 @@ export interface EncodedBody {
 export function createBodyEncoder(): BodyEncoder {
   const conversations = new WeakMap<object, EncodedList>();
   const fixed = new WeakMap<object, Buffer>();
-  const pool = createBufferPool();
+  // Memory for whole bodies, used again. A long conversation sends its whole text with every turn; a fresh buffer for each
+  // request leaves tens of megabytes behind before the collector notices, because almost none of it is on its heap.
+  const free: Buffer[] = [];
+  const pool: { join(parts: readonly Uint8Array[]): EncodedBody } = {
+    join(parts) {
+      const length = parts.reduce((sum, part) => sum + part.length, 0);
+      const buffer = withRoom(free.pop() ?? Buffer.alloc(0), 0, length);
+      let end = 0;
+      for (const part of parts) {
+        buffer.set(part, end);
+        end += part.length;
+      }
+      let isReleased = false;
+      return {
+        bytes: buffer.subarray(0, length),
+        release() {
+          if (!isReleased && free.length < maxFree) free.push(buffer);
+          isReleased = true;
+        },
+      };
+    },
+  };
 
   const fixedBytes = (item: object): Buffer => {
     const bytes = fixed.get(item) ?? Buffer.from(JSON.stringify(item));
@@ -38,7 +59,14 @@ export function createBodyEncoder(): BodyEncoder {
         if (value === undefined) continue;
         parts.push(Buffer.from(`${parts.length === 0 ? "{" : ","}${JSON.stringify(key)}:`));
         if (key === "messages" && isList(value)) parts.push(listOf(conversation).encode(value));
-        else if (isList(value)) parts.push(...listParts(value.map(fixedBytes)));
+        else if (isList(value))
+          parts.push(
+            ...[
+              opening,
+              ...value.map(fixedBytes).flatMap((item, index) => (index === 0 ? [item] : [comma, item])),
+              closing,
+            ],
+          );
         else parts.push(Buffer.from(JSON.stringify(value)));
       }
       parts.push(Buffer.from(parts.length === 0 ? "{}" : "}"));
@@ -50,33 +78,6 @@ export function createBodyEncoder(): BodyEncoder {
 /** As many bodies as are usually on their way together; more are left to the garbage collector. */
 const maxFree = 4;
 
-/**
- * Memory for whole bodies, used again. A long conversation sends its whole text with every turn; a fresh buffer for each
- * request leaves tens of megabytes behind before the collector notices, because almost none of it is on its heap.
- */
-function createBufferPool(): { join(parts: readonly Uint8Array[]): EncodedBody } {
-  const free: Buffer[] = [];
-  return {
-    join(parts) {
-      const length = parts.reduce((sum, part) => sum + part.length, 0);
-      const buffer = withRoom(free.pop() ?? Buffer.alloc(0), 0, length);
-      let end = 0;
-      for (const part of parts) {
-        buffer.set(part, end);
-        end += part.length;
-      }
-      let isReleased = false;
-      return {
-        bytes: buffer.subarray(0, length),
-        release() {
-          if (!isReleased && free.length < maxFree) free.push(buffer);
-          isReleased = true;
-        },
-      };
-    },
-  };
-}
-
 function isList(value: unknown): value is readonly object[] {
   return Array.isArray(value) && value.every((item) => typeof item === "object" && item !== null);
 }
@@ -84,10 +85,6 @@ function isList(value: unknown): value is readonly object[] {
 const opening = Buffer.from("[");
 const comma = Buffer.from(",");
 const closing = Buffer.from("]");
-
-function listParts(items: readonly Buffer[]): readonly Buffer[] {
-  return [opening, ...items.flatMap((item, index) => (index === 0 ? [item] : [comma, item])), closing];
-}
 
 interface EncodedList {
   /** The bytes are good until the next call. */

@@ -7,7 +7,7 @@ import type { Model, ModelEvent, ModelRequest } from "../model.ts";
 import type { ModelError } from "../model-error.ts";
 import { withRetry } from "../model-factory.ts";
 import { createCoolDowns } from "../request-gate.ts";
-import { type AnthropicModelOptions, createAnthropicModel } from "./anthropic-sender.ts";
+import { type AnthropicModelOptions, createAnthropicModel } from "./create-anthropic-model.ts";
 
 type Answer = (response: ServerResponse, request: IncomingMessage, body: Record<string, unknown>) => void;
 
@@ -23,6 +23,8 @@ interface Provider {
   readonly url: string;
   readonly bodies: Record<string, unknown>[];
   readonly headers: IncomingMessage["headers"][];
+  /** Method and path of each request. */
+  readonly lines: string[];
   readonly connections: () => number;
 }
 
@@ -30,6 +32,7 @@ interface Provider {
 async function provide(...answers: Answer[]): Promise<Provider> {
   const bodies: Record<string, unknown>[] = [];
   const headers: IncomingMessage["headers"][] = [];
+  const lines: string[] = [];
   let connections = 0;
   const server = createServer(async (request, response) => {
     let text = "";
@@ -38,6 +41,7 @@ async function provide(...answers: Answer[]): Promise<Provider> {
     const answer = answers[Math.min(bodies.length, answers.length - 1)];
     bodies.push(body);
     headers.push(request.headers);
+    lines.push(`${request.method} ${request.url}`);
     answer?.(response, request, body);
   });
   server.on("connection", () => {
@@ -46,7 +50,7 @@ async function provide(...answers: Answer[]): Promise<Provider> {
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, bodies, headers, connections: () => connections };
+  return { url: `http://127.0.0.1:${port}`, bodies, headers, lines, connections: () => connections };
 }
 
 function sse(events: readonly object[]): string {
@@ -285,6 +289,62 @@ describe("what proves who asks [MDL-3]", () => {
     await collect(modelAt(provider.url, { id: "claude-sonnet-4-20250514[1m]" }));
     expect(provider.bodies[0]?.["model"]).toBe("claude-sonnet-4-20250514");
     expect(provider.headers[0]?.["anthropic-beta"]).toContain("context-1m");
+  });
+});
+
+describe("what a request looks like [MDL-3]", () => {
+  test.each([
+    ["", "/v1/messages"],
+    ["/", "/v1/messages"],
+    ["/gateway/anthropic", "/gateway/anthropic/v1/messages"],
+    ["/gateway/anthropic/", "/gateway/anthropic/v1/messages"],
+  ])("the path %j of the base URL is kept", async (path, expected) => {
+    const provider = await provide(streaming(whole));
+    await collect(modelAt(`${provider.url}${path}`));
+    expect(provider.lines).toEqual([`POST ${expected}`]);
+  });
+
+  test("it says what it sends, which API it speaks and who it is", async () => {
+    const provider = await provide(streaming(whole));
+    await collect(modelAt(provider.url));
+    expect(provider.headers[0]).toMatchObject({
+      accept: "application/json",
+      "content-type": "application/json",
+      "anthropic-version": "2026-10-21",
+      "user-agent": "retinue",
+    });
+  });
+
+  test("headers of the person come on top and replace ours, whatever their letter case", async () => {
+    const provider = await provide(streaming(whole));
+    const headers = {
+      "X-Team": "blue",
+      "Anthropic-Version": "2030-01-01",
+      "anthropic-beta": "one,two",
+      Authorization: "Basic abc",
+    };
+    await collect(modelAt(provider.url, { headers }));
+    expect(provider.headers[0]).toMatchObject({
+      "x-team": "blue",
+      "anthropic-version": "2030-01-01",
+      "anthropic-beta": "one,two",
+      authorization: "Basic abc",
+    });
+  });
+
+  test.each([
+    ["an address that is none", "nonsense", {}, /could not be sent to nonsense: Invalid URL/],
+    ["a header that cannot be sent", undefined, { "x-a": "b\nc" }, /x-a has an invalid value/],
+    ["a name that no header has", undefined, { "x a": "b" }, /"x a" is an invalid header name/],
+  ])("%s is explained and not tried again", async (_what, address, headers, message) => {
+    const provider = await provide(streaming(whole));
+    const failure = await errorOf(modelAt(address ?? provider.url, { headers }));
+    expect(failure).toMatchObject({
+      code: "invalid-request",
+      mayPass: false,
+      message: expect.stringMatching(message),
+    });
+    expect(provider.bodies).toEqual([]);
   });
 });
 

@@ -1,11 +1,4 @@
-import type {
-  MessageCreateParamsStreaming,
-  MessageParam,
-  TextBlockParam,
-  ThinkingConfigParam,
-  ToolChoice,
-  ToolUnion,
-} from "@anthropic-ai/sdk/resources/messages";
+import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import type { Message } from "../../conversation/message.ts";
 import type { Effort, ModelTraits } from "../look-up-model.ts";
 import type { ModelRequest, ServerTool, ToolSpecification } from "../model.ts";
@@ -19,13 +12,48 @@ interface RequestTarget {
   readonly traits: ModelTraits;
 }
 
+/** The body of a request to the Messages API, as far as it is used here. */
+interface WireRequest {
+  readonly model: string;
+  readonly max_tokens: number;
+  readonly stream: true;
+  readonly thinking?: WireThinking;
+  readonly output_config?: { readonly effort: Effort };
+  readonly tool_choice?: WireToolChoice;
+  readonly tools?: readonly WireTool[];
+  readonly system?: readonly WireText[];
+  readonly messages: readonly WireMessage[];
+}
+
+interface WireText {
+  readonly type: "text";
+  readonly text: string;
+}
+
+type WireThinking =
+  | { readonly type: "adaptive"; readonly display: "summarized" }
+  | { readonly type: "enabled"; readonly budget_tokens: number }
+  | { readonly type: "disabled" };
+
+type WireToolChoice = { readonly type: "none" } | { readonly type: "tool"; readonly name: string };
+
+type WireTool =
+  | { readonly name: string; readonly description: string; readonly input_schema: JsonRecord }
+  | {
+      readonly type: "web_search_20250305";
+      readonly name: string;
+      readonly max_uses?: number;
+      readonly allowed_domains?: readonly string[];
+      readonly blocked_domains?: readonly string[];
+    };
+
 interface BuildOptions {
   /** Leaves out earlier thinking, for a provider that refused it because another model or account wrote it. */
   readonly withoutThinking?: boolean;
 }
 
 interface RequestBuilder {
-  build(request: ModelRequest, options?: BuildOptions): MessageCreateParamsStreaming;
+  build(request: ModelRequest, options?: BuildOptions): WireRequest;
 }
 
 /** What was converted of a list of messages that grows at its end. */
@@ -39,24 +67,50 @@ interface Conversation {
  * costs what is new in it; the request itself is never changed.
  */
 export function createRequestBuilder(target: RequestTarget): RequestBuilder {
-  const convertMessages = createMessageConverter();
-  const specified = new WeakMap<ToolSpecification, ToolUnion>();
-  const instructed = new WeakMap<readonly string[], readonly TextBlockParam[]>();
-  const withMark = createMarker();
+  // Converts what was added to a list since the last time; a list that was changed otherwise is converted anew.
+  const conversations = new WeakMap<readonly Message[], Conversation>();
+  const convertMessages = (messages: readonly Message[]): readonly WireMessage[] => {
+    const known = conversations.get(messages);
+    const isContinued = known?.sources.every((source, index) => source === messages[index]) === true;
+    const { sources, wire } = isContinued ? known : { sources: [], wire: [] };
+    for (const message of messages.slice(sources.length)) {
+      sources.push(message);
+      const converted = toWireMessage(message);
+      if (converted !== undefined) wire.push(converted);
+    }
+    if (!isContinued) conversations.set(messages, { sources, wire });
+    return wire;
+  };
+  const specified = new WeakMap<ToolSpecification, WireTool>();
+  const instructed = new WeakMap<readonly string[], readonly WireText[]>();
+  // Marks the last item of a list; the same item gives the same marked one each time.
+  const marked = new WeakMap<object, object>();
+  const withMark = <T extends object>(list: readonly T[], isMarked: boolean): T[] => {
+    const last = list.at(-1);
+    if (!isMarked || last === undefined) return [...list];
+    const known = marked.get(last) ?? { ...last, ...mark };
+    marked.set(last, known);
+    // Made from the item it is kept for, so it has that item's type.
+    return [...list.slice(0, -1), known as T];
+  };
 
-  function convertTool(specification: ToolSpecification): ToolUnion {
-    const tool = specified.get(specification) ?? toWireTool(specification);
+  function convertTool(specification: ToolSpecification): WireTool {
+    const tool = specified.get(specification) ?? {
+      name: specification.name,
+      description: specification.description,
+      input_schema: { ...specification.inputSchema, type: "object" },
+    };
     specified.set(specification, tool);
     return tool;
   }
 
-  function convertTools(request: ModelRequest): readonly ToolUnion[] {
+  function convertTools(request: ModelRequest): readonly WireTool[] {
     const tools = request.tools.map(convertTool);
     const server = target.traits.serverTools ? (request.serverTools ?? []) : [];
     return server.length === 0 ? tools : [...tools, ...server.map(toWireServerTool)];
   }
 
-  function convertSystem(texts: readonly string[]): readonly TextBlockParam[] {
+  function convertSystem(texts: readonly string[]): readonly WireText[] {
     let system = instructed.get(texts);
     if (system === undefined) {
       system = texts.filter((text) => text.trim() !== "").map((text) => ({ type: "text", text }));
@@ -81,27 +135,9 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
         ...(settings.effort === undefined ? {} : { output_config: { effort: settings.effort } }),
         ...(tools.length === 0 ? {} : { ...toolChoice(request, target), tools: withMark(tools, plan.tools) }),
         ...(system.length === 0 ? {} : { system: withMark(system, plan.system) }),
-        // Blocks are plain data of the API's shape by now, down to those that only the provider knows.
-        messages: withMarks(messages, plan.conversation) as unknown as MessageParam[],
+        messages: withMarks(messages, plan.conversation),
       };
     },
-  };
-}
-
-/** Converts what was added to a list since the last time; a list that was changed otherwise is converted anew. */
-function createMessageConverter() {
-  const conversations = new WeakMap<readonly Message[], Conversation>();
-  return (messages: readonly Message[]): readonly WireMessage[] => {
-    const known = conversations.get(messages);
-    const isContinued = known?.sources.every((source, index) => source === messages[index]) === true;
-    const { sources, wire } = isContinued ? known : { sources: [], wire: [] };
-    for (const message of messages.slice(sources.length)) {
-      sources.push(message);
-      const converted = toWireMessage(message);
-      if (converted !== undefined) wire.push(converted);
-    }
-    if (!isContinued) conversations.set(messages, { sources, wire });
-    return wire;
   };
 }
 
@@ -112,19 +148,6 @@ function withoutThinking(messages: readonly WireMessage[]): readonly WireMessage
     const content = message.content.filter(({ type }) => type !== "thinking" && type !== "redacted_thinking");
     return content.length === 0 ? [] : [{ role: message.role, content }];
   });
-}
-
-/** Marks the last item of a list; the same item gives the same marked one each time. */
-function createMarker() {
-  const marked = new WeakMap<object, object>();
-  return <T extends object>(list: readonly T[], isMarked: boolean): T[] => {
-    const last = list.at(-1);
-    if (!isMarked || last === undefined) return [...list];
-    const known = marked.get(last) ?? { ...last, ...mark };
-    marked.set(last, known);
-    // Made from the item it is kept for, so it has that item's type.
-    return [...list.slice(0, -1), known as T];
-  };
 }
 
 function withMarks(messages: readonly WireMessage[], breakpoints: readonly Breakpoint[]): WireMessage[] {
@@ -140,11 +163,7 @@ function withMarks(messages: readonly WireMessage[], breakpoints: readonly Break
   return marked;
 }
 
-function toWireTool({ name, description, inputSchema }: ToolSpecification): ToolUnion {
-  return { name, description, input_schema: { ...inputSchema, type: "object" } };
-}
-
-function toWireServerTool(tool: ServerTool): ToolUnion {
+function toWireServerTool(tool: ServerTool): WireTool {
   return {
     type: "web_search_20250305",
     name: tool.name,
@@ -159,7 +178,7 @@ function isForced(request: ModelRequest, target: RequestTarget): boolean {
 }
 
 /** A model that cannot be forced to a tool is left to choose; the one that asked sees from the answer whether it did. */
-function toolChoice(request: ModelRequest, target: RequestTarget): { readonly tool_choice?: ToolChoice } {
+function toolChoice(request: ModelRequest, target: RequestTarget): Pick<WireRequest, "tool_choice"> {
   const { toolChoice: choice } = request;
   if (choice === "none") return { tool_choice: { type: "none" } };
   if (typeof choice !== "object" || !isForced(request, target)) return {};
@@ -168,8 +187,8 @@ function toolChoice(request: ModelRequest, target: RequestTarget): { readonly to
 
 interface ThinkingSettings {
   readonly maxTokens: number;
-  readonly thinking?: ThinkingConfigParam;
-  readonly effort?: "low" | "medium" | "high" | "xhigh" | "max";
+  readonly thinking?: WireThinking;
+  readonly effort?: Effort;
 }
 
 /** The part of the window that is kept for an answer of which no one said how long it may be. */
@@ -199,7 +218,7 @@ function thinkingSettings(
 }
 
 /** Without it the newest models keep what they say between calls to themselves, and a watcher sees nothing. */
-const shownThinking: ThinkingConfigParam = { type: "adaptive", display: "summarized" };
+const shownThinking: WireThinking = { type: "adaptive", display: "summarized" };
 
 interface ChosenEffort {
   /** A level the model knows. */
@@ -215,7 +234,9 @@ interface ChosenEffort {
 function chooseEffort(effort: string | number | undefined, traits: ModelTraits): ChosenEffort {
   if (effort === undefined) return {};
   const wanted =
-    typeof effort === "number" ? levelOfBudget(effort) : ladder.find(({ level }) => level === effort);
+    typeof effort === "number"
+      ? ladder.findLast(({ budget }) => effort >= budget)
+      : ladder.find(({ level }) => level === effort);
   if (wanted === undefined) return {};
   if (traits.efforts.length === 0 || (typeof effort === "number" && traits.thinking === "budget")) {
     const budget = typeof effort === "number" ? Math.floor(effort) : wanted.budget;
@@ -239,10 +260,6 @@ const ladder: readonly Rung[] = [
   { level: "xhigh", budget: 24_000 },
   { level: "max", budget: 32_000 },
 ];
-
-function levelOfBudget(tokens: number): Rung | undefined {
-  return ladder.findLast(({ budget }) => tokens >= budget);
-}
 
 /** Where a cache entry ends: a block of a message. */
 interface Breakpoint {
@@ -270,33 +287,24 @@ function planBreakpoints(
   messages: readonly WireMessage[],
   has: { readonly tools: boolean; readonly system: boolean },
 ): BreakpointPlan {
-  const ends = endsOfSendings(messages);
-  const [, second, third] = ends;
-  const isFar = second !== undefined && third !== undefined && blocksBetween(messages, third, second) > reach;
-  const tools = has.tools && !(isFar && has.system);
-  const spare = allowed - Number(tools) - Number(has.system);
-  return { tools, system: has.system, conversation: ends.slice(0, spare) };
-}
-
-/** The last blocks of this sending and of those before it, newest first. Each sending ended where an answer began. */
-function endsOfSendings(messages: readonly WireMessage[]): readonly Breakpoint[] {
+  // The last blocks of this sending and of those before it, newest first. Each sending ended where an answer began.
   const ends: Breakpoint[] = [];
   let isWanted = true;
   for (let index = messages.length - 1; index >= 0 && ends.length < allowed; index -= 1) {
     const message = messages[index];
     if (message === undefined) continue;
-    const block = isWanted ? lastCacheable(message) : -1;
+    const block = isWanted ? message.content.findLastIndex(({ type }) => cacheable.has(type)) : -1;
     if (block >= 0) {
       ends.push({ message: index, block });
       isWanted = false;
     }
     if (message.role === "assistant") isWanted = true;
   }
-  return ends;
-}
-
-function lastCacheable({ content }: WireMessage): number {
-  return content.findLastIndex(({ type }) => cacheable.has(type));
+  const [, second, third] = ends;
+  const isFar = second !== undefined && third !== undefined && blocksBetween(messages, third, second) > reach;
+  const tools = has.tools && !(isFar && has.system);
+  const spare = allowed - Number(tools) - Number(has.system);
+  return { tools, system: has.system, conversation: ends.slice(0, spare) };
 }
 
 const cacheable: ReadonlySet<string> = new Set([

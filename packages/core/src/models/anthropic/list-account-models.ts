@@ -1,5 +1,5 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
-import { createHttpFetch } from "../create-http-fetch.ts";
+import { createHttpFetch, readProxies } from "../create-http-fetch.ts";
 
 /** What Anthropic's API, or the gateway in its place, says to a key when it is asked for its models. */
 export type AccountModels =
@@ -28,7 +28,7 @@ export async function listAccountModels(
   const base = environment["ANTHROPIC_BASE_URL"]?.trim() || defaultBaseUrl;
   const host = URL.canParse(base) ? new URL(base).host : base;
   const limit = AbortSignal.timeout(limitMs);
-  using http = createHttpFetch();
+  using http = createHttpFetch(readProxies(environment));
   try {
     const response = await http.fetch(`${base.replace(/\/+$/, "")}/v1/models?limit=1000`, {
       headers: { accept: "application/json", "anthropic-version": "2023-06-01", ...access },

@@ -135,7 +135,9 @@ function endMessage(draft: Draft): ModelEvent {
   if (open.size > 0) throw malformed("the message ended inside a block");
   const reason = readStopReason(draft.stopReason, content);
   draft.ended = true;
-  const whole = withoutCalls.has(reason) ? content.filter(isReadable) : content;
+  const whole = withoutCalls.has(reason)
+    ? content.filter((block) => block.type !== "tool_use" || isRecord(block.input))
+    : content;
   const message: AssistantMessage = { role: "assistant", content: whole };
   return {
     type: "message-ended",
@@ -157,10 +159,6 @@ const withoutCalls: ReadonlySet<StopReason> = new Set([
   "refusal",
   "pause_turn",
 ]);
-
-function isReadable(block: AssistantBlock): boolean {
-  return block.type !== "tool_use" || isRecord(block.input);
-}
 
 const stopReasons: ReadonlySet<unknown> = new Set<StopReason>([
   "end_turn",

@@ -1,21 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { readRetryAfter } from "../read-retry-after.ts";
-import { requestError, streamError } from "./request-error.ts";
+import { connectionError, requestError, statusError, streamError } from "./request-error.ts";
 
-function answer(
-  status: number,
-  type: string,
-  message: string,
-  headers: Record<string, string> = {},
-): unknown {
-  return Object.assign(new Error(`${status} ...`), {
-    status,
-    headers: new Headers({ "request-id": "req_9", ...headers }),
-    error: { type: "error", error: { type, message } },
-  });
+function answer(status: number, type: string, message: string, headers: Record<string, string> = {}) {
+  const all = new Map(Object.entries({ "request-id": "req_9", ...headers }));
+  const body = JSON.stringify({ type: "error", error: { type, message } });
+  return statusError(status, body, (name) => all.get(name));
 }
 
-describe("requestFault [MDL-3] [MDL-6]", () => {
+describe("errors of requests [MDL-3] [MDL-6]", () => {
   test.each([
     [400, "invalid_request_error", "max_tokens: must be positive", "invalid-request", false],
     [
@@ -45,37 +38,55 @@ describe("requestFault [MDL-3] [MDL-6]", () => {
     [503, "overloaded_error", "busy", "overloaded", true],
     [529, "overloaded_error", "busy", "overloaded", true],
   ])("status %i %s %j is %s", (status, type, message, code, mayPass) => {
-    const failure = requestError(answer(status, type, message), "https://x");
+    const failure = answer(status, type, message);
     expect(failure).toMatchObject({ code, status, mayPass, requestId: "req_9" });
     expect(failure.message).toContain(message);
   });
 
   test("advice names what to look at", () => {
-    expect(requestError(answer(401, "", ""), "u").advice).toContain("ANTHROPIC_API_KEY");
-    expect(requestError(answer(404, "", ""), "u").advice).toContain("model's name");
+    expect(answer(401, "", "").advice).toContain("ANTHROPIC_API_KEY");
+    expect(answer(404, "", "").advice).toContain("model's name");
   });
 
   test("what the provider asks us to wait is kept", () => {
-    expect(requestError(answer(429, "", "", { "retry-after": "7" }), "u").retryAfterMs).toBe(7000);
+    expect(answer(429, "", "", { "retry-after": "7" }).retryAfterMs).toBe(7000);
   });
 
-  test("a body that is not JSON is no trouble", () => {
-    const error = Object.assign(new Error("502 <html>"), {
+  test.each([
+    ["", "The provider answered 502: status code (no body)"],
+    [
+      "<html><title>Bad gateway</title></html>",
+      'The provider answered 502: an HTML page of 39 characters titled "Bad gateway"',
+    ],
+    ["upstream is gone", "The provider answered 502: upstream is gone"],
+    ['"just a text"', 'The provider answered 502: "just a text"'],
+    ['{"error":"boom"}', "The provider answered 502: boom"],
+    ['{"message":"boom"}', "The provider answered 502: boom"],
+    ['{"detail":"boom"}', 'The provider answered 502: {"detail":"boom"}'],
+  ])("the body %j is no trouble", (body, message) => {
+    expect(statusError(502, body, () => undefined)).toMatchObject({
+      code: "server-error",
       status: 502,
-      headers: new Headers(),
-      error: undefined,
+      message,
     });
-    expect(requestError(error, "u")).toMatchObject({ code: "server-error", status: 502 });
+  });
+
+  test("an id of the request is taken from the body where no header has it", () => {
+    const body = '{"type":"error","error":{"type":"api_error","message":"no"},"request_id":"req_b"}';
+    expect(statusError(500, body, () => undefined).requestId).toBe("req_b");
   });
 
   test("a failed connection names the address and the deepest cause", () => {
     const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:9"), { code: "ECONNREFUSED" });
-    const error = Object.assign(new Error("Connection error.", { cause: refused }), {
-      name: "APIConnectionError",
-    });
-    const failure = requestError(error, "http://127.0.0.1:9");
+    const failure = connectionError(new TypeError("fetch failed", { cause: refused }), "http://127.0.0.1:9");
     expect(failure).toMatchObject({ code: "connection-failed", mayPass: true });
     expect(failure.message).toMatch(/http:\/\/127\.0\.0\.1:9: .*ECONNREFUSED/);
+  });
+
+  test("a connection that takes too long is a stall", () => {
+    const slow = Object.assign(new Error("connect ETIMEDOUT 10.0.0.1:443"), { code: "ETIMEDOUT" });
+    for (const error of [slow, new TypeError("fetch failed", { cause: slow })])
+      expect(connectionError(error, "https://x")).toMatchObject({ code: "stalled", mayPass: true });
   });
 
   test("anything else is a request that could not be sent, and is not repeated", () => {

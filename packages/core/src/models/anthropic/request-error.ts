@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import { isRecord, type JsonRecord, parseJsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { certificateError } from "../certificate-error.ts";
 import {
   describeBody,
@@ -10,19 +10,17 @@ import {
 } from "../model-error.ts";
 import { type HeaderReader, readRetryAfter } from "../read-retry-after.ts";
 
-/** What the official SDK, or the transport under it, threw before an answer began. */
+/** What kept a request from being sent at all: an address or a header that cannot be used. */
 export function requestError(error: unknown, baseUrl: string): ModelError {
   if (error instanceof ModelError) return error;
-  const thrown = isRecord(error) ? error : {};
-  const status = thrown["status"];
-  if (typeof status === "number") return statusError(status, thrown);
-  if (nameOf(error) === "APIConnectionTimeoutError") return stalledError("did not answer in time", error);
-  if (nameOf(error) === "APIConnectionError") return connectionError(error, baseUrl);
-  const message = messageOf(error);
-  return new ModelError("invalid-request", `The request could not be sent to ${baseUrl}: ${message}`, {
-    advice: "Check the base URL (ANTHROPIC_BASE_URL) and the headers that settings add.",
-    cause: error,
-  });
+  return new ModelError(
+    "invalid-request",
+    `The request could not be sent to ${baseUrl}: ${messageOf(error)}`,
+    {
+      advice: "Check the base URL (ANTHROPIC_BASE_URL) and the headers that settings add.",
+      cause: error,
+    },
+  );
 }
 
 /** An `error` event inside a stream whose status was 200. */
@@ -50,21 +48,20 @@ export function stalledError(what: string, cause?: unknown): ModelError {
   });
 }
 
-function statusError(status: number, thrown: JsonRecord): ModelError {
-  const body = isRecord(thrown["error"]) ? thrown["error"] : {};
+/** An answer with an error status and this body. */
+export function statusError(status: number, text: string, header: HeaderReader): ModelError {
+  const body = parseJsonRecord(text) ?? {};
   const inner = isRecord(body["error"]) ? body["error"] : body;
   const type = typeof inner["type"] === "string" ? inner["type"] : "";
   const said = inner["message"];
-  // The SDK puts the status in front of a body it cannot read.
-  const message = describeBody(typeof said === "string" ? said : messageOf(thrown).replace(/^\d{3} /, ""));
-  const headers = readerOf(thrown["headers"]);
-  const requestId = headers("request-id") ?? textAt(body, "request_id");
-  const retryAfterMs = readRetryAfter(headers);
+  const message =
+    text === "" ? "status code (no body)" : describeBody(typeof said === "string" ? said : text);
+  const requestId = header("request-id") ?? textAt(body, "request_id");
+  const retryAfterMs = readRetryAfter(header);
   return errorOf(
     { status, type, message },
     {
       status,
-      cause: thrown,
       ...(requestId === undefined ? {} : { requestId }),
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     },
@@ -124,8 +121,14 @@ const statusOfType: ReadonlyMap<string, number> = new Map([
   ["overloaded_error", 529],
 ]);
 
-function connectionError(error: unknown, baseUrl: string): ModelError {
-  const cause = deepestCause(error);
+/** What the transport threw before an answer began. */
+export function connectionError(error: unknown, baseUrl: string): ModelError {
+  if (error instanceof ModelError) return error;
+  let cause = error;
+  for (let depth = 0; depth < 5 && isRecord(cause) && cause["cause"] !== undefined; depth += 1) {
+    cause = cause["cause"];
+  }
+  if (/timed? ?out/i.test(`${error} ${cause}`)) return stalledError("did not answer in time", error);
   const untrusted = certificateError(cause, baseUrl);
   if (untrusted !== undefined) return untrusted;
   const code = isRecord(cause) && typeof cause["code"] === "string" ? ` (${cause["code"]})` : "";
@@ -135,32 +138,9 @@ function connectionError(error: unknown, baseUrl: string): ModelError {
   });
 }
 
-function deepestCause(error: unknown): unknown {
-  let current = error;
-  for (let depth = 0; depth < 5 && isRecord(current) && current["cause"] !== undefined; depth += 1) {
-    current = current["cause"];
-  }
-  return current;
-}
-
-function readerOf(headers: unknown): HeaderReader {
-  // Not by class: asking for the built-in one loads Node's own HTTP client.
-  const get: unknown =
-    typeof headers === "object" && headers !== null ? Reflect.get(headers, "get") : undefined;
-  if (typeof get !== "function") return () => undefined;
-  return (name) => {
-    const value: unknown = Reflect.apply(get, headers, [name]);
-    return typeof value === "string" ? value : undefined;
-  };
-}
-
 function textAt(record: JsonRecord, key: string): string | undefined {
   const value = record[key];
   return typeof value === "string" ? value : undefined;
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : "";
 }
 
 function messageOf(error: unknown): string {

@@ -1,11 +1,5 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
-import type {
-  AssistantBlock,
-  Message,
-  ToolResultBlock,
-  ToolUseBlock,
-  UserBlock,
-} from "../../conversation/message.ts";
+import type { AssistantBlock, Message, ToolResultBlock, UserBlock } from "../../conversation/message.ts";
 import { sentCallInput } from "../read-call-input.ts";
 import { wrappedBy } from "./block-builder.ts";
 
@@ -44,7 +38,9 @@ function toWireBlock(block: AssistantBlock | UserBlock): readonly WireBlock[] {
     case "redacted_thinking":
       return [{ type: "redacted_thinking", data: block.data }];
     case "tool_use":
-      return [toWireCall(block)];
+      return [
+        { type: "tool_use", id: wireId(block.id), name: block.name, input: sentCallInput(block.input) },
+      ];
     case "tool_result":
       return [toWireResult(block)];
     case "image":
@@ -66,10 +62,6 @@ function toWireBlock(block: AssistantBlock | UserBlock): readonly WireBlock[] {
     default:
       return [block];
   }
-}
-
-function toWireCall({ id, name, input }: ToolUseBlock): WireBlock {
-  return { type: "tool_use", id: wireId(id), name, input: sentCallInput(input) };
 }
 
 function toWireResult(result: ToolResultBlock): WireBlock {

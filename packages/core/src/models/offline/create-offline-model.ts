@@ -11,7 +11,6 @@ import {
   failuresOf,
   filesDirectlyIn,
   isCut,
-  type ListedFiles,
   listedFiles,
   maxOfflineCalls,
   type OfflineCall,
@@ -60,13 +59,15 @@ export function createOfflineModel(): Model {
 function* answerEvents(request: ModelRequest): Generator<ModelEvent> {
   const step = nextOfflineStep(request);
   const mark = markOf(request);
-  const id = `msg_offline_${mark}_${countAnswers(request) + 1}`;
+  const id = `msg_offline_${mark}_${request.messages.filter(({ role }) => role === "assistant").length + 1}`;
   const model = offlineFacts.id;
   const said: AssistantBlock = {
     type: "text",
     text: step.type === "answer" ? step.text : `[offline model] ${step.say}`,
   };
-  const before = countCalls(request);
+  const before = request.messages.flatMap(({ role, content }) =>
+    role === "assistant" ? content.filter(({ type }) => type === "tool_use") : [],
+  ).length;
   const calls = (step.type === "calls" ? step.calls : []).map(
     ({ name, input }, at): AssistantBlock => ({
       type: "tool_use",
@@ -77,36 +78,23 @@ function* answerEvents(request: ModelRequest): Generator<ModelEvent> {
   );
   const message: AssistantMessage = { role: "assistant", content: [said, ...calls] };
   yield { type: "message-started", id, model, usage: noUsage };
-  for (const [index, block] of message.content.entries()) yield* blockEvents(block, index);
+  for (const [index, block] of message.content.entries()) {
+    if (block.type === "text") {
+      yield { type: "block-started", index, block: { type: "text", text: "" } };
+      // Pieces that end with a line where they can, and never in the middle of a pair.
+      for (const text of block.text.match(
+        new RegExp(`[\\s\\S]{1,${chunkLength}}(?:\\n|$)|[\\s\\S]{1,${chunkLength}}`, "gu"),
+      ) ?? [])
+        yield { type: "text-delta", index, text };
+    }
+    if (block.type === "tool_use") {
+      yield { type: "block-started", index, block: { ...block, input: {} } };
+      yield { type: "input-delta", index, json: JSON.stringify(block.input) };
+    }
+    yield { type: "block-ended", index, block };
+  }
   const stopReason = calls.length > 0 ? "tool_use" : "end_turn";
   yield { type: "message-ended", id, model, message, stopReason, usage: noUsage };
-}
-
-function* blockEvents(block: AssistantBlock, index: number): Generator<ModelEvent> {
-  if (block.type === "text") {
-    yield { type: "block-started", index, block: { type: "text", text: "" } };
-    for (const text of chunksOf(block.text)) yield { type: "text-delta", index, text };
-  }
-  if (block.type === "tool_use") {
-    yield { type: "block-started", index, block: { ...block, input: {} } };
-    yield { type: "input-delta", index, json: JSON.stringify(block.input) };
-  }
-  yield { type: "block-ended", index, block };
-}
-
-/** Pieces that end with a line where they can, and never in the middle of a pair. */
-function chunksOf(text: string): readonly string[] {
-  return text.match(new RegExp(`[\\s\\S]{1,${chunkLength}}(?:\\n|$)|[\\s\\S]{1,${chunkLength}}`, "gu")) ?? [];
-}
-
-function countAnswers({ messages }: ModelRequest): number {
-  return messages.filter(({ role }) => role === "assistant").length;
-}
-
-function countCalls({ messages }: ModelRequest): number {
-  return messages.flatMap(({ role, content }) =>
-    role === "assistant" ? content.filter(({ type }) => type === "tool_use") : [],
-  ).length;
 }
 
 /** Ids must differ between conversations that are shown side by side, and be the same when one is run again. */
@@ -131,8 +119,44 @@ export function nextOfflineStep(request: ModelRequest): OfflineStep {
 
 function stepFor(task: OfflineTask, conversation: OfflineConversation): OfflineStep {
   switch (task.type) {
-    case "map":
-      return mapStep(conversation, task.folder);
+    case "map": {
+      // Lists the files, reads what describes the project (and sends children out where it can), then reports.
+      const looked = callsOf(conversation, "Glob").length + callsOf(conversation, "Grep").length;
+      if (looked === 0) {
+        const path = pathOf(task.folder);
+        const calls = [
+          ...callIfOffered(conversation, "Glob", { pattern: "**/*", ...path }),
+          ...callIfOffered(conversation, "Grep", countLines(path)),
+        ];
+        if (calls.length > 0) return { type: "calls", say: "Listing the files.", calls };
+        const text = "A map needs the tool Glob or Grep, and neither is offered here.";
+        return { type: "answer", text: offlineAnswer(text) };
+      }
+      const mayDelegate = task.folder === undefined && spawnToolName(conversation) !== undefined;
+      const further = lookFurther(conversation, task.folder, mayDelegate);
+      if (further.length > 0)
+        return { type: "calls", say: "There are more files; listing on.", calls: further };
+      const files = listedFiles(conversation);
+      const hasRead = callsOf(conversation, "Read").length + childrenOf(conversation, "Explore").length > 0;
+      if (!hasRead) {
+        const children = mayDelegate ? exploreCalls(conversation, files) : [];
+        const room = maxOfflineCalls - looked - (children.length > 0 ? children.length + 1 : 0);
+        // The README and manifests of the folder that is mapped.
+        const here = filesDirectlyIn(files, task.folder);
+        const nameOf = (path: string) => path.slice(path.lastIndexOf("/") + 1);
+        const readme = here.filter((path) => /^readme(?:\.\w+)?$/i.test(nameOf(path))).slice(0, 1);
+        const manifests = manifestNames.flatMap((name) => here.filter((path) => nameOf(path) === name));
+        const reads = [...readme, ...manifests]
+          .slice(0, Math.min(room, 4))
+          .flatMap((file) => callIfOffered(conversation, "Read", { file_path: file, limit: 300 }));
+        const calls = [...reads, ...children];
+        if (calls.length > 0) return { type: "calls", say: sayNext(reads.length, children.length), calls };
+      }
+      const plan = mayDelegate ? planCalls(conversation, files) : [];
+      if (plan.length > 0)
+        return { type: "calls", say: "The children are back; one more plans a first reading.", calls: plan };
+      return { type: "answer", text: mapReport(conversation, files, task.folder) };
+    }
     case "find":
       return findStep(conversation, task.subject);
     case "read":
@@ -148,41 +172,6 @@ function withRefusal(text: string): string {
 
 /** How many files one look at their sizes lists; more would not fit into one answer of the tool. */
 const filesPerLook = 500;
-
-/** Lists the files, reads what describes the project (and sends children out where it can), then reports. */
-function mapStep(conversation: OfflineConversation, folder: string | undefined): OfflineStep {
-  const looked = callsOf(conversation, "Glob").length + callsOf(conversation, "Grep").length;
-  if (looked === 0) return look(conversation, folder);
-  const mayDelegate = folder === undefined && spawnToolName(conversation) !== undefined;
-  const further = lookFurther(conversation, folder, mayDelegate);
-  if (further.length > 0) return { type: "calls", say: "There are more files; listing on.", calls: further };
-  const files = listedFiles(conversation);
-  const hasRead = callsOf(conversation, "Read").length + childrenOf(conversation, "Explore").length > 0;
-  if (!hasRead) {
-    const children = mayDelegate ? exploreCalls(conversation, files) : [];
-    const room = maxOfflineCalls - looked - (children.length > 0 ? children.length + 1 : 0);
-    const reads = filesToRead(files, folder)
-      .slice(0, Math.min(room, 4))
-      .flatMap((file) => callIfOffered(conversation, "Read", { file_path: file, limit: 300 }));
-    const calls = [...reads, ...children];
-    if (calls.length > 0) return { type: "calls", say: sayNext(reads.length, children.length), calls };
-  }
-  const plan = mayDelegate ? planCalls(conversation, files) : [];
-  if (plan.length > 0)
-    return { type: "calls", say: "The children are back; one more plans a first reading.", calls: plan };
-  return { type: "answer", text: mapReport(conversation, files, folder) };
-}
-
-function look(conversation: OfflineConversation, folder: string | undefined): OfflineStep {
-  const path = pathOf(folder);
-  const calls = [
-    ...callIfOffered(conversation, "Glob", { pattern: "**/*", ...path }),
-    ...callIfOffered(conversation, "Grep", countLines(path)),
-  ];
-  if (calls.length > 0) return { type: "calls", say: "Listing the files.", calls };
-  const text = "A map needs the tool Glob or Grep, and neither is offered here.";
-  return { type: "answer", text: offlineAnswer(text) };
-}
 
 /** Once more where the first list was too short for all files, as far as the calls that are still needed allow. */
 function lookFurther(
@@ -217,15 +206,6 @@ function sayNext(reads: number, children: number): string {
   return `Sending a child agent into each of the largest folders${reading}.`;
 }
 
-/** The README and manifests of the folder that is mapped. */
-function filesToRead(files: ListedFiles, folder: string | undefined): readonly string[] {
-  const here = filesDirectlyIn(files, folder);
-  const nameOf = (path: string) => path.slice(path.lastIndexOf("/") + 1);
-  const readme = here.filter((path) => /^readme(?:\.\w+)?$/i.test(nameOf(path))).slice(0, 1);
-  const manifests = manifestNames.flatMap((name) => here.filter((path) => nameOf(path) === name));
-  return [...readme, ...manifests];
-}
-
 const maxFiles = 30;
 const linesPerFile = 6;
 
@@ -249,7 +229,12 @@ export function findStep(conversation: OfflineConversation, subject: string): Of
     const calls = callIfOffered(conversation, "Grep", searchFor(subject, true));
     return { type: "calls", say: "Nothing as it is; searching more loosely.", calls };
   }
-  const definition = likelyDefinition(found, subject);
+  // The first line that by its form gives the word a meaning; tests and documents only if there is nothing else.
+  const wanted = (subject.split(/[.#]|::/).at(-1) ?? subject).toLowerCase();
+  const defining = found.filter(({ text }) => nameDefinedIn(text)?.toLowerCase() === wanted);
+  const isCode = ({ path }: FoundLine) =>
+    !/(?:^|[/._-])(?:tests?|specs?|fixtures?|docs?)(?:[/._-]|$)|\.md$/i.test(path);
+  const definition = defining.find(isCode) ?? defining[0];
   if (definition !== undefined && callsOf(conversation, "Read").length === 0) {
     const offset = Math.max(1, definition.line - 3);
     const calls = callIfOffered(conversation, "Read", { file_path: definition.path, offset, limit: 20 });
@@ -272,15 +257,6 @@ function searchFor(subject: string, isLoose: boolean): Readonly<Record<string, u
   };
 }
 
-/** The first line that by its form gives the word a meaning; tests and documents only if there is nothing else. */
-function likelyDefinition(found: readonly FoundLine[], subject: string): FoundLine | undefined {
-  const wanted = (subject.split(/[.#]|::/).at(-1) ?? subject).toLowerCase();
-  const defining = found.filter(({ text }) => nameDefinedIn(text)?.toLowerCase() === wanted);
-  const isCode = ({ path }: FoundLine) =>
-    !/(?:^|[/._-])(?:tests?|specs?|fixtures?|docs?)(?:[/._-]|$)|\.md$/i.test(path);
-  return defining.find(isCode) ?? defining[0];
-}
-
 interface Issue {
   readonly subject: string;
   readonly found: readonly FoundLine[];
@@ -295,7 +271,14 @@ function findReport(conversation: OfflineConversation, { subject, found, definit
     found.length === 0
       ? `# ${subject}\nNothing was found, neither as it is nor in another case.`
       : `# ${subject}\n${least}${counted(found.length, "line")} in ${counted(byFile.size, "file")}.`;
-  const groups = [...byFile].slice(0, maxFiles).map(([path, lines]) => fileGroup(path, lines, definition));
+  const groups = [...byFile].slice(0, maxFiles).map(([path, lines]) => {
+    const shown = lines.slice(0, linesPerFile).map((line) => {
+      const mark = line === definition ? "  ← likely the definition" : "";
+      return `  ${line.line}: ${line.text.trim().slice(0, 160)}${mark}`;
+    });
+    const more = lines.length > linesPerFile ? [`  … ${lines.length - linesPerFile} more here`] : [];
+    return [`- ${path} (${lines.length})`, ...shown, ...more].join("\n");
+  });
   const more = byFile.size > maxFiles ? `… and ${counted(byFile.size - maxFiles, "more file")}` : undefined;
   return offlineAnswer(
     head,
@@ -305,15 +288,6 @@ function findReport(conversation: OfflineConversation, { subject, found, definit
     namedFiles(conversation),
     failuresOf(conversation),
   );
-}
-
-function fileGroup(path: string, lines: readonly FoundLine[], definition: FoundLine | undefined): string {
-  const shown = lines.slice(0, linesPerFile).map((line) => {
-    const mark = line === definition ? "  ← likely the definition" : "";
-    return `  ${line.line}: ${line.text.trim().slice(0, 160)}${mark}`;
-  });
-  const more = lines.length > linesPerFile ? [`  … ${lines.length - linesPerFile} more here`] : [];
-  return [`- ${path} (${lines.length})`, ...shown, ...more].join("\n");
 }
 
 function definitionText(

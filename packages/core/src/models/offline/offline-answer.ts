@@ -38,11 +38,6 @@ export function offlineAnswer(...sections: readonly (string | undefined)[]): str
   return [offlineLabel, ...said, offlineHelp].join("\n\n");
 }
 
-/** What a child that ran on this same program said, without the frame around it. */
-function withoutFrame(text: string): string {
-  return text.replace(offlineLabel, "").replace(offlineHelp, "").trim();
-}
-
 export function counted(count: number, thing: string): string {
   return `${count.toLocaleString("en-US")} ${thing}${count === 1 ? "" : "s"}`;
 }
@@ -93,7 +88,21 @@ export function mapReport(
     const where = folder === undefined ? "here" : `in ${folder}`;
     return offlineAnswer(`No files were found ${where}.`, failuresOf(conversation));
   }
-  const documents = readDocuments(conversation);
+  const texts = callsOf(conversation, "Read").flatMap(({ input, text, isError }) => {
+    const path = input["file_path"];
+    if (isError || typeof path !== "string") return [];
+    const lines = readNumberedLines(text).lines.map((line) => line.text);
+    return [{ name: path.slice(path.lastIndexOf("/") + 1), lines }];
+  });
+  const said = texts.flatMap(({ name, lines }) =>
+    /^readme/i.test(name) ? [readReadme(lines) ?? ""] : [],
+  )[0];
+  const documents: Documents = {
+    ...(said === undefined || said === "" ? {} : { readme: `## What its README says\n${said}` }),
+    manifests: texts
+      .filter(({ name }) => !/^readme/i.test(name))
+      .map(({ name, lines }) => readManifest(name, lines.join("\n"))),
+  };
   return offlineAnswer(
     summary(conversation, files, folder),
     documents.readme,
@@ -133,24 +142,6 @@ function summary({ directory }: OfflineConversation, files: ListedFiles, folder:
 interface Documents {
   readonly readme?: string;
   readonly manifests: readonly ManifestFacts[];
-}
-
-function readDocuments(conversation: OfflineConversation): Documents {
-  const texts = callsOf(conversation, "Read").flatMap(({ input, text, isError }) => {
-    const path = input["file_path"];
-    if (isError || typeof path !== "string") return [];
-    const lines = readNumberedLines(text).lines.map((line) => line.text);
-    return [{ name: path.slice(path.lastIndexOf("/") + 1), lines }];
-  });
-  const said = texts.flatMap(({ name, lines }) =>
-    /^readme/i.test(name) ? [readReadme(lines) ?? ""] : [],
-  )[0];
-  return {
-    ...(said === undefined || said === "" ? {} : { readme: `## What its README says\n${said}` }),
-    manifests: texts
-      .filter(({ name }) => !/^readme/i.test(name))
-      .map(({ name, lines }) => readManifest(name, lines.join("\n"))),
-  };
 }
 
 function folderTable(files: ListedFiles, folder: string | undefined): string | undefined {
@@ -208,7 +199,12 @@ function children(conversation: OfflineConversation): string | undefined {
   );
   if (reported.length === 0) return undefined;
   const sections = reported.map(({ input, text }) => {
-    const plain = withoutFrame(text).replace(/\s*\[agent id [^\]]*\]\s*$/, "");
+    // What a child that ran on this same program said, without the frame around it.
+    const plain = text
+      .replace(offlineLabel, "")
+      .replace(offlineHelp, "")
+      .trim()
+      .replace(/\s*\[agent id [^\]]*\]\s*$/, "");
     const short = plain.length > maxChildText ? `${plain.slice(0, maxChildText)}\n[cut here]` : plain;
     return `### ${String(input["subagent_type"])}: ${String(input["description"])}\n${short.replace(/^#{1,3} /gm, "#### ")}`;
   });

@@ -23,7 +23,11 @@ export interface OfflineConversation {
 
 export function readOfflineConversation(request: ModelRequest): OfflineConversation {
   const { messages, system, toolChoice } = request;
-  const start = messages.findLastIndex((message) => message.role === "user" && !holdsResults(message));
+  const start = messages.findLastIndex(
+    (message) =>
+      message.role === "user" &&
+      !(typeof message.content !== "string" && message.content.some(({ type }) => type === "tool_result")),
+  );
   const asked = messages[start];
   const offered = toolChoice === "none" ? [] : request.tools;
   const [, directory] = /^Working directory: (.+)$/m.exec(system.join("\n")) ?? [];
@@ -37,10 +41,6 @@ export function readOfflineConversation(request: ModelRequest): OfflineConversat
 
 export function callsOf(conversation: OfflineConversation, name: string): readonly FinishedCall[] {
   return conversation.calls.filter((call) => call.name === name);
-}
-
-function holdsResults({ content }: Message): boolean {
-  return typeof content !== "string" && content.some(({ type }) => type === "tool_result");
 }
 
 /** Texts that the program around us adds are not what somebody asked. */

@@ -42,7 +42,8 @@ function decide(line: string): OfflineTask {
     const subject = subjectIn(line.slice(find.index + find[0].length));
     if (subject !== undefined) return { type: "find", subject };
   }
-  const file = fileIn(line);
+  const words = line.split(" ").map((word) => word.replace(/^[`"'(]+|[`"'),:;?!.]+$/g, ""));
+  const file = words.find((word) => fileName.test(word));
   if (file !== undefined && (readSigns.test(line) || line === file)) return { type: "read", file };
   if (mapSigns.test(line)) return { type: "map" };
   const name = identifierIn(line);
@@ -59,25 +60,12 @@ function folderIn(line: string): string | undefined {
   const found = named ?? (mapSigns.test(line) ? (other?.[1] ?? other?.[2]) : undefined);
   const bare = found?.replace(/^[`"']|[`"',.?!]+$/g, "").replace(/(?<=.)\/+$/, "");
   if (found === "." || found === "./") return ".";
-  return bare === undefined || bare === "" || fileOnly(bare) ? undefined : bare;
-}
-
-function fileOnly(text: string): boolean {
-  return /\.[A-Za-z][A-Za-z0-9]{0,9}$/.test(text);
-}
-
-function quotedIn(text: string): string | undefined {
-  const [, back, double, single] = /`([^`]+)`|"([^"]+)"|(?<!\w)'([^']+)'(?!\w)/.exec(text) ?? [];
-  return back ?? double ?? single;
-}
-
-function fileIn(line: string): string | undefined {
-  const words = line.split(" ").map((word) => word.replace(/^[`"'(]+|[`"'),:;?!.]+$/g, ""));
-  return words.find((word) => fileName.test(word));
+  return bare === undefined || bare === "" || /\.[A-Za-z][A-Za-z0-9]{0,9}$/.test(bare) ? undefined : bare;
 }
 
 function subjectIn(rest: string): string | undefined {
-  const quoted = quotedIn(rest);
+  const [, back, double, single] = /`([^`]+)`|"([^"]+)"|(?<!\w)'([^']+)'(?!\w)/.exec(rest) ?? [];
+  const quoted = back ?? double ?? single;
   if (quoted !== undefined) return quoted;
   let text = rest
     .replace(/[?!.,:;]+(?=\s|$)/g, " ")

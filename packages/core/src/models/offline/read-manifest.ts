@@ -30,8 +30,35 @@ export const manifestNames: readonly string[] = [
 
 /** Reads a manifest by its name; never throws. */
 export function readManifest(name: string, text: string): ManifestFacts {
-  if (name.endsWith(".json")) return readJsonManifest(name, text);
-  if (name.endsWith(".toml")) return readTomlManifest(text);
+  if (name.endsWith(".json")) {
+    const value = parse(text);
+    const scripts = value["scripts"] ?? value["tasks"];
+    const runner = { "package.json": "npm run", "deno.json": "deno task" }[name] ?? "composer";
+    const commands = isRecord(scripts) ? Object.entries(scripts) : [];
+    const fields = [value["main"], value["module"], value["bin"], value["exports"]];
+    const files = fields.flatMap((field) => filesIn(field)).map((file) => file.replace(/^\.\//, ""));
+    return {
+      ...titleOf(value["name"], value["description"]),
+      commands: commands.map(([command, runs]) => [
+        `${runner} ${command}`,
+        typeof runs === "string" ? runs : "",
+      ]),
+      entries: [...new Set(files)],
+    };
+  }
+  if (name.endsWith(".toml")) {
+    const value = (key: string) => new RegExp(`^${key}\\s*=\\s*"([^"\\n]*)"`, "m").exec(text)?.[1];
+    const [, scripts = ""] =
+      /^\[(?:project|tool\.poetry)\.scripts\]\n([\s\S]*?)(?=^\[|$(?![\s\S]))/m.exec(text) ?? [];
+    return {
+      ...titleOf(value("name"), value("description")),
+      commands: [...scripts.matchAll(/^([\w-]+)\s*=\s*"([^"\n]*)"/gm)].map((match) => [
+        match[1] ?? "",
+        match[2] ?? "",
+      ]),
+      entries: [...text.matchAll(/^path\s*=\s*"([^"\n]+\.rs)"/gm)].map((match) => match[1] ?? ""),
+    };
+  }
   if (/^(?:makefile|justfile)$/i.test(name)) {
     const run = name.toLowerCase() === "makefile" ? "make" : "just";
     const targets = [...text.matchAll(/^([A-Za-z][\w-]*)(?:\s[^:=\n]*)?:(?!=)/gm)].map(
@@ -46,43 +73,9 @@ export function readManifest(name: string, text: string): ManifestFacts {
   return { ...(module === undefined ? {} : { title: module }), commands: [], entries: [] };
 }
 
-function readJsonManifest(name: string, text: string): ManifestFacts {
-  const value = parse(text);
-  const scripts = value["scripts"] ?? value["tasks"];
-  const runner = { "package.json": "npm run", "deno.json": "deno task" }[name] ?? "composer";
-  const commands = isRecord(scripts) ? Object.entries(scripts) : [];
-  return {
-    ...titleOf(value["name"], value["description"]),
-    commands: commands.map(([command, runs]) => [
-      `${runner} ${command}`,
-      typeof runs === "string" ? runs : "",
-    ]),
-    entries: entriesIn([value["main"], value["module"], value["bin"], value["exports"]]),
-  };
-}
-
-function readTomlManifest(text: string): ManifestFacts {
-  const value = (key: string) => new RegExp(`^${key}\\s*=\\s*"([^"\\n]*)"`, "m").exec(text)?.[1];
-  const [, scripts = ""] =
-    /^\[(?:project|tool\.poetry)\.scripts\]\n([\s\S]*?)(?=^\[|$(?![\s\S]))/m.exec(text) ?? [];
-  return {
-    ...titleOf(value("name"), value("description")),
-    commands: [...scripts.matchAll(/^([\w-]+)\s*=\s*"([^"\n]*)"/gm)].map((match) => [
-      match[1] ?? "",
-      match[2] ?? "",
-    ]),
-    entries: [...text.matchAll(/^path\s*=\s*"([^"\n]+\.rs)"/gm)].map((match) => match[1] ?? ""),
-  };
-}
-
 function titleOf(name: unknown, description: unknown): { title?: string } {
   const parts = [name, description].filter((part): part is string => typeof part === "string" && part !== "");
   return parts.length === 0 ? {} : { title: parts.join(": ") };
-}
-
-function entriesIn(fields: readonly unknown[]): readonly string[] {
-  const files = fields.flatMap((field) => filesIn(field)).map((file) => file.replace(/^\.\//, ""));
-  return [...new Set(files)];
 }
 
 /** All texts in a value that look like files; `exports` nests them, but never this deep. */

@@ -20,12 +20,14 @@ export interface CommandEntry {
   readonly alias?: string;
   /** Known, but not shown. */
   readonly isHidden?: true;
+  /** It is about agents in a store, whose own rights decide. */
+  readonly isForStores?: boolean;
   /** Its code is loaded when it is used. The options include those of the program. */
   readonly run: (context: CommandContext, options: OptionValues, words: Words) => Promise<number>;
 }
 
 /** The arguments of a command in their order: a text, or a list where it ends in dots. */
-type Words = Command["processedArgs"];
+export type Words = Command["processedArgs"];
 
 /** A command that exists elsewhere and cannot work here. */
 export interface RefusedCommand {
@@ -67,7 +69,8 @@ export function addCommands(program: Command, entries: readonly CommandEntry[], 
       if (command.commands.length > 0 && command.args[0] !== undefined)
         throw unknownCommand(command, command.args[0]);
       return invoke((context) => {
-        if (commandRights[path.join(" ")] !== "anyone") refuseAgents(context.host);
+        if (entry.isForStores !== true && commandRights[path.join(" ")] !== "anyone")
+          refuseAgents(context.host);
         return entry.run(context, command.optsWithGlobals(), command.processedArgs);
       });
     });

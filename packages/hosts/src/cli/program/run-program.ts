@@ -13,6 +13,8 @@ import {
   commandFlags,
   type RunFlags,
   runFlags,
+  type StoreRunFlags,
+  storeFlags,
 } from "../../shared/flags.ts";
 import { misuse } from "../../shared/misuse.ts";
 import { addOptions, namesOf } from "../../shared/option-entry.ts";
@@ -28,13 +30,19 @@ import { helpText } from "./help-text.ts";
 import { type OutlinedOption, outlineProgram } from "./outline-program.ts";
 import { projectCommands, refusedCommands } from "./project-commands.ts";
 import { sessionCommands } from "./session-commands.ts";
+import { namesStore, storeCommands, storeOf } from "./store-commands.ts";
 
 /** Understands the arguments and runs what they ask for; each command is loaded only when it is used. */
 export async function runProgram(arguments_: readonly string[], host: CliHost): Promise<number> {
   let exitCode = 0;
-  const program = createProgram(host, async (run) => {
-    exitCode = await run({ host, session: program.opts<CommandFlags>() });
-  });
+  const isInStore = namesStore(arguments_, host);
+  const program = createProgram(
+    host,
+    async (run) => {
+      exitCode = await run({ host, session: program.opts<CommandFlags>() });
+    },
+    isInStore,
+  );
   let meant: Command = program;
   for (const parent of [program, ...program.commands])
     parent.hook("preSubcommand", (_, command) => {
@@ -47,7 +55,7 @@ export async function runProgram(arguments_: readonly string[], host: CliHost): 
     const isUsage = error instanceof CommanderError;
     if (isUsage && error.exitCode === 0) return exitCode;
     const thrown = isUsage ? asError(error, pathOf(meant)) : error;
-    throw meant === program ? asRunError(thrown) : thrown;
+    throw meant === program && !isInStore ? asRunError(thrown) : thrown;
   }
   return exitCode;
 }
@@ -62,20 +70,24 @@ function asRunError(error: unknown): unknown {
   });
 }
 
-function createProgram(host: CliHost, invoke: Invoke): Command {
+/** For agents in a store the commands and the way to run a prompt are others; the rest is the same. */
+function createProgram(host: CliHost, invoke: Invoke, isInStore: boolean): Command {
   const program = createCommand(host).version(host.version, "-v, --version");
-  program.helpInformation = () => helpText;
+  if (isInStore) addOptions(program, Object.values(storeFlags));
+  else program.helpInformation = () => helpText;
   addOptions(program, [...Object.values(commandFlags), ...Object.values(runFlags)]);
   addAgentSdkOptions(program);
-  addCommands(program, [...projectCommands, ...sessionCommands], invoke);
-  addRefusedCommands(program, refusedCommands);
-  const runPrompt = createRunPrompt(host, invoke);
+  addCommands(program, isInStore ? storeCommands : [...projectCommands, ...sessionCommands], invoke);
+  if (!isInStore) addRefusedCommands(program, refusedCommands);
+  const runPrompt = isInStore ? createRunInStore(invoke) : createRunPrompt(host, invoke);
   addHelpCommands(program, {
     write: (text) => host.stdout.write(text),
     version: host.version,
     columns: Math.min(host.stdout.columns ?? 80, 100),
     runPrompt,
   });
+  if (isInStore)
+    return program.action((words: readonly string[], options: RunFlags) => runPrompt(words, options));
   program.action((given: readonly string[], options: RunFlags) => {
     const { words, configs } = takeMcpConfigs(given, program.opts<CommandFlags>().mcpConfig, host.cwd);
     if (configs !== undefined) program.setOptionValue("mcpConfig", configs);
@@ -93,6 +105,17 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
     return runPrompt(words, options);
   });
   return program;
+}
+
+function createRunInStore(invoke: Invoke) {
+  return (words: readonly string[], options: StoreRunFlags): Promise<void> =>
+    invoke(async (context) =>
+      (await import("../../commands/store/print-in-store.ts")).printInStore(
+        { ...context, store: storeOf(options, context.host) },
+        words,
+        options,
+      ),
+    );
 }
 
 function createRunPrompt(host: CliHost, invoke: Invoke) {

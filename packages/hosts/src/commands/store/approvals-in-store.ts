@@ -1,8 +1,8 @@
 import { userInfo } from "node:os";
 import { type StoreApproval, storeApprovals } from "@retinue/cluster/session/store-approvals.ts";
+import type { StoreContext } from "../../shared/command-context.ts";
 import { misuse, refuseAgents } from "../../shared/misuse.ts";
 import { stripControlCharacters } from "../../shared/strip-control-characters.ts";
-import type { StoreContext } from "../../shared/with-store.ts";
 import { withStore } from "../../shared/with-store.ts";
 import type { ApproveOptions } from "../approvals.ts";
 import { describeInput, type ShownApproval, writeApprovals } from "../approvals.ts";

@@ -10,17 +10,15 @@ import {
   workspaceTypes,
 } from "@retinue/cluster/workspace/find-workspace.ts";
 import { describeWorkspace, workspaceNeeds } from "@retinue/cluster/workspace/workspace-plan.ts";
+import type { StoreContext } from "../../shared/command-context.ts";
+import type { StoreRunFlags } from "../../shared/flags.ts";
 import { stripControlCharacters } from "../../shared/strip-control-characters.ts";
-import type { StoreContext } from "../../shared/with-store.ts";
 import { withStore } from "../../shared/with-store.ts";
 import { doctor } from "../doctor.ts";
 import { type PlanOptions, plan } from "../plan.ts";
 import { readWorkspaceType } from "./print-in-store.ts";
 
-export interface PlanInStoreOptions extends PlanOptions {
-  readonly workspace?: string;
-  readonly queue?: readonly string[];
-}
+export type PlanInStoreOptions = PlanOptions & StoreRunFlags;
 
 /** `retinue plan NAME --store`: the plan, where its files would be, what it needs of a worker, and who has that. */
 export async function planInStore(

@@ -14,25 +14,18 @@ import type { Session } from "@retinue/core/kernel/session.ts";
 import { createPrinter } from "../../print/create-printer.ts";
 import type { Printer } from "../../print/printer.ts";
 import { readPrompt } from "../../print/run-print.ts";
-import { type RunFlags, strayFlag } from "../../shared/flags.ts";
+import type { StoreAddress, StoreContext } from "../../shared/command-context.ts";
+import { type StoreRunFlags, strayFlag } from "../../shared/flags.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../../shared/load-agents-option.ts";
 import { misuse } from "../../shared/misuse.ts";
 import { createPrintRuntime, openPrintSession } from "../../shared/open-print-session.ts";
 import { type PrintRequest, readPrintOptions } from "../../shared/print-options.ts";
 import { readAcceptedRights } from "../../shared/read-accepted-rights.ts";
 import { cutTo, stripControlCharacters } from "../../shared/strip-control-characters.ts";
-import type { StoreAddress, StoreContext } from "../../shared/with-store.ts";
 import { isForOneProcess, withStore } from "../../shared/with-store.ts";
 import { loadPlan } from "../run-plan.ts";
 
-export interface PrintInStoreOptions extends RunFlags {
-  readonly workspace?: string;
-  readonly queue?: readonly string[];
-  readonly remoteChildren?: boolean;
-  readonly detach?: boolean;
-  readonly json?: boolean;
-  readonly acceptRights?: string;
-}
+export type PrintInStoreOptions = StoreRunFlags & { readonly acceptRights?: string };
 
 /** `retinue -p --store`: hands the prompt to the workers and shows what they do; leaving does not stop the agent. */
 export async function printInStore(
@@ -43,7 +36,7 @@ export async function printInStore(
   const { host, session } = context;
   if (options.print !== true && words.length < 2)
     throw misuse("There is no such command for a store.", "`retinue --help` lists them.");
-  refuseStray({ ...session, ...options }, "store", ["remoteChildren"]);
+  refuseStray({ ...session, ...options }, "store");
   const shown = options.json === true ? { ...options, outputFormat: "json" } : options;
   const request = readPrintOptions(shown, { words, cwd: host.cwd, session });
   const prompt = await readPrompt(words, host.stdin);
@@ -168,11 +161,11 @@ export async function runPlanInStore(
   });
 }
 
-interface Start extends PrintInStoreOptions {
+type Start = PrintInStoreOptions & {
   readonly agent: string;
   readonly directory: string;
   readonly accepts: NonNullable<ServeSessionsOptions["accepts"]>;
-}
+};
 
 /** Everything for one agent and its children, nothing for others that are in the store. */
 function acceptedFor(own: string): (agent: string) => readonly AcceptedRight[] {
@@ -282,16 +275,13 @@ async function watch(
   return 1;
 }
 
-/** Options of a store that are no flags of a run. */
-const storeOptions = ["store", "tenant", "workspace", "queue", "detach", "json"];
-
 /** What was asked for and would not hold on a worker is refused. */
 function refuseStray(
   options: object,
   place: Parameters<typeof strayFlag>[1],
-  besides: readonly string[],
+  besides: readonly string[] = [],
 ): void {
-  const stray = strayFlag(options, place, [...storeOptions, ...besides]);
+  const stray = strayFlag(options, place, besides);
   if (stray === undefined) return;
   throw misuse(
     `${stray} has no effect on agents that workers run.`,

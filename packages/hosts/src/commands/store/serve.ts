@@ -2,12 +2,12 @@ import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-e
 import { openStore, storeFolder } from "@retinue/cluster/open-store.ts";
 import { type ServeSessionsOptions, serveSessions } from "@retinue/cluster/serve-sessions.ts";
 import type { Store, Worker } from "@retinue/cluster/store.ts";
+import type { StoreContext } from "../../shared/command-context.ts";
 import { createMemoryReturn } from "../../shared/create-memory-return.ts";
 import { folderOptionsOf } from "../../shared/flags.ts";
 import { misuse } from "../../shared/misuse.ts";
 import { readAcceptedRights } from "../../shared/read-accepted-rights.ts";
 import { stripControlCharacters } from "../../shared/strip-control-characters.ts";
-import type { StoreContext } from "../../shared/with-store.ts";
 
 export interface ServeStoreOptions {
   readonly concurrency: string;

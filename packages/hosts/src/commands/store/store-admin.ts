@@ -1,8 +1,8 @@
 import { pruneAgents } from "@retinue/cluster/prune-agents.ts";
 import { setUpStore } from "@retinue/cluster/set-up-store.ts";
+import type { StoreContext } from "../../shared/command-context.ts";
 import { misuse } from "../../shared/misuse.ts";
 import { stripControlCharacters } from "../../shared/strip-control-characters.ts";
-import type { StoreContext } from "../../shared/with-store.ts";
 import { withStore } from "../../shared/with-store.ts";
 
 /** `retinue store setup` */

@@ -16,8 +16,8 @@ import {
 } from "@retinue/cluster/start-agent.ts";
 import type { JsonValue, LogEntry, Store } from "@retinue/cluster/store.ts";
 import { describeWorkspace } from "@retinue/cluster/workspace/workspace-plan.ts";
+import type { StoreContext } from "../../shared/command-context.ts";
 import { cutTo, stripControlCharacters } from "../../shared/strip-control-characters.ts";
-import type { StoreContext } from "../../shared/with-store.ts";
 import { withStore } from "../../shared/with-store.ts";
 
 interface JsonOption {

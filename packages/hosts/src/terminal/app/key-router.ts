@@ -127,13 +127,15 @@ export class KeyRouter {
   }
 
   #background(): boolean {
-    const moved = this.#state.session.moveToBackground();
-    this.#actions.hint(
-      moved.length === 0
-        ? "nothing to move: no agent or command runs in the foreground"
-        : `moved to the background: ${moved.join(", ")}`,
-      4000,
-    );
+    this.#actions.attempt(async () => {
+      const moved = await this.#state.session.moveToBackground();
+      this.#actions.hint(
+        moved.length === 0
+          ? "nothing to move: no agent or command runs in the foreground"
+          : `moved to the background: ${moved.join(", ")}`,
+        4000,
+      );
+    });
     return true;
   }
 
@@ -205,7 +207,7 @@ export class KeyRouter {
         return true;
       case "b":
       case "ctrl+b":
-        session.moveToBackground(id);
+        this.#actions.attempt(async () => void (await session.moveToBackground(id)));
         return true;
       case "escape":
         board.unselect();

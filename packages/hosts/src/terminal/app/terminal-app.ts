@@ -134,7 +134,7 @@ export class TerminalApp implements DeviceListener {
     if (name !== "ctrl+c" && desk.press(key)) return;
     if (name === "tab" || name === "enter") desk.open();
     if (name === "escape" || name === "ctrl+c") session.interrupt();
-    if (name === "ctrl+b") session.moveToBackground();
+    if (name === "ctrl+b") void session.moveToBackground();
   }
 
   paste(text: string): void {

@@ -102,7 +102,9 @@ export class PlainApp {
       case "stop":
         return session.interrupt();
       case "background":
-        return this.#say(`Moved to the background: ${session.moveToBackground().join(", ") || "nothing"}.`);
+        return void session
+          .moveToBackground()
+          .then((moved) => this.#say(`Moved to the background: ${moved.join(", ") || "nothing"}.`));
       case "mode":
         if (this.#modes.includes(words)) return session.setMode(words);
         return this.#say(`The modes are ${this.#modes.join(", ")}.`);

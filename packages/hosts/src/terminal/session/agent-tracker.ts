@@ -1,6 +1,5 @@
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { contextTokens } from "@retinue/core/conversation/usage.ts";
-import type { TaskEvent } from "@retinue/core/kernel/session.ts";
 import type { TaskState } from "../../../../../src/index.ts";
 import { callSubject } from "../text/finished-call-rows.ts";
 import { toCall, toResult } from "./run-events.ts";
@@ -18,23 +17,15 @@ export class AgentTracker {
   readonly #options: TrackerOptions;
   readonly #activities = new Map<string, string>();
   readonly #watchers = new Map<string, Set<(entry: AgentEntry) => void>>();
-  /** By id, since of an agent only the last state is known. */
-  readonly #costs = new Map<string, number>();
 
   constructor(options: TrackerOptions) {
     this.#options = options;
   }
 
-  hear({ event, state }: TaskEvent): void {
+  onEvent(event: RunEvent, state: TaskState): void {
     this.#noteActivity(event, state.id);
-    if (state.costUsd !== undefined) this.#costs.set(state.id, state.costUsd);
     if (event.type !== "model-streamed" && event.type !== "call-progressed") this.#pass(event, state);
     if (isVisible(event)) this.#options.changed(this.snapshot(state));
-  }
-
-  /** What all of them have cost. */
-  costUsd(): number {
-    return [...this.#costs.values()].reduce((sum, cost) => sum + cost, 0);
   }
 
   watch(agentId: string, listener: (entry: AgentEntry) => void): () => void {

@@ -1,5 +1,5 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { Session } from "@retinue/core/kernel/session.ts";
+import type { TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { conversationEntries } from "./conversation-entries.ts";
 import { readOnly } from "./session-questions.ts";
@@ -10,7 +10,7 @@ import type { WatchedConversation } from "./watched-conversation.ts";
 export interface LibrarySource {
   readonly context: CommandContext;
   /** The conversation that is open here, or the one of another process that is watched. */
-  readonly session: () => Session | undefined;
+  readonly session: () => TreeFacts | undefined;
   readonly watched: () => WatchedConversation | undefined;
   readonly mode: () => string;
   /** Aborted when the terminal is closed. */
@@ -22,7 +22,7 @@ export interface LibrarySource {
 /** What the terminal looks up, from the runtime and from disk. What makes it is loaded when it is first asked for. */
 export function createRuntimeLibrary(source: LibrarySource): SessionLibrary {
   const { context } = source;
-  const opened = async (): Promise<Session> => {
+  const opened = async (): Promise<TreeFacts> => {
     await source.ready();
     return openedOf(source);
   };
@@ -73,7 +73,7 @@ export async function loadRecords({ host }: CommandContext): Promise<SessionReco
 }
 
 /** The conversation that is open here; throws where there is none. */
-export function openedOf({ session, watched }: Pick<LibrarySource, "session" | "watched">): Session {
+export function openedOf({ session, watched }: Pick<LibrarySource, "session" | "watched">): TreeFacts {
   const opened = session();
   if (opened !== undefined) return opened;
   if (watched() !== undefined) throw new RetinueError("session-open", readOnly);

@@ -6,7 +6,7 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
 import { createPaths } from "@retinue/config/settings/paths.ts";
 import { sessionFiles } from "@retinue/core/journal/session-files.ts";
-import type { Runtime } from "@retinue/core/kernel/create-runtime.ts";
+import type { HostedRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import { expect, onTestFinished, test } from "vitest";
 import type { CliHost } from "../../shared/cli-host.ts";
@@ -23,8 +23,8 @@ test("a terminal that loses the race for a conversation is asked what to do, lik
   writeFileSync(transcript, `${JSON.stringify({ type: "user", uuid: randomUUID(), message })}\n`);
 
   const opened: SessionOptions[] = [];
-  const runtime: Pick<Runtime, "open"> = {
-    async open(options: SessionOptions = {}): Promise<never> {
+  const runtime: Pick<HostedRuntime, "openHosted"> = {
+    async openHosted(options: SessionOptions): Promise<never> {
       opened.push(options);
       // Another process takes the file after the look at it and before it is opened here.
       takeOwnerLock(transcript);
@@ -34,7 +34,7 @@ test("a terminal that loses the race for a conversation is asked what to do, lik
   const session = new RuntimeSession({
     // Only what finds the files is used of them.
     context: { host: host as unknown as CliHost, session: {} },
-    createRuntime: async () => runtime as Runtime,
+    createRuntime: async () => runtime as HostedRuntime,
     session: { continue: true },
   });
   const asked: string[] = [];

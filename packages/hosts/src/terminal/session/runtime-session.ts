@@ -1,21 +1,20 @@
 import type { PermissionMode } from "@retinue/base/foundation/option-words.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { LiveControls } from "@retinue/core/kernel/agent/open-agent.ts";
-import type { Runtime } from "@retinue/core/kernel/create-runtime.ts";
+import type { AgentTree, TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
+import type { HostedRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
-import type { Session } from "@retinue/core/kernel/session.ts";
+import type { AgentEvent } from "@retinue/core/protocol/agent-event.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
-import { createPlanTool, modesFrom } from "./create-plan-tool.ts";
+import { ConversationView, describeError, queuedMessage } from "./conversation-view.ts";
 import { createRuntimeLibrary, type LibrarySource, loadRecords, openedOf } from "./create-runtime-library.ts";
 import { gatherDeltas } from "./gather-deltas.ts";
-import { describeError, LiveConversation } from "./live-conversation.ts";
-import { MessageQueue } from "./message-queue.ts";
-import { todoItem } from "./run-events.ts";
-import { readOnly, SessionQuestions } from "./session-questions.ts";
+import { HeldQuestions, readAnswer, readOnly } from "./session-questions.ts";
 import type {
   AgentEntry,
   QuestionAnswer,
+  QueuedMessage,
   SessionEvent,
   SessionLibrary,
   TerminalSession,
@@ -24,7 +23,7 @@ import type { WatchedConversation } from "./watched-conversation.ts";
 
 export interface RuntimeSessionOptions {
   /** Makes the runtime that the options of the command line ask for; called once, with the first conversation. */
-  readonly createRuntime: (more: RuntimeOptions & { readonly live: LiveControls }) => Promise<Runtime>;
+  readonly createRuntime: (more: RuntimeOptions & { readonly live: LiveControls }) => Promise<HostedRuntime>;
   readonly session: SessionOptions;
   readonly context: CommandContext;
   /** One prompt is run to its end, agents in the background included. */
@@ -43,11 +42,13 @@ export class RuntimeSession implements TerminalSession {
   readonly library: SessionLibrary;
   readonly #options: RuntimeSessionOptions;
   readonly #listeners = new Set<(event: SessionEvent) => void>();
-  readonly #queue: MessageQueue;
-  readonly #questions: SessionQuestions;
+  readonly #held: HeldQuestions;
   readonly #closing = new AbortController();
-  #runtime: Runtime | undefined;
-  #live: LiveConversation | undefined;
+  #runtime: HostedRuntime | undefined;
+  #live: { readonly tree: AgentTree; readonly view: ConversationView } | undefined;
+  /** Messages that wait for a conversation to be opened. */
+  #waiting: readonly QueuedMessage[] = [];
+  #messageCount = 0;
   /** Set instead of a conversation of our own while one of another process is watched. */
   #watched: WatchedConversation | undefined;
   /** The mode that the person has chosen; undefined leaves that of the plan. */
@@ -63,8 +64,7 @@ export class RuntimeSession implements TerminalSession {
   constructor(options: RuntimeSessionOptions) {
     this.#options = options;
     this.#given = options.session;
-    this.#queue = new MessageQueue((event) => this.#report(event));
-    this.#questions = new SessionQuestions((event) => this.#report(event), options.context.host.cwd);
+    this.#held = new HeldQuestions((event) => this.#report(event));
     this.library = createRuntimeLibrary(this.#source);
   }
 
@@ -79,10 +79,14 @@ export class RuntimeSession implements TerminalSession {
 
   #inTurn(work: () => Promise<void>): Promise<void> {
     this.#changes += 1;
+    // What waits is for the conversation that takes the place of this one.
+    const hold = this.#live?.tree.hold();
     const done = this.#changing.then(work).finally(() => {
       this.#changes -= 1;
-      if (this.#changes === 0 && this.#live !== undefined) for (const own of this.#early.splice(0)) own();
-      this.#live?.continue();
+      hold?.[Symbol.dispose]();
+      if (this.#changes > 0 || this.#live === undefined) return;
+      for (const own of this.#early.splice(0)) own();
+      for (const { id, text } of this.#takeWaiting()) this.#submitPrompt(id, text);
     });
     this.#changing = done.catch(() => undefined);
     return done;
@@ -118,29 +122,59 @@ export class RuntimeSession implements TerminalSession {
   }
 
   submit(text: string): void {
-    if (this.#watched?.isOwned === true) this.#report({ type: "notice", level: "warning", text: readOnly });
-    else this.#queue.add(text);
+    if (this.#watched?.isOwned === true) {
+      this.#report({ type: "notice", level: "warning", text: readOnly });
+      return;
+    }
+    this.#messageCount += 1;
+    const id = `message-${this.#messageCount}`;
+    if (this.#live !== undefined && this.#changes === 0) {
+      this.#submitPrompt(id, text);
+      return;
+    }
+    this.#waiting = [...this.#waiting, { id, text }];
+    this.#report({ type: "queue-changed", messages: this.#waiting });
     if (this.#watched?.isOwned === false) void this.#continueWatched(this.#watched.sessionId);
-    else this.#live?.continue();
+  }
+
+  #submitPrompt(id: string, content: string): void {
+    void this.#live?.tree.main.submit({ type: "prompt", id, content });
+  }
+
+  #takeWaiting(): readonly QueuedMessage[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    return waiting;
   }
 
   takeBack(messageId: string): string | undefined {
-    return this.#queue.takeBack(messageId);
+    const early = this.#waiting.find(({ id }) => id === messageId);
+    if (early !== undefined) {
+      this.#waiting = this.#waiting.filter((message) => message !== early);
+      this.#report({ type: "queue-changed", messages: this.#waiting });
+      return early.text;
+    }
+    const queued = this.#live?.tree.prompts().find(({ id }) => id === messageId);
+    if (queued === undefined) return undefined;
+    void this.#live?.tree.main.submit({ type: "withdraw", id: messageId });
+    return queuedMessage(queued).text;
   }
 
   interrupt(): void {
-    this.#live?.interrupt();
+    void this.#live?.tree.main.submit({ type: "interrupt" });
   }
 
   answer(questionId: string, answer: QuestionAnswer): void {
-    this.#questions.answer(questionId, answer);
+    if (this.#held.answer(questionId, answer)) return;
+    void this.#live?.tree.main.submit({ type: "answer", question: questionId, answer: readAnswer(answer) });
   }
 
   setMode(mode: string): void {
     const known = this.#modes().find((one) => one === mode);
     if (known === undefined) return;
     this.#mode = known;
-    this.#report({ type: "status-changed", status: { mode } });
+    if (this.#live === undefined) this.#report({ type: "status-changed", status: { mode } });
+    else void this.#live.tree.main.submit({ type: "configure", mode: known });
   }
 
   /** The conversation is opened again with the other model; with one that cannot be had it continues as before. */
@@ -154,24 +188,26 @@ export class RuntimeSession implements TerminalSession {
     await this.#reopen({ ...this.#withoutTarget(), model }, this.#target(), { isQuiet: true });
   }
 
-  moveToBackground(agentId?: string): readonly string[] {
-    return this.#live?.moveToBackground(agentId) ?? [];
+  async moveToBackground(agentId?: string): Promise<readonly string[]> {
+    const outcome = await this.#live?.tree.main.submit({ type: "background", agent: agentId });
+    return outcome?.moved ?? [];
   }
 
   async messageAgent(agentId: string, text: string): Promise<string> {
-    return (await this.#live?.messageAgent(agentId, text)) ?? "";
+    const outcome = await this.#live?.tree.main.submit({ type: "message", agent: agentId, text });
+    return outcome?.text ?? "";
   }
 
   async stopAgent(agentId: string): Promise<void> {
-    await this.#live?.session.tasks.stop(agentId, "user");
+    await this.#live?.tree.main.submit({ type: "stop", agent: agentId });
   }
 
   watchAgent(agentId: string, listener: (entry: AgentEntry) => void): () => void {
-    return this.#live?.watchAgent(agentId, listener) ?? (() => undefined);
+    return this.#live?.view.watchAgent(agentId, listener) ?? (() => undefined);
   }
 
   runShell(command: string): void {
-    this.#whenOpen(() => this.#live?.runShell(command));
+    this.#whenOpen(() => void this.#live?.tree.main.submit({ type: "shell", command }));
   }
 
   /** Now, or with the conversation that is being opened. */
@@ -185,7 +221,7 @@ export class RuntimeSession implements TerminalSession {
     if (this.#watched === undefined) await new Promise<void>((resolve) => this.#whenOpen(resolve));
     const { appendMemory } = await import("@retinue/core/kernel/project/find-project-files.ts");
     const file = await appendMemory(note, scope, this.#opened().discovered.paths);
-    this.#live?.addAside(`I added this to the instructions in ${file}: ${note}`);
+    this.#live?.tree.addAside(`I added this to the instructions in ${file}: ${note}`);
     return file;
   }
 
@@ -208,7 +244,7 @@ export class RuntimeSession implements TerminalSession {
   }
 
   async #switchTo(sessionId: string | undefined, { fork = false } = {}): Promise<void> {
-    if (fork && sessionId === this.#live?.session.id && this.#target().resume === undefined)
+    if (fork && sessionId === this.#live?.tree.sessionId && this.#target().resume === undefined)
       throw new RetinueError("nothing-to-fork", "Nothing was said here yet, so there is nothing to copy.");
     const choice = fork ? "fork" : await this.#chooseHeld(sessionId);
     if (choice === "watch" || choice === "leave") return;
@@ -230,10 +266,10 @@ export class RuntimeSession implements TerminalSession {
 
   /** Where another process has the conversation open, the person watches it, continues in a copy, or leaves it. */
   async #chooseHeld(sessionId: string | undefined): Promise<"open" | "watch" | "fork" | "leave"> {
-    if (sessionId === undefined || sessionId === this.#live?.session.id) return "open";
+    if (sessionId === undefined || sessionId === this.#live?.tree.sessionId) return "open";
     const records = await loadRecords(this.#options.context);
     if (!records.isOpen(sessionId)) return "open";
-    const answer = await this.#questions.askHeld(this.#closing.signal);
+    const answer = await this.#held.ask(this.#closing.signal);
     if (answer !== "watch") return answer ?? "leave";
     await this.#closeCurrent();
     const { WatchedConversation } = await import("./watched-conversation.ts");
@@ -245,54 +281,75 @@ export class RuntimeSession implements TerminalSession {
   }
 
   closing(): { readonly sessionId: string | undefined; readonly running: readonly string[] } {
-    const session = this.#live?.session;
-    const isKept = session !== undefined && session.messages().length > 0;
+    const { resume } = this.#target();
+    const view = this.#live?.view;
     return {
-      sessionId: isKept ? session.plan.sessionId : undefined,
-      running: [...(this.#live?.runningAgents() ?? []), ...(this.#live?.runningCommands() ?? [])],
+      sessionId: resume,
+      running: [...(view?.runningAgents() ?? []), ...(view?.runningCommands() ?? [])],
     };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new RetinueError("interrupted", "The terminal was closed."));
     this.#watched?.[Symbol.dispose]();
-    await this.#live?.[Symbol.asyncDispose]();
+    await this.#live?.tree.close();
     await this.#runtime?.[Symbol.asyncDispose]();
   }
 
   async #open(options: SessionOptions, { isQuiet = false } = {}): Promise<void> {
-    const takeMessages = () => [...(this.#live?.takeReports() ?? []), ...this.#queue.takeReadable()];
-    this.#runtime ??= await this.#options.createRuntime(this.#runtimeOptions());
-    const session = await this.#runtime.open({
-      ...options,
-      offlineDemo: true,
-      ...(this.#options.isOnce === true ? {} : { interactive: { takeMessages, mode: () => this.#mode } }),
+    const { isOnce = false, asks = true, context } = this.#options;
+    // Loaded here, after the first frame.
+    const [{ openTree }, { planReminder }, { blocksOf }] = await Promise.all([
+      import("@retinue/core/kernel/agent-tree.ts"),
+      import("@retinue/core/kernel/create-plan-tools.ts"),
+      import("@retinue/core/kernel/prompt-queue.ts"),
+    ]);
+    this.#runtime ??= await this.#options.createRuntime({
+      ...(isOnce ? { tools: ["default"] } : {}),
+      live: { gatherText: (model) => gatherDeltas(model, textPauseMs) },
+      onWarning: (text) => this.#report({ type: "notice", level: "warning", text }),
     });
-    if (this.#closing.signal.aborted) return session[Symbol.asyncDispose]();
-    this.#live = new LiveConversation({
-      session,
-      queue: this.#queue,
+    const view = new ConversationView({
       report: (event) => this.#report(event),
-      mode: () => this.#modeNow(),
-      isLeaving: () => this.#changes > 0,
-      stored: async (agentId) =>
-        conversationEntries(
-          await (await loadRecords(this.#options.context)).agentMessages(session.plan.sessionId, agentId),
-        ),
-    });
-    const earlier = isQuiet ? [] : lastEntries(conversationEntries(session.messages()), shownPrompts);
-    const notes = isQuiet ? [] : [...session.plan.notes, ...isolationNotes(session.plan.policy)];
-    this.#report({ type: "conversation-opened", sessionId: session.plan.sessionId, earlier, notes });
-    this.#report({
-      type: "status-changed",
-      status: {
-        model: session.model.id,
-        mode: this.#modeNow(),
-        modes: this.#modes(),
-        contextFill: 0,
-        costUsd: 0,
+      directory: context.host.cwd,
+      showsPrompts: () => this.#changes === 0 || this.#live?.view === view,
+      stored: async (agentId) => {
+        const records = await loadRecords(context);
+        return conversationEntries(await records.agentMessages(tree.sessionId, agentId));
       },
     });
+    const tree: AgentTree = await openTree({
+      runtime: this.#runtime,
+      session: { ...options, offlineDemo: true },
+      asks: {
+        ...(asks ? { permissions: "person", forms: true } : {}),
+        ...(isOnce ? {} : { plans: "person" }),
+      },
+      ...(isOnce ? {} : { reads: "model-calls", changesRights: "main", reportsCommands: true }),
+      mayBypass: () => this.#modes().includes("bypassPermissions"),
+      prepare: ({ prompt: { content, verbatim }, origin }) => {
+        if (origin === "report" || this.#modeNow() !== "plan") return { content, verbatim };
+        return { content: [...blocksOf(content), { type: "text", text: planReminder }], verbatim };
+      },
+      onEvent: (event) => this.#onEvent(event, view),
+    });
+    if (this.#closing.signal.aborted) return tree.close();
+    view.attach(tree);
+    this.#live = { tree, view };
+    if (this.#mode !== undefined) void tree.main.submit({ type: "configure", mode: this.#mode });
+    const { plan, model, messages } = tree.facts;
+    const earlier = isQuiet ? [] : lastEntries(conversationEntries(messages()), shownPrompts);
+    const notes = isQuiet ? [] : [...plan.notes, ...isolationNotes(plan.policy)];
+    this.#report({ type: "conversation-opened", sessionId: plan.sessionId, earlier, notes });
+    this.#report({
+      type: "status-changed",
+      status: { model: model.id, mode: this.#modeNow(), modes: this.#modes(), contextFill: 0, costUsd: 0 },
+    });
+  }
+
+  #onEvent(event: AgentEvent, view: ConversationView): void {
+    if (event.type === "status-changed" && event.status.mode !== undefined) this.#mode = event.status.mode;
+    view.onEvent(event);
   }
 
   /** Opens another conversation in place of this one; where that fails, this one continues. */
@@ -310,8 +367,8 @@ export class RuntimeSession implements TerminalSession {
 
   /** The conversation that is open, where something was said in it. */
   #target(): Pick<SessionOptions, "resume"> {
-    const session = this.#live?.session;
-    return session === undefined || session.messages().length === 0 ? {} : { resume: session.plan.sessionId };
+    const tree = this.#live?.tree;
+    return tree === undefined || tree.facts.messages().length === 0 ? {} : { resume: tree.sessionId };
   }
 
   async #closeCurrent(): Promise<void> {
@@ -319,7 +376,9 @@ export class RuntimeSession implements TerminalSession {
     this.#live = undefined;
     this.#watched?.[Symbol.dispose]();
     this.#watched = undefined;
-    await before?.[Symbol.asyncDispose]();
+    if (before === undefined) return;
+    this.#waiting = [...before.tree.prompts().map(queuedMessage), ...this.#waiting];
+    await before.tree.close();
   }
 
   /** What was asked for at the start, without the conversation that it named. */
@@ -328,53 +387,23 @@ export class RuntimeSession implements TerminalSession {
     return rest;
   }
 
-  #runtimeOptions(): RuntimeOptions & { readonly live: LiveControls } {
-    const notice = (text: string): void => this.#report({ type: "notice", level: "warning", text });
-    const { asks = true, isOnce = false } = this.#options;
-    const questions = this.#questions;
-    return {
-      ...(asks
-        ? { approver: { approve: questions.approve.bind(questions), notice, isConcurrent: true } }
-        : {}),
-      host: {
-        ...(asks ? { ask: questions.askForm.bind(questions) } : {}),
-        todosChanged: (todos) => this.#report({ type: "todos-changed", todos: todos.map(todoItem) }),
-      },
-      tools: isOnce
-        ? ["default"]
-        : [
-            "default",
-            createPlanTool({
-              mode: () => this.#modeNow(),
-              ask: (plan, signal) => this.#questions.askPlan(plan, signal),
-              approved: (mode) => this.setMode(mode),
-            }),
-          ],
-      live: {
-        gatherText: (model) => gatherDeltas(model, textPauseMs),
-        ...(isOnce ? {} : { commandChanged: (command) => this.#live?.commandChanged(command) }),
-      },
-      onWarning: notice,
-    };
-  }
-
   #modeNow(): PermissionMode {
-    return this.#mode ?? this.#live?.session.plan.policy.mode ?? "default";
+    return this.#mode ?? this.#live?.tree.facts.plan.policy.mode ?? "default";
   }
 
   /** Everything may be allowed only where that was asked for at the start. */
   #modes(): readonly PermissionMode[] {
-    const start = this.#live?.session.plan.policy.mode ?? "default";
+    const start = this.#live?.tree.facts.plan.policy.mode ?? "default";
     return modesFrom(start, { canBypass: this.#given.skipPermissions === true });
   }
 
-  #opened(): Session {
+  #opened(): TreeFacts {
     return openedOf(this.#source);
   }
 
   #refuseWhileBusy(what: string): void {
-    const running = this.#live?.runningAgents().length ?? 0;
-    if (this.#live?.isBusy !== true && running === 0) return;
+    const running = this.#live?.view.runningAgents().length ?? 0;
+    if (this.#live?.tree.status().isBusy !== true && running === 0) return;
     throw new RetinueError("session-busy", `The agent works, so you cannot ${what} now.`, {
       advice: running > 0 ? "Wait for the agents, or stop them." : "Interrupt it with Esc first.",
     });
@@ -383,7 +412,7 @@ export class RuntimeSession implements TerminalSession {
   get #source(): LibrarySource {
     return {
       context: this.#options.context,
-      session: () => this.#live?.session,
+      session: () => this.#live?.tree.facts,
       watched: () => this.#watched,
       mode: () => this.#modeNow(),
       signal: this.#closing.signal,
@@ -410,4 +439,15 @@ function isolationNotes({
       ? "This folder is not trusted: what runs without a question is isolated, and git is asked about."
       : "This folder is not trusted, and nothing isolates commands here: git and developer tools are asked about. `retinue doctor` says how to change that.",
   ];
+}
+
+const modes: readonly PermissionMode[] = ["default", "acceptEdits", "plan"];
+
+/** What Shift+Tab goes through. */
+function modesFrom(
+  start: PermissionMode,
+  { canBypass }: { readonly canBypass: boolean },
+): readonly PermissionMode[] {
+  const all = canBypass || start === "bypassPermissions" ? [...modes, "bypassPermissions" as const] : modes;
+  return all.includes(start) ? all : [start, ...all];
 }

@@ -4,7 +4,7 @@ import {
   estimateTextTokens,
 } from "@retinue/core/conversation/estimate-request-tokens.ts";
 import type { Message } from "@retinue/core/conversation/message.ts";
-import type { Session } from "@retinue/core/kernel/session.ts";
+import type { TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
 import type { CliOutput } from "../../shared/cli-host.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { formatTokens, plural } from "../../shared/format.ts";
@@ -12,7 +12,7 @@ import type { Choice, ReportTopic } from "./terminal-session.ts";
 
 export interface SessionPagesOptions {
   readonly context: CommandContext;
-  readonly session: Session;
+  readonly session: TreeFacts;
   readonly mode: string;
 }
 
@@ -91,7 +91,7 @@ export async function captureOutput(
   return text;
 }
 
-function listModels({ host }: CommandContext, { model }: Session): readonly Choice[] {
+function listModels({ host }: CommandContext, { model }: TreeFacts): readonly Choice[] {
   const aliases = [...aliasTable({ environment: host.environment })];
   return [
     { value: model.id, label: model.id, description: "in use" },
@@ -105,13 +105,13 @@ function listModels({ host }: CommandContext, { model }: Session): readonly Choi
   ];
 }
 
-function describeServers(session: Session): string {
+function describeServers(session: TreeFacts): string {
   const servers = session.mcpServers();
   if (servers.length === 0) return "No MCP servers are configured. `retinue mcp add` adds one.";
   return servers.map((server) => `${server.name}  ${JSON.stringify(server.status)}`).join("\n");
 }
 
-function describeContext(session: Session): string {
+function describeContext(session: TreeFacts): string {
   const { plan, model } = session;
   const messages = session.messages();
   const system = plan.system.reduce((sum, text) => sum + estimateTextTokens(text), 0);
@@ -129,7 +129,7 @@ function describeContext(session: Session): string {
   ].join("\n");
 }
 
-function describeMemory({ plan }: Session): string {
+function describeMemory({ plan }: TreeFacts): string {
   const text = plan.system.filter((part) => /^#\s.*(instruction|memory)/im.test(part)).join("\n\n");
   const what = text === "" ? "No instructions of the project or of yours are in the system prompt." : text;
   return `${what}\n\n\`#\` and a note at the prompt adds to the project's CLAUDE.md.`;

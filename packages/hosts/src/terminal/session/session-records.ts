@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { Message } from "@retinue/core/conversation/message.ts";
+import { shellAside } from "@retinue/core/kernel/agent-tree.ts";
 import { projectPaths } from "@retinue/core/kernel/project/create-project.ts";
 import {
   openStoredConversations,
@@ -10,7 +11,6 @@ import {
 } from "@retinue/core/kernel/project/stored-conversations.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { conversationEntries } from "./conversation-entries.ts";
-import { shellAside } from "./live-conversation.ts";
 import type { AgentEntry, SessionSummary } from "./terminal-session.ts";
 
 /** The stored conversations of this folder. */

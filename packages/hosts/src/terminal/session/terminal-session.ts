@@ -1,6 +1,6 @@
 /**
  * All that the terminal knows of what runs behind it. Everything arrives as events, everything a person does leaves as a
- * call; the terminal knows no runtime, no journal and no files. One file, `runtime-session.ts`, is the way to the real one.
+ * call; the terminal knows no runtime, no journal and no files. One file, `runtime-session.ts`, opens the trees of agents behind it.
  */
 export interface TerminalSession extends AsyncDisposable {
   /** What can be looked up beside the conversation. */
@@ -23,7 +23,7 @@ export interface TerminalSession extends AsyncDisposable {
   setModel(model: string): Promise<void>;
 
   /** Moves what the turn waits for to the background, or the agent with this id; says what was moved. */
-  moveToBackground(agentId?: string): readonly string[];
+  moveToBackground(agentId?: string): Promise<readonly string[]>;
   messageAgent(agentId: string, text: string): Promise<string>;
   stopAgent(agentId: string): Promise<void>;
   /** Hears what an agent has said and done so far, and what it does from now on. */

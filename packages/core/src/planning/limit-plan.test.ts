@@ -2,8 +2,7 @@ import { readAgentLimits } from "@retinue/config/agents/agent-limits.ts";
 import { describe, expect, test } from "vitest";
 import {
   decideLimits,
-  planChildLimits,
-  planSessionLimits,
+  planLimits,
   readLimitSettings,
   readModelClocks,
   refuseAgentLimits,
@@ -29,7 +28,9 @@ describe("[LIM-3] limits from several places", () => {
   const facts = { settings, background: { stopMs: 600_000, from: "the default" } };
 
   test("a session has the limits of its tree; of those for agents only that of a tool call", () => {
-    expect(planSessionLimits({ maxBudgetUsd: 2 }, { limits: { tokens: 9 } }, facts)).toEqual({
+    expect(
+      planLimits({ background: false, maxBudgetUsd: 2 }, { limits: { tokens: 9 } }, { limits: facts }),
+    ).toEqual({
       limits: {
         toolTimeMs: { value: 30_000, from: "settings" },
         tokens: { value: 9, from: "the definition" },
@@ -41,7 +42,7 @@ describe("[LIM-3] limits from several places", () => {
   test("a child has those of agents, and cannot widen them", () => {
     const parent = { treeLimits: { costUsd: { value: 2, from: "the call" } } };
     const plan = (background: boolean) =>
-      planChildLimits({ background, limits: { usd: 50 } }, { limits: { seconds: 5 } }, { facts, parent });
+      planLimits({ background, limits: { usd: 50 } }, { limits: { seconds: 5 } }, { limits: facts, parent });
     expect(plan(false)).toEqual({
       limits: {
         timeMs: { value: 5000, from: "the definition" },
@@ -55,17 +56,17 @@ describe("[LIM-3] limits from several places", () => {
 
   test("[LIM-5] how long a child in the background may be silent is usual only where no one says it", () => {
     const longer = { limits: { silenceSeconds: 1200 } };
-    const { limits } = planChildLimits({ background: true }, longer, { facts, parent: {} });
+    const { limits } = planLimits({ background: true }, longer, { limits: facts, parent: {} });
     expect(limits?.silenceMs).toEqual({ value: 1_200_000, from: "the definition" });
   });
 
   test("[LIM-5] a main agent is not watched for silence, so its plan has no such limit", () => {
-    expect(planSessionLimits({}, { limits: { silenceSeconds: 60 } })).toEqual({});
+    expect(planLimits({ background: false }, { limits: { silenceSeconds: 60 } }, {})).toEqual({});
   });
 
   test("nothing said limits nothing", () => {
-    expect(planSessionLimits({}, undefined)).toEqual({});
-    expect(planChildLimits({ background: false }, {}, { parent: {} })).toEqual({});
+    expect(planLimits({ background: false }, undefined, {})).toEqual({});
+    expect(planLimits({ background: false }, {}, { parent: {} })).toEqual({});
   });
 });
 

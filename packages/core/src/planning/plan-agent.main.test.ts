@@ -3,7 +3,8 @@ import { parseAgentDefinition } from "@retinue/config/agents/parse-agent-definit
 import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { describe, expect, it } from "vitest";
-import { planSession, type SessionFacts, type SessionRequest } from "./plan-session.ts";
+import type { AgentRequest } from "./agent-request.ts";
+import { type MainFacts, planAgent } from "./plan-agent.ts";
 
 const builtin = (name: string, effect: AvailableTool["effect"]): AvailableTool => ({
   name,
@@ -20,7 +21,10 @@ const available: readonly AvailableTool[] = [
 ];
 const allNames = available.map(({ name }) => name);
 
-const facts: SessionFacts = {
+const facts: MainFacts = {
+  sessionId: "s",
+  agentId: "main",
+  chosenModel: { id: "claude-sonnet-5" },
   model: { value: "claude-sonnet-5", from: "the default" },
   available,
   rules: { allow: [], ask: [], deny: [] },
@@ -31,7 +35,7 @@ const facts: SessionFacts = {
   system: ["You are an engineer."],
   trusted: true,
 };
-const request: SessionRequest = { sessionId: "s", agentId: "main" };
+const request: AgentRequest = { origin: "program" };
 
 function agent(fields: object) {
   return defineAgent({
@@ -42,18 +46,18 @@ function agent(fields: object) {
   });
 }
 
-function plan(changes: Partial<SessionRequest> = {}, found: Partial<SessionFacts> = {}) {
-  const planned = planSession({ ...request, ...changes }, { ...facts, ...found });
+function plan(changes: Partial<AgentRequest> = {}, found: Partial<MainFacts> = {}) {
+  const planned = planAgent({ ...request, ...changes }, { ...facts, ...found });
   if (planned.type === "refused") throw new Error(planned.reason);
   return planned.plan;
 }
 
-function refusal(changes: Partial<SessionRequest>, found: Partial<SessionFacts> = {}): string {
-  const planned = planSession({ ...request, ...changes }, { ...facts, ...found });
+function refusal(changes: Partial<AgentRequest>, found: Partial<MainFacts> = {}): string {
+  const planned = planAgent({ ...request, ...changes }, { ...facts, ...found });
   return planned.type === "refused" ? planned.reason : "planned";
 }
 
-function deny(text: string): Pick<SessionFacts, "rules"> {
+function deny(text: string): Pick<MainFacts, "rules"> {
   const reading = parseRule(text, { list: "deny" });
   if (reading.type === "invalid") throw new Error(reading.reason);
   return { rules: { allow: [], ask: [], deny: [{ rule: reading.rule, anchor: "/project" }] } };
@@ -65,7 +69,7 @@ const names = (planned: { readonly tools: readonly { readonly name: string }[] }
 describe("a session is decided completely before it starts [SPN-4]", () => {
   it("as plain data that survives JSON", () => {
     const planned = plan(
-      { permissionMode: "acceptEdits", maxTurns: 7, maxBudgetUsd: 0.5, effort: "high" },
+      { mode: "acceptEdits", maxTurns: 7, maxBudgetUsd: 0.5, effort: "high" },
       {
         definition: agent({
           tools: ["Read", "Bash(git diff *)", "Task(reviewer)"],
@@ -121,7 +125,7 @@ describe("the mode", () => {
     settingsMode: { mode, from: "/home/ada/.claude/settings.json" },
   });
 
-  it.each<[string, Partial<SessionRequest>, Partial<SessionFacts>, string, string]>([
+  it.each<[string, Partial<AgentRequest>, Partial<MainFacts>, string, string]>([
     ["is default where no one says one", {}, {}, "default", "the default"],
     ["comes from settings", {}, settings("plan"), "plan", "/home/ada/.claude/settings.json"],
     [
@@ -133,21 +137,15 @@ describe("the mode", () => {
     ],
     [
       "of the call is before both",
-      { permissionMode: "acceptEdits" },
+      { mode: "acceptEdits" },
       { ...settings("plan"), ...own("dontAsk") },
       "acceptEdits",
       "the call",
     ],
-    [
-      "of the call may be to bypass",
-      { permissionMode: "bypassPermissions" },
-      {},
-      "bypassPermissions",
-      "the call",
-    ],
+    ["of the call may be to bypass", { mode: "bypassPermissions" }, {}, "bypassPermissions", "the call"],
     [
       "may be bypassed by a flag, over another mode",
-      { skipPermissions: true, permissionMode: "plan" },
+      { skipPermissions: true, mode: "plan" },
       {},
       "bypassPermissions",
       "the call",
@@ -174,8 +172,8 @@ describe("the mode", () => {
   it("cannot be bypassed where settings forbid it", () => {
     const found = { bypassForbidden: true };
     expect(refusal({ skipPermissions: true }, found)).toMatch(/disableBypassPermissionsMode/);
-    expect(refusal({ permissionMode: "bypassPermissions" }, found)).toMatch(/disableBypassPermissionsMode/);
-    expect(plan({ permissionMode: "plan" }, found).policy.mode).toBe("plan");
+    expect(refusal({ mode: "bypassPermissions" }, found)).toMatch(/disableBypassPermissionsMode/);
+    expect(plan({ mode: "plan" }, found).policy.mode).toBe("plan");
   });
 
   it.each([

@@ -8,9 +8,9 @@ import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { describe, expect, test } from "vitest";
-import { type ChildPlan, planRun, type SpawnFacts } from "./plan-run.ts";
-import type { RunPlan } from "./plan-tools.ts";
-import type { SpawnRequest } from "./spawn-request.ts";
+import type { AgentPlan, ChildPlan } from "./agent-plan.ts";
+import type { SpawnRequest } from "./agent-request.ts";
+import { type ChildFacts, planAgent } from "./plan-agent.ts";
 
 const builtin = (name: string, effect: AvailableTool["effect"]): AvailableTool => ({
   name,
@@ -26,7 +26,10 @@ const available: readonly AvailableTool[] = [
   { name: "mcp__shop__order", effect: "network", origin: "mcp", server: "shop" },
 ];
 
-const parent: RunPlan = {
+const parent: AgentPlan = {
+  chosenModel: { id: "claude-opus-4-6" },
+  sessionDirectory: "/p",
+  overrode: [],
   sessionId: "s",
   agent: { id: "main", name: "main" },
   model: { value: "claude-opus-4-6", from: "the call" },
@@ -42,11 +45,10 @@ const parent: RunPlan = {
 const agent = (fields: Partial<AgentInput> = {}): AgentDefinition =>
   defineAgent({ name: "helper", description: "Helps. Use often. Not always.", prompt: "Help.", ...fields });
 
-const facts: SpawnFacts = {
+const facts: ChildFacts = {
   definition: agent(),
   agentId: "a1",
   parent,
-  parentModel: { id: "claude-opus-4-6" },
   aliases: shippedAliases,
   available,
   system: ["Help."],
@@ -56,19 +58,19 @@ const facts: SpawnFacts = {
 
 const request: SpawnRequest = { description: "look", prompt: "Look around.", origin: "model" };
 
-function plan(changes: Partial<SpawnRequest> = {}, found: Partial<SpawnFacts> = {}): ChildPlan {
-  const planned = planRun({ ...request, ...changes }, { ...facts, ...found });
+function plan(changes: Partial<SpawnRequest> = {}, found: Partial<ChildFacts> = {}): ChildPlan {
+  const planned = planAgent({ ...request, ...changes }, { ...facts, ...found });
   if (planned.type === "refused") throw new Error(planned.reason);
   return planned.plan;
 }
 
-function refusal(changes: Partial<SpawnRequest> = {}, found: Partial<SpawnFacts> = {}): string {
-  const planned = planRun({ ...request, ...changes }, { ...facts, ...found });
+function refusal(changes: Partial<SpawnRequest> = {}, found: Partial<ChildFacts> = {}): string {
+  const planned = planAgent({ ...request, ...changes }, { ...facts, ...found });
   return planned.type === "refused" ? planned.reason : "planned";
 }
 
 const names = ({ tools }: ChildPlan) => tools.map(({ name }) => name);
-const parentWith = (changes: Partial<RunPlan>): Partial<SpawnFacts> => ({
+const parentWith = (changes: Partial<AgentPlan>): Partial<ChildFacts> => ({
   parent: { ...parent, ...changes },
 });
 
@@ -168,7 +170,7 @@ describe("which tools it has", () => {
 });
 
 describe("[TLS-6] who may be started", () => {
-  test.each<[spawn: RunPlan["spawn"], reason: RegExp]>([
+  test.each<[spawn: AgentPlan["spawn"], reason: RegExp]>([
     ["any", /^planned$/],
     [{ only: ["helper"] }, /^planned$/],
     [{ only: ["other", "third"] }, /only start other, third, not helper/],
@@ -192,7 +194,7 @@ describe("[TLS-6] who may be started", () => {
 
 describe("[MDL-1] which model it runs on", () => {
   const variable = { subagentModel: "claude-haiku-4-5" };
-  test.each<[string, Partial<SpawnRequest>, Partial<SpawnFacts>, string, string]>([
+  test.each<[string, Partial<SpawnRequest>, Partial<ChildFacts>, string, string]>([
     ["the parent's", {}, {}, "claude-opus-4-6", "parent"],
     ["the variable's", {}, variable, "claude-haiku-4-5", "subagent-variable"],
     [
@@ -235,7 +237,7 @@ describe("[PRM-3] which mode it has", () => {
   const file = (permissionMode: PermissionMode, scope: "user" | "project" | "plugin") => ({
     definition: { ...agent({ permissionMode }), source: { scope } } as AgentDefinition,
   });
-  test.each<[string, PermissionMode, Partial<SpawnRequest>, Partial<SpawnFacts>, PermissionMode]>([
+  test.each<[string, PermissionMode, Partial<SpawnRequest>, Partial<ChildFacts>, PermissionMode]>([
     ["nothing is said", "acceptEdits", {}, {}, "acceptEdits"],
     ["a model narrows", "acceptEdits", { mode: "plan" }, {}, "plan"],
     ["a model widens", "default", { mode: "acceptEdits" }, {}, "default"],

@@ -1,10 +1,9 @@
 import { isRecord, type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { type PermissionMode, parsePermissionMode } from "@retinue/gate/permission-policy.ts";
-import type { ChildPlan } from "./plan-run.ts";
-import type { RunPlan } from "./plan-tools.ts";
+import type { AgentPlan, ChildPlan } from "./agent-plan.ts";
 
-export type ChildPlanReading =
-  | { readonly type: "plan"; readonly plan: ChildPlan }
+export type PlanReading<Plan = AgentPlan> =
+  | { readonly type: "plan"; readonly plan: Plan }
   /** `at` names the field, with dots. */
   | { readonly type: "invalid"; readonly at: string; readonly expected: string; readonly found: string };
 
@@ -72,38 +71,34 @@ const optionalChecks: readonly Check[] = [
   ]),
 ];
 
-/** Fields that only the plan of a child has. */
+/** Fields that only the plan of a child has, or that plans of main agents did not have in earlier versions. */
 const childOnly = /^(chosenModel|definition|task|sessionDirectory|spawn)(\.|$)/;
+const mainChecks = checks.filter(([at]) => !childOnly.test(at));
 
-type MainPlanReading =
-  | { readonly type: "plan"; readonly plan: RunPlan }
-  | Extract<ChildPlanReading, { readonly type: "invalid" }>;
-
-/** Reads the plan of a main agent from JSON, with the checks of a child's plan as far as it has their fields. */
-export function readMainPlan(value: unknown): MainPlanReading {
-  if (!isRecord(value)) return { type: "invalid", at: "", expected: "an object", found: quote(value) };
-  const flaw = findFlaw(
-    value,
-    checks.filter(([at]) => !childOnly.test(at)),
-  );
-  return flaw ?? { type: "plan", plan: value as unknown as RunPlan };
-}
-
-/** Reads the plan of a child from JSON: the plan itself, or the answer of `retinue plan --json`, which has it as `plan`. */
-export function readChildPlan(value: unknown): ChildPlanReading {
+/**
+ * Reads a plan from JSON: the plan itself, or the answer of `retinue plan --json`, which has it as `plan`. Plans of earlier
+ * versions get the fields that they do not have.
+ */
+export function readAgentPlan(value: unknown, kind: "child"): PlanReading<ChildPlan>;
+export function readAgentPlan(value: unknown, kind: "main"): PlanReading;
+export function readAgentPlan(value: unknown, kind: "main" | "child"): PlanReading {
   const plan = isRecord(value) && isRecord(value["plan"]) ? value["plan"] : value;
   if (!isRecord(plan)) return { type: "invalid", at: "", expected: "an object", found: quote(plan) };
   const { version } = value as JsonRecord;
   if (plan !== value && version !== 1)
     return { type: "invalid", at: "version", expected: "1", found: quote(version) };
+  const flaw = findFlaw(plan, kind === "main" ? mainChecks : checks);
+  if (flaw !== undefined) return flaw;
   // Every field that is acted on was checked; the others come from the same program.
-  return findFlaw(plan, checks) ?? { type: "plan", plan: plan as unknown as ChildPlan };
+  const read = plan as unknown as AgentPlan;
+  const { chosenModel = { id: read.model.value }, sessionDirectory = read.directory, overrode = [] } = read;
+  return { type: "plan", plan: { ...read, chosenModel, sessionDirectory, overrode } };
 }
 
 function findFlaw(
   plan: JsonRecord,
   required: readonly Check[],
-): Extract<ChildPlanReading, { readonly type: "invalid" }> | undefined {
+): Extract<PlanReading, { readonly type: "invalid" }> | undefined {
   const fieldAt = (at: string): unknown => at.split(".").reduce<unknown>(fieldOf, plan);
   const flaw =
     required.find(([at, , test]) => !test(fieldAt(at))) ??

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createSseDecoder, type SseEvent } from "./anthropic/anthropic-sender.ts";
+import { createSseDecoder, type SseEvent } from "./sse-decoder.ts";
 
 function decode(pieces: readonly Uint8Array[]): readonly SseEvent[] {
   const decoder = createSseDecoder();

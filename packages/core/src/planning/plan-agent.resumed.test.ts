@@ -1,13 +1,7 @@
 import type { GrantedTool, ToolGrant } from "@retinue/config/tools/tool-grants.ts";
 import { describe, expect, test } from "vitest";
-import {
-  callMode,
-  continuePrompt,
-  type EarlierRun,
-  keptGrant,
-  type SpawnRequest,
-  withEarlier,
-} from "./spawn-request.ts";
+import { continuePrompt, type EarlierRun, type SpawnRequest, withEarlier } from "./agent-request.ts";
+import { callMode, keptGrant } from "./plan-agent.ts";
 
 const request: SpawnRequest = { description: "d", prompt: "Continue.", resume: "a1", origin: "model" };
 const grant = (tools: readonly GrantedTool[]): ToolGrant => ({
@@ -91,26 +85,28 @@ describe("[TRN-3] what the call leaves open is as it was", () => {
   };
 
   test("name, place, turns and effort", () => {
-    expect(withEarlier(request, earlier)).toEqual({ ...request, ...earlier });
-    expect(withEarlier({ ...request, maxTurns: 3 }, earlier)).toMatchObject({ maxTurns: 3, name: "scout" });
-    expect(withEarlier(request, undefined)).toBe(request);
+    expect(withEarlier(request, { earlier })).toEqual({ ...request, ...earlier });
+    expect(withEarlier({ ...request, maxTurns: 3 }, { earlier })).toMatchObject({
+      maxTurns: 3,
+      name: "scout",
+    });
+    expect(withEarlier(request, {})).toEqual(request);
   });
 
   test("one that never began is given its task, and behind it only words that somebody chose", () => {
     const standard = { ...request, prompt: continuePrompt };
-    expect(withEarlier(standard, { unbegun: "Look around." }).prompt).toBe("Look around.");
-    expect(withEarlier({ ...request, prompt: "Hurry." }, { unbegun: "Look around." }).prompt).toBe(
-      "Look around.\n\nHurry.",
-    );
+    expect(withEarlier(standard, { earlier: { unbegun: "Look around." } }).prompt).toBe("Look around.");
+    expect(
+      withEarlier({ ...request, prompt: "Hurry." }, { earlier: { unbegun: "Look around." } }).prompt,
+    ).toBe("Look around.\n\nHurry.");
   });
 
   test("a mode of its own counts as a model's wish; the call's goes before it", () => {
-    expect(callMode({ origin: "program" }, { mode: "plan" })).toEqual({
-      call: { mode: "plan", by: "model" },
-    });
+    expect(callMode({ origin: "program" }, { mode: "plan" })).toEqual({ mode: "plan", by: "model" });
     expect(callMode({ origin: "program", mode: "default" }, { mode: "plan" })).toEqual({
-      call: { mode: "default", by: "program" },
+      mode: "default",
+      by: "program",
     });
-    expect(callMode({ origin: "model" }, undefined)).toEqual({});
+    expect(callMode({ origin: "model" }, undefined)).toBeUndefined();
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { withServerInstructions } from "./plan-session.ts";
+import { withServerInstructions } from "./servers-of-run.ts";
 
 const plan = {
   system: ["You work."],

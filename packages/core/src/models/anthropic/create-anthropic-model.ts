@@ -1,112 +1,30 @@
-import type { Anthropic } from "@anthropic-ai/sdk";
+// @io
 import { abortable } from "@retinue/base/foundation/abortable.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
-import { createParser } from "eventsource-parser";
 import { createHttpFetch } from "../create-http-fetch.ts";
 import { type KnownModel, lookUpModel } from "../look-up-model.ts";
 import type { Model, ModelEvent, ModelRequest } from "../model.ts";
-import { createAnswerGuard, lineTooLong, ModelError, maxLine } from "../model-error.ts";
+import { createAnswerGuard, ModelError } from "../model-error.ts";
+import { PlainHeaders } from "../plain-headers.ts";
 import { createStallWatch, type StallLimits, type StallWatch } from "../stall-watch.ts";
 import { createBodyEncoder, type EncodedBody } from "./body-encoder.ts";
 import { createRequestBuilder } from "./create-request-builder.ts";
 import { createMessageAssembler } from "./message-assembler.ts";
-import { requestError, stalledError, streamError } from "./request-error.ts";
+import { connectionError, requestError, stalledError, statusError, streamError } from "./request-error.ts";
+import { createSseDecoder, type SseEvent } from "./sse-decoder.ts";
 
-/** Where the provider is, and what proves that we may ask it. */
+/** Where the provider is, and the credentials for it. */
 export interface AnthropicAccess {
   readonly apiKey?: string;
+  /** Wins over `apiKey`. */
   readonly authToken?: string;
   readonly baseUrl?: string;
-  /** Asked for a key before each request; the one that gives it decides how long a key is kept. */
+  /** Asked for a key before each request when neither key nor token is set; it decides how long it caches one. */
   readonly apiKeyHelper?: () => Promise<string>;
+  /** Sent with every request; they replace headers of ours that have the same name. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** How requests travel; absent means our own over node:http. */
+  /** How requests are sent; absent means our own `fetch` over node:http. */
   readonly fetch?: typeof globalThis.fetch;
-}
-
-export interface AnthropicSender {
-  readonly baseUrl: string;
-  /** Loads what is needed and asks for the key; the provider is not to blame for the time that takes. */
-  prepare(signal: AbortSignal): Promise<Send>;
-}
-
-/** Takes the JSON of the request; resolves when the answer begins; its body is a stream of server-sent events. */
-export type Send = (
-  body: Uint8Array,
-  options: { readonly signal: AbortSignal; readonly timeouts: StallLimits },
-) => Promise<Response>;
-
-const defaultBaseUrl = "https://api.anthropic.com";
-
-export function createAnthropicSender(access: AnthropicAccess): AnthropicSender {
-  const baseUrl = access.baseUrl ?? defaultBaseUrl;
-  let client: Promise<Anthropic> | undefined;
-
-  return {
-    baseUrl,
-    async prepare(signal) {
-      client ??= createClient(access, baseUrl);
-      const sdk = await abortable(client, signal);
-      const helper = helperOf(access);
-      const key = helper === undefined ? undefined : await abortable(askHelper(helper), signal);
-      // `messages.create` prints warnings about models to the console; the request underneath is the same.
-      return (body, { signal: sending, timeouts }) =>
-        sdk
-          .post("/v1/messages", {
-            body,
-            stream: true,
-            signal: sending,
-            timeout: Math.ceil(timeouts.firstTokenMs) + 1000,
-            headers: {
-              "content-type": "application/json",
-              ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-            },
-          })
-          .asResponse();
-    },
-  };
-}
-
-async function createClient(access: AnthropicAccess, baseUrl: string): Promise<Anthropic> {
-  const { Anthropic } = await import("@anthropic-ai/sdk");
-  return new Anthropic({
-    baseURL: baseUrl,
-    ...credential(access),
-    // Retries are ours: they see all agents and what the provider asked of each.
-    maxRetries: 0,
-    logLevel: "off",
-    fetch: access.fetch ?? createHttpFetch().fetch,
-  });
-}
-
-/** The SDK takes one credential. Given none it would look for one on this machine, which could then reach a strange server. */
-function credential({ apiKey, authToken, headers = {} }: AnthropicAccess) {
-  if (authToken !== undefined) return { authToken, defaultHeaders: headers };
-  if (apiKey !== undefined) return { apiKey, defaultHeaders: headers };
-  return { apiKey: "none", defaultHeaders: { authorization: null, ...headers } };
-}
-
-/** A token or key that is set says more than a helper that could fetch one. */
-function helperOf({ apiKey, authToken, apiKeyHelper }: AnthropicAccess): AnthropicAccess["apiKeyHelper"] {
-  return apiKey === undefined && authToken === undefined ? apiKeyHelper : undefined;
-}
-
-async function askHelper(helper: () => Promise<string>): Promise<string> {
-  let key = "";
-  try {
-    key = (await helper()).trim();
-  } catch (error) {
-    throw helperError(`failed: ${error instanceof Error ? error.message : String(error)}`, error);
-  }
-  if (key === "") throw helperError("gave no key");
-  return key;
-}
-
-function helperError(what: string, cause?: unknown): ModelError {
-  return new ModelError("unauthorized", `The apiKeyHelper of your settings ${what}.`, {
-    advice: "Run its command by hand and fix it, or set ANTHROPIC_API_KEY instead.",
-    ...(cause === undefined ? {} : { cause }),
-  });
 }
 
 export interface AnthropicModelOptions extends AnthropicAccess {
@@ -118,18 +36,50 @@ export interface AnthropicModelOptions extends AnthropicAccess {
   readonly timeouts: StallLimits;
 }
 
-/** A Claude model through the official SDK. The SDK is loaded with the first request. */
+/** A Claude model over the Messages API of Anthropic or of a gateway that offers the same. */
 export function createAnthropicModel(options: AnthropicModelOptions): Model {
-  const { known = lookUpModel(options.id) } = options;
+  const { known = lookUpModel(options.id), baseUrl = "https://api.anthropic.com" } = options;
   const { facts } = known;
-  const window = known.asksForLargeWindow ? largeWindow : {};
-  const sender = createAnthropicSender({ ...options, headers: { ...window, ...options.headers } });
+  const { fetch = createHttpFetch().fetch } = options;
   const builder = createRequestBuilder({
     ...facts,
     model: options.wireId ?? known.wireId,
     traits: known.traits,
   });
   const encoder = createBodyEncoder();
+  const credential = options.authToken ?? options.apiKey;
+  const helper = credential === undefined ? options.apiKeyHelper : undefined;
+
+  function requestHeaders(helperKey: string | undefined): Record<string, string> {
+    const headers = new PlainHeaders({
+      accept: "application/json",
+      "user-agent": "retinue",
+      "anthropic-version": apiVersion,
+    });
+    if (credential !== undefined) headers.set("authorization", `Bearer ${credential}`);
+    if (known.asksForLargeWindow) headers.set("anthropic-beta", "context-1m-2025-08-07");
+    for (const [name, value] of Object.entries(options.headers ?? {})) headers.set(name, value);
+    if (helperKey !== undefined) headers.set("authorization", `Bearer ${helperKey}`);
+    headers.set("content-type", "application/json");
+    return Object.fromEntries(headers);
+  }
+
+  /** Resolves when the answer begins; its body is a stream of server-sent events. */
+  async function post(
+    body: Uint8Array,
+    headers: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const url = new URL(`${baseUrl.replace(/\/$/, "")}/v1/messages`);
+    // The encoder's buffers are never shared memory, which is all that this type leaves out.
+    const init = { method: "POST", headers, body: body as Uint8Array<ArrayBuffer>, signal };
+    const response = await fetch(url, init).catch((error: unknown) => {
+      throw connectionError(error, baseUrl);
+    });
+    if (response.ok) return response;
+    const text = await response.text().catch(String);
+    throw statusError(response.status, text, (name) => response.headers.get(name) ?? undefined);
+  }
 
   async function* attempt(request: ModelRequest, signal: AbortSignal, withoutThinking: boolean) {
     const controller = new AbortController();
@@ -143,12 +93,15 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
     try {
       signal.throwIfAborted();
       body = encoder.encode(builder.build(request, { withoutThinking }), request.messages);
-      const send = await sender.prepare(controller.signal);
+      // The provider is not to blame for the time that the helper takes.
+      const key = helper === undefined ? undefined : await abortable(askHelper(helper), controller.signal);
+      const headers = requestHeaders(key);
       watch.wait();
-      const response = await send(body.bytes, { signal: controller.signal, timeouts: options.timeouts });
+      const response = await post(body.bytes, headers, controller.signal);
       watch.rest();
       requestId = response.headers.get("request-id") ?? undefined;
-      chunks = bodyOf(response);
+      if (response.body === null) throw new ModelError("stream-cut", "The provider's answer has no body.");
+      chunks = response.body[Symbol.asyncIterator]();
       const guard = createAnswerGuard(response.headers.get("content-type") ?? "");
       for await (const event of readEvents(guarded(chunks, guard), watch, requestId)) {
         isComplete = event.type === "message-ended";
@@ -158,7 +111,7 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
     } catch (error) {
       signal.throwIfAborted();
       if (watch.stalled !== undefined) throw stalledError(watch.stalled, error);
-      throw chunks === undefined ? requestError(error, sender.baseUrl) : streamError(error, requestId);
+      throw chunks === undefined ? requestError(error, baseUrl) : streamError(error, requestId);
     } finally {
       signal.removeEventListener("abort", abort);
       if (isComplete) body?.release();
@@ -180,7 +133,26 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
   };
 }
 
-const largeWindow = { "anthropic-beta": "context-1m-2025-08-07" };
+/** The version of the Messages API whose requests are written and whose events are read here. */
+const apiVersion = "2026-10-21";
+
+async function askHelper(helper: () => Promise<string>): Promise<string> {
+  let key = "";
+  try {
+    key = (await helper()).trim();
+  } catch (error) {
+    throw helperError(`failed: ${error instanceof Error ? error.message : String(error)}`, error);
+  }
+  if (key === "") throw helperError("gave no key");
+  return key;
+}
+
+function helperError(what: string, cause?: unknown): ModelError {
+  return new ModelError("unauthorized", `The apiKeyHelper of your settings ${what}.`, {
+    advice: "Run its command by hand and fix it, or set ANTHROPIC_API_KEY instead.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
 
 async function* readEvents(
   chunks: AsyncIterator<Uint8Array>,
@@ -221,11 +193,6 @@ function parseEvent({ event, data }: SseEvent): Readonly<Record<string, unknown>
     "stream-malformed",
     `The provider sent an event "${event}" that is not a JSON object: ${JSON.stringify(data.slice(0, 80))}.`,
   );
-}
-
-function bodyOf(response: Response): AsyncIterator<Uint8Array> {
-  if (response.body === null) throw new ModelError("stream-cut", "The provider's answer has no body.");
-  return response.body[Symbol.asyncIterator]();
 }
 
 /** Bytes that are no part of a stream of events are not passed on; what they are is said when it is clear. */
@@ -281,37 +248,4 @@ function hasThinking({ messages }: ModelRequest): boolean {
     ({ role, content }) =>
       role === "assistant" && content.some(({ type }) => type === "thinking" || type === "redacted_thinking"),
   );
-}
-
-/** One server-sent event. */
-export interface SseEvent {
-  readonly event: string;
-  readonly data: string;
-}
-
-interface SseDecoder {
-  /** The events that these bytes complete; any cut of the bytes gives the same events. */
-  push(bytes: Uint8Array): readonly SseEvent[];
-}
-
-/** Reads server-sent events from pieces of a response; a line without an end is a ModelError. An event that was not closed by an empty line is not returned. */
-export function createSseDecoder(): SseDecoder {
-  const decoder = new TextDecoder();
-  let events: SseEvent[] = [];
-  const parser = createParser({
-    maxBufferSize: maxLine,
-    onEvent: ({ event = "", data }) => events.push({ event, data }),
-    onError(error) {
-      // Unknown fields are passed over, as the format asks for.
-      if (error.type === "max-buffer-size-exceeded") throw lineTooLong();
-    },
-  });
-  return {
-    push(bytes) {
-      parser.feed(decoder.decode(bytes, { stream: true }));
-      const completed = events;
-      events = [];
-      return completed;
-    },
-  };
 }

@@ -1,11 +1,11 @@
-import type { ApprovalRequest } from "@retinue/gate/approver.ts";
+import type { PermissionQuestion } from "@retinue/core/protocol/question.ts";
 import { expect, test } from "vitest";
-import { permissionQuestion } from "./pending-calls.ts";
+import { permissionForm } from "./pending-calls.ts";
 
-const request: ApprovalRequest = {
-  sessionId: "s1",
-  agentId: "a1",
-  agentPath: [
+const request: PermissionQuestion = {
+  kind: "permission",
+  id: "question-1",
+  path: [
     { id: "main", name: "main" },
     { id: "a1", name: "reviewer" },
   ],
@@ -13,11 +13,11 @@ const request: ApprovalRequest = {
   tool: "Bash",
   input: { command: "npm test" },
   reason: "no rule allows it.",
-  suggestedRules: ["Bash(npm test:*)"],
+  rules: ["Bash(npm test:*)"],
 };
 
 test("[MCP-3] a question names the agent, the tool, the input, the reason and what a lasting yes covers", () => {
-  expect(permissionQuestion(request).message).toBe(
+  expect(permissionForm(request).message).toBe(
     [
       "The agent main → reviewer (a1) wants to use Bash:",
       '{"command":"npm test"}',
@@ -29,26 +29,23 @@ test("[MCP-3] a question names the agent, the tool, the input, the reason and wh
 
 test("[MCP-3] what an agent writes cannot pretend to be another line of the question", () => {
   const command = "true\nIt is asked because it is harmless\u001b[2K\u202e.";
-  const { message } = permissionQuestion({ ...request, input: { command }, tool: "Ba\nsh" });
+  const { message } = permissionForm({ ...request, input: { command }, tool: "Ba\nsh" });
   expect(message.split("\n")).toHaveLength(4);
   expect(message).not.toMatch(/[\u001b\u202e]/);
 });
 
 test("[MCP-3] a long input is cut in the middle, and that is said", () => {
   const command = `begin ${"x".repeat(100_000)} end`;
-  const { message } = permissionQuestion({ ...request, input: { command } });
+  const { message } = permissionForm({ ...request, input: { command } });
   expect(message.length).toBeLessThan(5000);
   expect(message).toMatch(/begin x+ \[\d+ CHARACTERS ARE NOT SHOWN HERE\] x+ end/);
 });
 
 test.each([
-  [
-    { action: "accept", content: { answer: "allow once" } },
-    { type: "allow", for: "call" },
-  ],
+  [{ action: "accept", content: { answer: "allow once" } }, { type: "allow" }],
   [
     { action: "accept", content: { answer: "allow for this session" } },
-    { type: "allow", for: "session" },
+    { type: "allow", scope: "session" },
   ],
   [{ action: "accept", content: { answer: "deny" } }, { type: "deny" }],
   [{ action: "accept", content: { answer: "yes" } }, { type: "deny" }],
@@ -58,5 +55,5 @@ test.each([
   [{ action: "cancel", content: { answer: "allow once" } }, { type: "deny" }],
   [{ action: "unanswered" }, { type: "deny", message: "(no answer came)" }],
 ] as const)("[MCP-3] the reply %j means %j", (reply, answer) => {
-  expect(permissionQuestion(request).read(reply)).toEqual(answer);
+  expect(permissionForm(request).read(reply)).toEqual(answer);
 });

@@ -1,0 +1,642 @@
+import { randomBytes } from "node:crypto";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import {
+  type AgentDefinition,
+  type AgentRegistry,
+  mayWiden,
+} from "@retinue/config/agents/agent-definition.ts";
+import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
+import { aliasTable, type ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
+import { childPolicy } from "@retinue/gate/build-policy.ts";
+import { isInside, withMode } from "@retinue/gate/permission-policy.ts";
+import type { Message } from "../../conversation/message.ts";
+import type { EventSink, RunEvent } from "../../conversation/run-event.ts";
+import { loadSession } from "../../journal/session-choices.ts";
+import { findOverride, lookUpModel, readModelOverrides } from "../../models/look-up-model.ts";
+import type { Model, ModelFacts } from "../../models/model.ts";
+import { type AgentPlan, type ChildPlan, isSameModel } from "../../planning/agent-plan.ts";
+import { requestsBackground, type SpawnRequest, withEarlier } from "../../planning/agent-request.ts";
+import type { LimitFacts } from "../../planning/limit-plan.ts";
+import {
+  type ChildFacts,
+  type ChildPlanned,
+  planAgent,
+  selectChildModel,
+} from "../../planning/plan-agent.ts";
+import { allowsSearch, startableAgents } from "../../planning/plan-tools.ts";
+import { withinSession } from "../../planning/within-own-rights.ts";
+import { type ChildMemory, type ChildRecord, openChildRecord } from "../../tasks/child-record.ts";
+import { unknownType } from "../../tasks/create-agent-tool.ts";
+import { createLocalExecutor, type OpenedAgent } from "../../tasks/create-local-executor.ts";
+import { foldEarlierRun, loadEarlierRun } from "../../tasks/load-earlier-run.ts";
+import { notifyDefinition } from "../../tasks/spawner.ts";
+import type {
+  ChildClocks,
+  KeptWorktree,
+  OpenedChild,
+  RefusedChild,
+  TaskControl,
+  TaskManager,
+} from "../../tasks/task-manager.ts";
+import { refuseUnpaid } from "../../tasks/tree-budget.ts";
+import { createStopwatch, type Stopwatch } from "../../tasks/watch-run.ts";
+import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
+import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-settings.ts";
+import { isServed, modelLimits, type SessionCommands } from "../gather-session.ts";
+import type { ChildContext, SystemPromptFacts } from "../gather-system-prompt.ts";
+import { liveTextEvents } from "../live/live-text.ts";
+import type { InteractiveOptions } from "../options/runtime-options.ts";
+import { type ChildOutputs, remindingOutputCapability } from "../options/typed-output.ts";
+import type { ChildServers } from "../servers/session-servers.ts";
+import type { MemberProcesses } from "../teams/create-member-processes.ts";
+import { openTeamMember } from "../teams/open-team-member.ts";
+import { prepareMemory } from "./assemble-tools.ts";
+import { type AgentServices, equipAgent } from "./equip-agent.ts";
+import { openAgent, toolsOf } from "./open-agent.ts";
+import { preapprove } from "./preapprove.ts";
+import { programFunctions, refusePlan } from "./program-functions.ts";
+import { runChildRecovery } from "./run-child-recovery.ts";
+
+/** What the children of a session share with it and with each other. */
+export interface ChildSession {
+  readonly services: AgentServices;
+  /** Reads the agents again, so that a changed file counts at the next start. */
+  readonly loadRegistry: () => Promise<{ readonly discovered: Pick<DiscoveredAgents, "registry"> }>;
+  readonly tasks: TaskManager;
+  readonly parent: { readonly plan: AgentPlan; readonly model: Model; readonly stopwatch: Stopwatch };
+  /** The conversation of the parent. */
+  readonly messages: () => readonly Message[];
+  readonly context: SystemPromptFacts["child"];
+  readonly commands: Pick<SessionCommands, "news">;
+  /** The typed outputs that children were asked for. */
+  readonly outputs: ChildOutputs;
+  readonly facts: SessionFacts;
+  readonly clocks: ChildClocks;
+  /** Takes children also from another process that holds them. */
+  readonly takeOver: boolean;
+  /** A person is at the session, who need not wait for the background. */
+  readonly interactive: InteractiveOptions | undefined;
+  /** Has the transcripts where nothing is kept on disk. */
+  readonly memory: ChildMemory;
+  /** Counts those that wait for a place. */
+  readonly nextQueued: () => number;
+  /** Carries out members of a team in processes of their own; absent where the session leads none. */
+  readonly processes?: MemberProcesses;
+}
+
+/** What is found out once for all children of a session. */
+export type SessionFacts = Pick<
+  ChildFacts,
+  | "aliases"
+  | "modelLimits"
+  | "subagentModel"
+  | "subagentModelForced"
+  | "available"
+  | "servers"
+  | "functions"
+  | "trusted"
+  | "backgroundAllowed"
+  | "backgroundAttended"
+  | "limits"
+  | "isPriced"
+  | "canSearch"
+  | "isServed"
+>;
+
+export function sessionFacts(
+  { runtime, tools, servers }: Pick<AgentServices, "runtime" | "tools" | "servers">,
+  parent: Pick<ChildSession["parent"], "plan" | "model">,
+  limits: LimitFacts,
+): SessionFacts {
+  const { subagentModel, subagentModelForced, backgroundTasksDisabled } = runtime.variables;
+  // Without asking any provider: as far as the catalog and settings know the model.
+  const factsOf = (chosen: ChosenModel): Pick<ModelFacts, "price" | "supportsServerTools"> => {
+    if (runtime.model !== undefined || isSameModel(chosen, parent.plan.chosenModel))
+      return parent.model.facts;
+    const overrides = readModelOverrides(runtime.discovered.settings.settings.plain);
+    if (chosen.provider !== undefined && chosen.provider !== "anthropic")
+      return { ...findOverride(overrides, chosen), supportsServerTools: false };
+    return lookUpModel(chosen.id, overrides.facts).facts;
+  };
+  return {
+    aliases: aliasTable({ environment: runtime.environment }),
+    modelLimits: modelLimits(runtime),
+    ...(subagentModel === undefined ? {} : { subagentModel }),
+    subagentModelForced: subagentModelForced === true,
+    available: tools.available,
+    servers: servers.servers,
+    functions: programFunctions(runtime),
+    trusted: runtime.trusted,
+    backgroundAllowed: backgroundTasksDisabled !== true,
+    backgroundAttended: runtime.live?.attendsBackground === true,
+    limits,
+    isPriced: (chosen) => factsOf(chosen).price !== undefined,
+    canSearch: (chosen) => factsOf(chosen).supportsServerTools,
+    isServed: (chosen) => isServed(runtime, chosen),
+  };
+}
+
+/** The agents that a model is shown: those it can start, with the tools that each would get. */
+export function listedAgents(
+  registry: Pick<AgentRegistry, "list">,
+  parent: AgentPlan,
+  facts: SessionFacts,
+): readonly AgentDefinition[] {
+  const canSearch = (definition: AgentDefinition): boolean => {
+    const { permissionMode: mode, source } = definition;
+    const policy = childPolicy(parent.policy, {
+      definition: { mode, scope: source.scope },
+      projectMayWiden: mayWiden(source, facts.trusted),
+    });
+    if (!allowsSearch(policy)) return false;
+    return facts.canSearch?.(selectChildModel({}, { ...facts, parent, definition }).model) !== false;
+  };
+  const definitions = registry.list().map(({ definition }) => definition);
+  return startableAgents(definitions, { parent, available: facts.available, canSearch });
+}
+
+/** A request with everything that was read for it; what has to be made is added before the plan is decided. */
+interface GatheredChild {
+  readonly type: "gathered";
+  readonly request: SpawnRequest;
+  readonly background: boolean;
+  readonly context: ChildContext;
+  readonly facts: ChildFacts;
+}
+
+/** Reads what the request names: the earlier run, the definition, its memory, skills and prompt. Makes nothing. */
+async function gatherChild(
+  asked: SpawnRequest,
+  session: ChildSession,
+): Promise<GatheredChild | RefusedChild> {
+  const { services, interactive } = session;
+  const { files, asking, runtime } = services;
+  const previous = asked.resume === undefined ? undefined : await loadPreviousRun(asked.resume, session);
+  if (asked.resume !== undefined && previous === undefined)
+    return refused(`There is no agent ${asked.resume} that could be resumed.`);
+  const { plan } = session.parent;
+  const found = (await session.loadRegistry()).discovered.registry.find(
+    previous?.agentType ?? asked.agentType ?? "general-purpose",
+  );
+  if (found.type === "unknown") return refused(unknownType(asked, found, plan.spawn));
+  if (found.type === "denied")
+    return refused(`The agent ${found.agent.id} is denied by the rule ${found.rule}.`);
+  const { definition } = found.agent;
+  const context = await session.context(definition);
+  const agentId = asked.resume ?? asked.agentId ?? `a${randomBytes(8).toString("hex")}`;
+  const { memory, skills } = context;
+  return {
+    type: "gathered",
+    request: withEarlier(asked, previous ?? {}),
+    background: session.facts.backgroundAllowed && requestsBackground(asked, definition),
+    context,
+    facts: {
+      ...session.facts,
+      definition,
+      agentId,
+      // Under the mode that a person has chosen since it was planned.
+      parent: { ...plan, policy: withMode(plan.policy, interactive?.mode()) },
+      system: await context.system(asked),
+      approved: asking?.rulesFor(agentId) ?? [],
+      ...(runtime.keepsTranscripts
+        ? {
+            transcripts: {
+              own: () => files.agent(agentId).transcript,
+              parent: files.transcript,
+              messages: () => session.messages().length,
+            },
+          }
+        : {}),
+      ...(memory?.place === undefined ? {} : { memory: memory.place }),
+      ...(skills === undefined ? {} : { skills: skills.names }),
+      ...(previous?.earlier === undefined ? {} : { earlier: previous.earlier }),
+      notes: [...(memory?.diagnostics.map(({ message }) => message) ?? []), ...(skills?.notes ?? [])],
+    },
+  };
+}
+
+/** What an earlier child was, by its id. */
+async function loadPreviousRun(agentId: string, { services: { runtime, files }, memory }: ChildSession) {
+  return runtime.keepsTranscripts
+    ? loadEarlierRun(files.agent(agentId))
+    : foldEarlierRun(memory.records(agentId));
+}
+
+type MadeFacts = Pick<ChildFacts, "worktree" | "preapproved"> & Partial<Pick<ChildFacts, "system">>;
+
+function planGathered(
+  { request, facts }: GatheredChild,
+  servers: ChildServers,
+  made: MadeFacts = {},
+): ChildPlanned {
+  const planned = planAgent(request, {
+    ...facts,
+    ...made,
+    own: servers.own,
+    serverInstructions: servers.instructions ?? [],
+    notes: [...(facts.notes ?? []), ...servers.notes],
+  });
+  return planned.type === "planned" ? planned : refused([planned.reason, ...servers.notes].join(" "));
+}
+
+/** What a child would be. Starts nothing and writes nothing. */
+export async function planChild(request: SpawnRequest, session: ChildSession): Promise<ChildPlanned> {
+  const gathered = await gatherChild(request, session);
+  if (gathered.type === "refused") return gathered;
+  const { background, facts } = gathered;
+  const { signal } = new AbortController();
+  const { connectFor } = session.services.servers;
+  return planGathered(gathered, await connectFor(facts.definition, { background, starts: false, signal }));
+}
+
+interface OpenOptions {
+  readonly signal: AbortSignal;
+}
+
+/** What was made for one child alone, and must be given back. */
+interface ChildResources {
+  servers?: ChildServers;
+  worktree?: ChildWorktree;
+  model?: Model;
+}
+
+/** A child from its request. Everything that has to be made or asked comes before the plan, so that the plan is final. */
+export function openChild(
+  request: SpawnRequest,
+  session: ChildSession,
+  { signal }: OpenOptions,
+): Promise<OpenedChild | RefusedChild> {
+  return releaseUnlessOpened(async (resources) => {
+    const { runtime, servers, tools } = session.services;
+    const gathered = await gatherChild(request, session);
+    if (gathered.type === "refused") return gathered;
+    const { background, context } = gathered;
+    const { definition } = gathered.facts;
+    const noRoom = refuseRoom(background, session);
+    if (noRoom !== undefined) return refused(noRoom);
+    const { approver } = runtime;
+    const isAsked = background && approver !== undefined;
+    const made: { -readonly [Key in keyof MadeFacts]: MadeFacts[Key] } = {};
+    // A working tree and grants of a person are for a certain child, so a first plan says whether it can be had at all.
+    if (isAsked || (gathered.request.isolation ?? definition.isolation) !== undefined) {
+      const known = await servers.connectFor(definition, { background, starts: false, signal });
+      const sketch = planGathered(gathered, known);
+      if (sketch.type === "refused") return sketch;
+      const unable = await prepareModel(sketch.plan, session, resources);
+      if (unable !== undefined) return unable;
+      if (sketch.plan.task.isolation !== undefined) {
+        const worktree = await makeChildWorktree(sketch.plan, session, signal);
+        if (worktree.type === "refused") return worktree;
+        resources.worktree = worktree;
+        made.worktree = worktree.place;
+        made.system = await context.system(gathered.request, worktree.place.directory);
+      }
+      // A person who does not answer, or an approver that fails, grants nothing; the child starts all the same.
+      if (isAsked)
+        made.preapproved = await preapprove(sketch.plan, {
+          approver,
+          main: session.parent.plan,
+          tools: tools.tools,
+        }).catch(() => []);
+    }
+    resources.servers = await servers.connectFor(definition, {
+      background,
+      starts: true,
+      signal,
+      ...(made.worktree === undefined ? {} : { directory: made.worktree.directory }),
+    });
+    const planned = planGathered(gathered, resources.servers, made);
+    if (planned.type === "refused") return planned;
+    for (const note of context.skills?.notes ?? []) runtime.notice?.(note);
+    return openPlanned(planned.plan, session, { resources, signal, definition, forksFrom: session.messages });
+  });
+}
+
+/** The same for a plan that was decided before, perhaps by another process. */
+export function openChildPlan(
+  made: ChildPlan,
+  session: ChildSession,
+  { signal }: OpenOptions,
+): Promise<OpenedChild | RefusedChild> {
+  return releaseUnlessOpened(async (resources) => {
+    const { services, interactive, parent } = session;
+    const plan = withinSession(made, { policy: withMode(parent.plan.policy, interactive?.mode()) });
+    const { task, directory, functions = [] } = plan;
+    const reason = refuseRoom(task.background, session) ?? refusePlan(plan, services);
+    if (reason !== undefined) return refused(reason);
+    // A plan that was made elsewhere names the working tree it was made for.
+    if (task.isolation !== undefined) {
+      if (directory === plan.sessionDirectory)
+        return refused("its plan asks for a working tree of its own and none was made for it yet");
+      const worktree = await makeChildWorktree(
+        { ...plan, task: { ...task, resumed: true } },
+        session,
+        signal,
+      );
+      if (worktree.type === "refused") return worktree;
+      resources.worktree = worktree;
+      if (worktree.place.directory !== directory)
+        return refused(`its working tree ${directory} is not there any more`);
+    }
+    const { background } = task;
+    resources.servers = await services.servers.connectFor(plan.definition, {
+      background,
+      starts: true,
+      signal,
+      directory,
+    });
+    const definition = functions.some(({ kind }) => kind === "onEnd")
+      ? await findDefinition(task.agentType, session)
+      : undefined;
+    const forksFrom = () =>
+      plan.history === undefined ? session.messages() : loadHistory(plan.history, session);
+    return openPlanned(plan, session, { resources, signal, definition, forksFrom });
+  });
+}
+
+/** What is made for a child that is not opened after all is given back. */
+async function releaseUnlessOpened<Outcome extends { readonly type: string }>(
+  open: (resources: ChildResources) => Promise<Outcome>,
+): Promise<Outcome> {
+  const resources: ChildResources = {};
+  let isOpened = false;
+  try {
+    const outcome = await open(resources);
+    isOpened = outcome.type !== "refused";
+    return outcome;
+  } finally {
+    if (!isOpened) {
+      await resources.servers?.release();
+      await resources.worktree?.finish();
+    }
+  }
+}
+
+/** Asked once it is known whether the child runs in the background, and before anything is made for it. */
+function refuseRoom(background: boolean, { tasks, services }: ChildSession): string | undefined {
+  return tasks.refusal(background) ?? services.tree.refusal()?.error;
+}
+
+/** No model or no money is a reason not to start at all. */
+async function prepareModel(
+  plan: ChildPlan,
+  { services: { runtime, tree }, parent }: ChildSession,
+  resources: ChildResources,
+): Promise<RefusedChild | undefined> {
+  const { chosenModel } = plan;
+  // A program's own model serves its children too, unless they name another.
+  const isParents = runtime.model !== undefined || isSameModel(chosenModel, parent.plan.chosenModel);
+  resources.model ??= isParents ? parent.model : await runtime.models.model(chosenModel);
+  const unpaid = refuseUnpaid(plan, resources.model, tree);
+  return unpaid === undefined ? undefined : refused(unpaid);
+}
+
+async function findDefinition(
+  agentType: string,
+  { loadRegistry }: ChildSession,
+): Promise<AgentDefinition | undefined> {
+  const found = (await loadRegistry()).discovered.registry.find(agentType);
+  return found.type === "found" ? found.agent.definition : undefined;
+}
+
+/** The messages of a transcript that a plan refers to. */
+async function loadHistory(
+  { transcript, messages }: NonNullable<AgentPlan["history"]>,
+  { services: { files } }: ChildSession,
+): Promise<readonly Message[]> {
+  // A plan could name any file; what other sessions have said is not for this one.
+  if (transcript !== files.transcript && !isInside(transcript, [files.directory]))
+    throw new RetinueError(
+      "unreadable-plan",
+      `The plan continues ${transcript}, which is no file of its session.`,
+    );
+  const loaded = await loadSession(transcript);
+  return loaded.messages.slice(0, messages);
+}
+
+interface Opening extends OpenOptions {
+  readonly resources: ChildResources;
+  /** As it was found here, with the functions of the program. */
+  readonly definition: AgentDefinition | undefined;
+  /** The parent's conversation, for a child that starts with it. */
+  readonly forksFrom: () => readonly Message[] | Promise<readonly Message[]>;
+}
+
+/** A child whose plan is final: its record is opened, and with it the plan is on disk. */
+async function openPlanned(
+  plan: ChildPlan,
+  session: ChildSession,
+  { resources, signal, definition, forksFrom }: Opening,
+): Promise<OpenedChild | RefusedChild> {
+  const { services, processes, clocks } = session;
+  const { runtime, files, tools } = services;
+  const { id } = plan.agent;
+  const { task } = plan;
+  if (task.team?.isProcess === true && processes !== undefined)
+    return openProcess(plan, session, { resources, definition, processes });
+  const unable = await prepareModel(plan, session, resources);
+  if (unable !== undefined) return unable;
+  const { model, servers, worktree } = resources;
+  if (model === undefined) return refused("its model could not be made");
+  if (task.resumed) await runChildRecovery(id, session, { definition: plan.definition });
+  // From here on it is on disk; a caller that was stopped before that gets no child.
+  if (signal.aborted) return refused("it was stopped before it began");
+  const forked = task.forksContext ? await forksFrom() : [];
+  const record = await openChildRecord(plan, {
+    session: runtime,
+    files: files.agent(id),
+    followers: followersOf(plan, services),
+    takeOver: session.takeOver,
+    memory: session.memory,
+    nextQueued: session.nextQueued,
+  });
+  worktree?.markStarted();
+  const history = record.history.length === 0 ? forked : record.history;
+  const { transcript, control, sinks, outputFile, enterQueue, leaveQueue } = record;
+  const local = createLocalExecutor((own, line) =>
+    openChildAgent(own, session, { model, control: line, servers, transcript }),
+  );
+  const wasReported = (taskId: string): boolean =>
+    JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);
+  return {
+    type: "opened",
+    execution: { plan, history },
+    executor: runtime.wrapExecutor?.(local) ?? local,
+    control,
+    outputFile,
+    sinks,
+    pendingMessages: task.resumed ? session.commands.news(id, wasReported) : [],
+    clocks,
+    ...(enterQueue === undefined ? {} : { enterQueue }),
+    ...(leaveQueue === undefined ? {} : { leaveQueue }),
+    async close(state) {
+      if (state !== undefined) await notifyDefinition(state, definition, runtime.notice);
+      leaveQueue?.();
+      // A caller that learns of its end must not find it cut off later, and have it do its work again.
+      await record.close();
+      await Promise.all([tools.release(id), servers?.release()]);
+      return worktree?.finish();
+    },
+  };
+}
+
+/** A member that another process carries out: that one opens its record, its servers and its model. */
+async function openProcess(
+  plan: ChildPlan,
+  { services: { runtime, tools } }: ChildSession,
+  {
+    resources,
+    definition,
+    processes,
+  }: Pick<Opening, "resources" | "definition"> & { readonly processes: MemberProcesses },
+): Promise<OpenedChild | RefusedChild> {
+  await resources.servers?.release();
+  delete resources.servers;
+  const refusal = processes.refuse(plan);
+  if (refusal !== undefined) return refused(refusal);
+  return {
+    type: "opened",
+    execution: { plan, history: [] },
+    executor: { execute: ({ plan: own }, control, signal) => processes.run(own, control, signal) },
+    control: {},
+    outputFile: processes.outputFile(plan.agent.id),
+    sinks: [],
+    pendingMessages: [],
+    async close(state) {
+      if (state !== undefined) await notifyDefinition(state, definition, runtime.notice);
+      await tools.release(plan.agent.id);
+      return undefined;
+    },
+  };
+}
+
+/** The child as its loop sees it: the same way as the main agent, with the control of its task. */
+async function openChildAgent(
+  plan: ChildPlan,
+  { services, parent, clocks, outputs }: ChildSession,
+  {
+    model,
+    control,
+    servers,
+    transcript,
+  }: {
+    readonly model: Model;
+    readonly control: TaskControl;
+    readonly servers: ChildServers | undefined;
+    readonly transcript: ChildRecord["transcript"];
+  },
+): Promise<OpenedAgent> {
+  const { runtime } = services;
+  if (plan.memory !== undefined) await prepareMemory(plan.memory, runtime.notice);
+  const output = outputs.of(plan.agent.id);
+  const { team } = plan.task;
+  const member = team === undefined ? undefined : await openTeamMember(plan, team, { runtime, control });
+  const stopwatch = control.stopwatch ?? createStopwatch(clocks.clock, clocks.tree);
+  // Such a host answers whether or not somebody waits for the child.
+  const attended = { attended: () => true, unattended: new AbortController().signal };
+  const { parts, hooks } = await equipAgent(plan, services, {
+    definition: plan.definition,
+    model,
+    stopwatch,
+    commit: control.commit,
+    child: {
+      control: runtime.live?.attendsBackground === true ? { ...control, ...attended } : control,
+      servers,
+      transcript,
+      // No one waits for a teammate, so only its own clock stops while a person is asked.
+      waiting: member === undefined ? parent.stopwatch : stopwatch,
+      last: [
+        ...(output === undefined ? [] : [remindingOutputCapability(output)]),
+        ...(member === undefined ? [] : [member.capability]),
+      ],
+    },
+  });
+  member?.attachHooks(hooks);
+  const agent = openAgent(plan, parts);
+  return {
+    ...(member === undefined ? {} : { standby: member.standby }),
+    ports: agent.ports,
+    async prompt(text, signal) {
+      const content = [{ type: "text", text } as const];
+      const ready = await agent.prepare(content, signal);
+      return { role: "user", content: ready.type === "ready" ? ready.content : content };
+    },
+    end: agent.end,
+  };
+}
+
+/** The tools that a planned child would have. Starts nothing. */
+export async function plannedTools(plan: ChildPlan, { services, parent, clocks }: ChildSession) {
+  const { signal } = new AbortController();
+  const { parts } = await equipAgent(plan, services, {
+    definition: plan.definition,
+    model: parent.model,
+    stopwatch: createStopwatch(clocks.clock),
+    child: {
+      control: { attended: () => !plan.task.background, unattended: signal, takeMessages: () => [] },
+      servers: undefined,
+      transcript: services.files.agent(plan.agent.id).transcript,
+      waiting: parent.stopwatch,
+      last: [],
+    },
+  });
+  return toolsOf(parts.capabilities);
+}
+
+interface ChildWorktree {
+  readonly type: "made";
+  readonly place: NonNullable<ChildFacts["worktree"]>;
+  /** The child is on disk now, so that another process that finds this one dead knows whose place it is. */
+  readonly markStarted: () => void;
+  readonly finish: () => Promise<KeptWorktree | undefined>;
+}
+
+const worktreeLimitMs = 120_000;
+
+/** Makes the child's own working tree, or takes the one it has, until its caller is stopped and within a limit. */
+async function makeChildWorktree(
+  { agent, task, sessionDirectory }: ChildPlan,
+  { services: { runtime } }: ChildSession,
+  signal: AbortSignal,
+): Promise<ChildWorktree | RefusedChild> {
+  const settings = readWorktreeSettings(runtime.discovered.settings.settings.plain.worktree);
+  if (settings.type === "refused") return settings;
+  const made = await makeWorktree({
+    directory: sessionDirectory,
+    agentId: agent.id,
+    agentName: agent.name,
+    settings: settings.settings,
+    environment: runtime.environment,
+    trusted: runtime.trusted,
+    signal: AbortSignal.any([signal, AbortSignal.timeout(worktreeLimitMs)]),
+    resume: task.resumed,
+  });
+  if (made.type === "refused") return made;
+  const { worktree } = made;
+  const { path, directory } = worktree;
+  return {
+    type: "made",
+    place: { path, directory, root: runtime.discovered.paths.projectRoot },
+    markStarted: worktree.begun,
+    async finish() {
+      const { kept, path, branch } = await worktree.finish();
+      return kept ? { path, branch } : undefined;
+    },
+  };
+}
+
+function refused(reason: string): RefusedChild {
+  return { type: "refused", reason };
+}
+
+/** Those who follow an agent while it runs: viewers in other processes, and those who measure. */
+export function followersOf(
+  plan: AgentPlan,
+  { liveText, runtime: { observer } }: Pick<AgentServices, "liveText" | "runtime">,
+): readonly EventSink[] {
+  const agentId = plan.task === undefined ? "main" : plan.agent.id;
+  return [
+    { types: liveTextEvents, take: (event: RunEvent) => liveText.hear(agentId, event) },
+    ...(observer === undefined ? [] : [{ take: (event: RunEvent) => observer.event(plan, event) }]),
+  ];
+}

@@ -1,0 +1,105 @@
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentLimits } from "@retinue/config/agents/agent-limits.ts";
+import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
+import type { GrantedTool } from "@retinue/config/tools/tool-grants.ts";
+import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
+import type { SkillOfSpawn, TeamMembership } from "./agent-plan.ts";
+
+/** What a caller wants of an agent, before anything is decided. */
+export interface AgentRequest {
+  /** The agent type; absent means `general-purpose`. */
+  readonly agentType?: string;
+  /** A few words for people. */
+  readonly description?: string;
+  readonly prompt?: string;
+  readonly model?: string;
+  /** The id of an earlier child to resume. */
+  readonly resume?: string;
+  /** The id of a new child, where the program has chosen it. */
+  readonly agentId?: string;
+  /** False, from a program: the resumed child gets the tools of its definition as it is now, also new ones. */
+  readonly keepTools?: boolean;
+  readonly background?: boolean;
+  readonly maxTurns?: number;
+  /** What it may take; only ever narrows what settings and the definition say. */
+  readonly limits?: AgentLimits;
+  readonly name?: string;
+  readonly mode?: PermissionMode;
+  readonly isolation?: string;
+  readonly effort?: string | number;
+  /** From a program: takes the place of the definition's prompt. */
+  readonly systemPrompt?: string;
+  /** From a program: added to the definition's prompt. */
+  readonly appendSystemPrompt?: string;
+  /** What a program requests counts as it is; what a model requests only where it does not widen. */
+  readonly origin: "model" | "program";
+  /** The skill whose text is the prompt. */
+  readonly skill?: SkillOfSpawn;
+  /** The call that asked for it, when a model did. */
+  readonly callId?: string;
+  /** The team that the call names. */
+  readonly teamName?: string;
+  /** It is a member of a team, as the session has decided. */
+  readonly team?: TeamMembership;
+  /** Of a main agent: the person said that nothing needs permission. */
+  readonly skipPermissions?: boolean;
+  /** Of a main agent, `--tools`: which of the built-in tools exist; absent means all. */
+  readonly tools?: readonly string[];
+  /** Of a main agent: what it and all its children may cost. */
+  readonly maxBudgetUsd?: number;
+}
+
+/** A request for an agent that another one, or the program, gives a task. */
+export type SpawnRequest = AgentRequest & { readonly description: string; readonly prompt: string };
+
+/** What was decided for a child before, as far as continuing with it respects that. */
+export interface EarlierRun {
+  /** Of its first run: going on never adds to them. */
+  readonly tools?: readonly GrantedTool[];
+  /** A mode of its own that it had; counts only where it is no wider than what it may have today. */
+  readonly mode?: PermissionMode;
+  readonly name?: string;
+  /** The call of the main agent that first asked for it. */
+  readonly callId?: string;
+  readonly isolation?: "worktree";
+  readonly maxTurns?: number;
+  readonly effort?: string | number;
+  /** The task of one that never got to its first words. */
+  readonly unbegun?: string;
+}
+
+/** What an interrupted child is shown when no one gives it other words. */
+export const continuePrompt =
+  "You were interrupted: the process that ran you ended in the middle of your work. Continue where you stopped. Before you repeat something that changes anything, check whether it happened.";
+
+/** What the call leaves open is as it was before; a task that was never begun comes before new words. */
+export function withEarlier(
+  request: SpawnRequest,
+  { earlier = {}, model }: { readonly earlier?: EarlierRun; readonly model?: ChosenModel },
+): SpawnRequest {
+  const { unbegun, tools: _tools, mode: _mode, ...same } = earlier;
+  // A field that is there and undefined leaves it open as well.
+  const given = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
+  const kept = {
+    ...same,
+    ...(model === undefined ? {} : { model: modelReference(model) }),
+    ...request,
+    ...given,
+  };
+  if (unbegun === undefined) return kept;
+  // One that never began was not interrupted in anything, so the standard words mean nothing to it.
+  return { ...kept, prompt: request.prompt === continuePrompt ? unbegun : `${unbegun}\n\n${request.prompt}` };
+}
+
+function modelReference({ id, provider }: ChosenModel): string {
+  return provider === undefined ? id : `${provider}/${id}`;
+}
+
+/** Whether a child is to run in the background, where that is allowed. */
+export function requestsBackground(request: AgentRequest, definition: AgentDefinition): boolean {
+  // A teammate is never waited for, and can ask all the same.
+  if (request.team !== undefined) return false;
+  // Resuming in the foreground is how an agent that did not have a permission gets to ask for it.
+  const isCalledBack = request.resume !== undefined && request.background === false;
+  return !isCalledBack && (definition.background === true || request.background === true);
+}

@@ -1,0 +1,258 @@
+import { escapeControlTags } from "@retinue/base/foundation/escape-control-tags.ts";
+import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { mainAgentId } from "@retinue/core/conversation/agent-event.ts";
+import { textOf } from "@retinue/core/conversation/message.ts";
+import type { RunEnding, RunEvent } from "@retinue/core/conversation/run-event.ts";
+import { contextTokens } from "@retinue/core/conversation/usage.ts";
+import type { AgentTree } from "@retinue/core/kernel/agent-tree.ts";
+import type { AgentEvent, BackgroundCommand, PromptOutcome } from "@retinue/core/protocol/agent-event.ts";
+import { hasEnded } from "@retinue/core/protocol/agent-state.ts";
+import type { QueuedPrompt } from "@retinue/core/protocol/op.ts";
+import { endingAdvice } from "../../shared/ending-advice.ts";
+import { AgentTracker } from "./agent-tracker.ts";
+import { RunEvents, todoItem } from "./run-events.ts";
+import { describeQuestion } from "./session-questions.ts";
+import type { AgentEntry, QueuedMessage, SessionEvent, ToolCall } from "./terminal-session.ts";
+
+export interface ConversationViewOptions {
+  readonly report: (event: SessionEvent) => void;
+  /** The working directory, which diffs are previewed in. */
+  readonly directory: string;
+  /** Whether prompts that wait are shown; false while another conversation takes the place of this one. */
+  readonly showsPrompts: () => boolean;
+  /** What an agent has said and done so far, from its file. */
+  readonly stored: (agentId: string) => Promise<readonly AgentEntry[]>;
+}
+
+/** What the terminal shows of one conversation, made from the events of its tree. */
+export class ConversationView {
+  readonly #options: ConversationViewOptions;
+  readonly #tracker: AgentTracker;
+  /** Commands of the main agent and of the person that run in the background. */
+  readonly #commands = new Map<string, BackgroundCommand>();
+  readonly #shownQuestions = new Set<string>();
+  #tree: AgentTree | undefined;
+  #run = new RunEvents();
+  #turn: string | undefined;
+  /** What was said of an answer that is not complete. */
+  #unfinished = "";
+
+  constructor(options: ConversationViewOptions) {
+    this.#options = options;
+    this.#tracker = new AgentTracker({
+      colourOf: (agentType) => {
+        const found = this.#tree?.facts.discovered.registry.find(agentType);
+        return found?.type === "found" ? found.agent.definition.color : undefined;
+      },
+      clockOffset: Date.now() - performance.now(),
+      changed: (agent) => options.report({ type: "agent-changed", agent }),
+    });
+  }
+
+  attach(tree: AgentTree): void {
+    this.#tree = tree;
+  }
+
+  /** Agents that have not ended, as a few words each. */
+  runningAgents(): readonly string[] {
+    return (this.#tree?.list() ?? [])
+      .filter((state) => !hasEnded(state))
+      .map(({ agentType, description }) => `${agentType}: ${description}`);
+  }
+
+  /** Commands in the background, as a few words each. */
+  runningCommands(): readonly string[] {
+    return [...this.#commands.values()].map(
+      ({ command = "", description }) => `Bash: ${command || description}`,
+    );
+  }
+
+  watchAgent(agentId: string, listener: (entry: AgentEntry) => void): () => void {
+    const early: AgentEntry[] = [];
+    let pass = (entry: AgentEntry): void => void early.push(entry);
+    const forget = this.#tracker.watch(agentId, (entry) => pass(entry));
+    void this.#options.stored(agentId).then((stored) => {
+      const seen = new Set(stored.map((entry) => JSON.stringify(entry)));
+      for (const entry of stored) listener(entry);
+      for (const entry of early) if (!seen.has(JSON.stringify(entry))) listener(entry);
+      pass = listener;
+    });
+    return forget;
+  }
+
+  onEvent(event: AgentEvent): void {
+    const { report } = this.#options;
+    switch (event.type) {
+      case "prompts-changed":
+        if (this.#options.showsPrompts())
+          report({ type: "queue-changed", messages: event.prompts.map(queuedMessage) });
+        return;
+      case "prompt-started":
+        this.#turn = event.id;
+        this.#run = new RunEvents();
+        if (event.origin === "prompt") report({ type: "message-read", text: promptText(event) });
+        report({ type: "turn-started" });
+        return;
+      case "prompt-read":
+        report({ type: "message-read", text: promptText(event.prompt) });
+        return;
+      case "prompt-ended":
+        if (event.id === this.#turn && event.outcome !== "withdrawn") this.#endTurn(event);
+        return;
+      case "status-changed": {
+        const { mode, title } = event.status;
+        if (mode !== undefined) report({ type: "status-changed", status: { mode } });
+        if (title !== undefined) report({ type: "status-changed", status: { title } });
+        return;
+      }
+      case "agent-changed":
+        report({ type: "agent-changed", agent: this.#tracker.snapshot(event.state) });
+        return;
+      case "command-changed":
+        this.#commandChanged(event.command);
+        return;
+      case "shell-started":
+        report({ type: "call-started", call: shellCall(event) });
+        return;
+      case "shell-progressed":
+        report({ type: "call-progressed", callId: event.id, text: event.text });
+        return;
+      case "shell-finished": {
+        const { isError, durationMs, taskId } = event;
+        const text = taskId === undefined ? event.text : `It continues in the background as task ${taskId}.`;
+        report({ type: "call-finished", call: shellCall(event), result: { text, isError, durationMs } });
+        return;
+      }
+      case "question-asked":
+        void this.#showQuestion(event.question);
+        return;
+      case "question-closed":
+        if (this.#shownQuestions.delete(event.question))
+          report({ type: "question-closed", questionId: event.question });
+        return;
+      case "todos-changed":
+        report({ type: "todos-changed", todos: event.todos.map(todoItem) });
+        return;
+      case "notice":
+        report({ type: "notice", level: event.level, text: event.text });
+        return;
+      case "model-fell-back":
+      case "hook-started":
+      case "hook-finished":
+      case "closed":
+        return;
+      default:
+        if (event.agentId === mainAgentId) this.#onMainEvent(event);
+        else this.#onChildEvent(event);
+    }
+  }
+
+  #onMainEvent(event: RunEvent): void {
+    const { report } = this.#options;
+    if (event.type === "run-ended") return;
+    for (const one of this.#run.read(event)) {
+      if (one.type === "text") this.#unfinished += one.text;
+      if (one.type === "retry") this.#unfinished = "";
+      report(one);
+    }
+    if (event.type === "assistant-answered") {
+      this.#unfinished = "";
+      const used = contextTokens(event.usage) + event.usage.outputTokens;
+      const window = this.#tree?.facts.model.contextWindow ?? Number.POSITIVE_INFINITY;
+      report({ type: "status-changed", status: { contextFill: used / window } });
+    }
+    if ("costUsd" in event && event.costUsd !== undefined) this.#reportCost();
+  }
+
+  #onChildEvent(event: RunEvent & Pick<AgentEvent, "agentId">): void {
+    const state = this.#tree?.get(event.agentId)?.state();
+    if (state === undefined) return;
+    this.#tracker.onEvent(event, state);
+    if (event.type === "assistant-answered" || event.type === "run-ended") this.#reportCost();
+  }
+
+  #reportCost(): void {
+    const agents = this.#tree?.totals().agents ?? [];
+    const costUsd = agents.reduce((sum, { totals }) => sum + (totals.costUsd ?? 0), 0);
+    this.#options.report({ type: "status-changed", status: { costUsd } });
+  }
+
+  #endTurn(outcome: Exclude<PromptOutcome, { outcome: "withdrawn" }>): void {
+    const { report } = this.#options;
+    this.#turn = undefined;
+    this.#keepUnfinished(outcome.isInterrupted);
+    const ending = outcome.outcome === "ended" ? outcome.ending : undefined;
+    const status = ending?.status ?? (outcome.isInterrupted ? "stopped" : "failed");
+    const reason =
+      outcome.outcome === "ended"
+        ? describeEnding(outcome.ending, this.#tree?.sessionId ?? "")
+        : describeError(outcome.error.cause ?? outcome.error.message);
+    const isShown = reason !== undefined && status !== "stopped" && status !== "completed";
+    if (ending?.reason === "nothing_to_compact") report({ type: "notice", level: "info", text: ending.text });
+    report({ type: "turn-ended", outcome: isShown ? { status, error: reason } : { status } });
+  }
+
+  /** An answer that was interrupted is not part of the conversation; the agent learns what of it was read. */
+  #keepUnfinished(isInterrupted: boolean): void {
+    const text = this.#unfinished.trim();
+    this.#unfinished = "";
+    if (isInterrupted && text !== "")
+      this.#tree?.addAside(
+        `<system-reminder>\nThe person interrupted your last answer. This is the end of what they had read of it:\n${escapeControlTags(text.slice(-maxUnfinished))}\n</system-reminder>`,
+      );
+  }
+
+  #commandChanged(view: BackgroundCommand): void {
+    // Those of a child end with it, and it reads what becomes of them.
+    const owner = this.#tree?.get(view.owner);
+    if (owner !== undefined && owner.id !== mainAgentId) return;
+    const { id, state, command = view.description, exitCode, startedAt, endedAt = view.lastSignAt } = view;
+    if (state === "running") return void this.#commands.set(id, view);
+    if (!this.#commands.delete(id)) return;
+    const ended = { command, state, durationMs: endedAt - startedAt };
+    this.#options.report({
+      type: "command-ended",
+      command: exitCode === undefined ? ended : { ...ended, exitCode },
+    });
+  }
+
+  async #showQuestion(asked: Extract<AgentEvent, { type: "question-asked" }>["question"]): Promise<void> {
+    const question = await describeQuestion(asked, this.#options.directory);
+    // It may have been answered or stopped while its diff was made.
+    const isOpen = this.#tree?.questions().some(({ id }) => id === asked.id) ?? true;
+    if (question === undefined || !isOpen) return;
+    this.#shownQuestions.add(asked.id);
+    this.#options.report({ type: "question-asked", question });
+  }
+}
+
+const maxUnfinished = 4_000;
+
+export function queuedMessage(prompt: QueuedPrompt): QueuedMessage {
+  return { id: prompt.id, text: promptText(prompt) };
+}
+
+function promptText({ content }: Pick<QueuedPrompt, "content">): string {
+  return textOf({ role: "user", content });
+}
+
+function shellCall({ id, command }: { readonly id: string; readonly command: string }): ToolCall {
+  return { id, tool: "Bash", input: { command }, isPerson: true };
+}
+
+/** What went wrong and what to do about it. */
+function describeEnding(ending: RunEnding, sessionId: string): string | undefined {
+  if (ending.error === undefined) return undefined;
+  const advice = endingAdvice(ending);
+  // A process keeps the key that it was started with.
+  const again =
+    ending.reason === "unauthorized"
+      ? `Then leave with ctrl+d and continue here: retinue --resume ${sessionId}`
+      : undefined;
+  return [ending.error, advice, again].filter((part) => part !== undefined).join(" ");
+}
+
+export function describeError(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return isRetinueError(error) && error.advice !== undefined ? `${message} ${error.advice}` : message;
+}
