@@ -34,7 +34,6 @@ export const toBeRenamed: ReadonlySet<string> = new Set([
   "create-sandbox",
   "decided-paths",
   "earlier-run",
-  "fenced-writer",
   "find-earlier-choices",
   "follow-inspection",
   "http-guard",

@@ -217,7 +217,11 @@ async function measureStop(server: TestPostgres): Promise<Figure> {
   for (let round = 0; round < 20; round += 1) {
     const agent = `agent-${round}`;
     await scene.start(agent, { steps: 1, stepMs: 60_000 });
-    await until(async () => (await inspectAgent(scene.store, agent)).activation.state === "running");
+    const hasBegun = async (): Promise<boolean> =>
+      (await scene.store.log.read(agentLog(agent))).some(
+        ({ record }) => toAgentRecord(record)?.type === "called",
+      );
+    await until(hasBegun);
     await pause(30);
     const began = Date.now();
     await stopAgent(scene.store, agent);

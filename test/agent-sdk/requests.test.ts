@@ -353,7 +353,7 @@ describe("what programs see as from the other engine [DRP-1]", () => {
     const asked: unknown[] = [];
     const { agents: defined } = agents;
     const finished = await stage.run("go", {
-      ...(defined === undefined ? {} : { agents: defined }),
+      agents: defined,
       canUseTool: async (tool, input, { agentID }) => {
         asked.push([tool, typeof agentID]);
         return { behavior: "allow", updatedInput: input };

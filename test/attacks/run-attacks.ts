@@ -200,7 +200,7 @@ async function runTrial(stock: Stock, trial: Trial): Promise<readonly Issue[]> {
       broken: "it was never tried",
     };
     const { text: evidence, broken } = heard;
-    return { trial, id, happened: happened(heard), evidence, ...(broken === undefined ? {} : { broken }) };
+    return { trial, id, happened: happened(heard), evidence, broken };
   });
   await stock.close(place);
   return issues;

@@ -120,7 +120,7 @@ test("lines of scripts end as they do with the other engine, with output of the 
   for (const [words, , , input] of lines) {
     const { code, out } = await runInProcess(place, words, {
       environment,
-      ...(input === undefined ? {} : { input }),
+      input,
     });
     found.push([words, code, kindOf(out)]);
   }

@@ -4,14 +4,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findWorkspace } from "@retinue/cluster/workspace/find-workspace.ts";
-import { openWorkspace } from "@retinue/cluster/workspace/open-workspace.ts";
+import { makeWorkspaceRoot, openWorkspace } from "@retinue/cluster/workspace/open-workspace.ts";
 import {
   describeWorkspace,
   readWorkspacePlan,
   type WorkspacePlan,
   workspaceNeeds,
 } from "@retinue/cluster/workspace/workspace-plan.ts";
-import { makeWorkspaceRoot } from "@retinue/cluster/workspace/workspace-root.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 
 const { signal } = new AbortController();

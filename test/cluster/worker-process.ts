@@ -18,14 +18,14 @@ const settings = JSON.parse(process.argv[2] ?? "{}") as WorkerSettings;
 const { url, effects, slots, name, has, codeVersion, frozenMs, pauseMs } = settings;
 const store = await openPostgresStore({
   url,
-  ...(name === undefined ? {} : { workerName: name }),
-  ...(frozenMs === undefined ? {} : { frozenMs }),
+  workerName: name,
+  frozenMs,
 });
 const worker = await serveAgents(store, createTestProgram(effects), {
   slots,
-  ...(has === undefined ? {} : { has }),
-  ...(codeVersion === undefined ? {} : { codeVersion }),
-  ...(pauseMs === undefined ? {} : { pauseMs }),
+  has,
+  codeVersion,
+  pauseMs,
   onError: (error, agent) => process.stderr.write(`${agent ?? "worker"}: ${String(error)}\n`),
 });
 process.once("SIGTERM", async () => {

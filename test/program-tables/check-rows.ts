@@ -38,7 +38,7 @@ export async function checkRows(
     const harm = isUnknown ? [] : (harms.get(row) ?? []);
     const skipped = isUnknown ? `this version of ${row.table.name} does not have it` : undefined;
     verdicts.set(row, {
-      ...(skipped !== undefined && { skipped }),
+      skipped,
       diagnostics: isUnknown ? [] : [...diagnostics, ...harm],
       ran: harms.has(row),
     });

@@ -131,7 +131,7 @@ describe("[AGT-5, LIM-2] every ending of a child has one shape", () => {
     const input = {
       description: "work",
       prompt: "Work.",
-      ...(options.maxTurns === undefined ? {} : { max_turns: options.maxTurns }),
+      max_turns: options.maxTurns,
     };
     const watching = (async () => {
       if (stops !== true) return;

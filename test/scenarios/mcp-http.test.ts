@@ -92,7 +92,8 @@ describe("[MCP-3] over HTTP no one is served without the token, or under a forei
     ["the other name of this machine", {}, 200],
   ])("%s", async (name, sent, status) => {
     const { port } = new URL(server.url);
-    const host = name === "the other name of this machine" ? { host: `localhost:${port}` } : {};
+    const host: Record<string, string> =
+      name === "the other name of this machine" ? { host: `localhost:${port}` } : {};
     // A server that does not read a body to its end may close the connection before its answer is read.
     const answer = await send(server, { ...sent, headers: { ...sent.headers, ...host } }).catch(
       (error: NodeJS.ErrnoException) => ({ status: status === 413 ? 413 : 0, text: String(error.code) }),

@@ -94,7 +94,7 @@ function writeSettings(
     mkdirSync(join(folder, ".claude"), { recursive: true });
     writeFileSync(join(folder, ".claude", "settings.json"), JSON.stringify(value));
   };
-  save(home, { permissions: { allow, ...more }, ...(box === undefined ? {} : { sandbox: box }) });
+  save(home, { permissions: { allow, ...more }, sandbox: box });
   save(workspace.project, { permissions: { ask, deny } });
 }
 
@@ -117,7 +117,7 @@ async function compare(sample: SampleRuntime, given: Written): Promise<void> {
   const { runtime } = sample.restart(["Hi."], { trusted, settingSources: ["user", "project", "local"] });
   await using session = await runtime.open({
     planOnly: true,
-    ...(mode === undefined ? {} : { permissionMode: mode }),
+    permissionMode: mode,
   });
   // Which tools the session has is no question of its rules; `permissions test` answers for any tool.
   const { toolScopes: _tools, ...policy } = session.plan.policy;

@@ -27,7 +27,7 @@ interface Stage extends Place {
 
 /** A place whose runs ask a provider on this machine, over HTTP, that says what the steps say. */
 async function createStage(steps: readonly Step[], apiKey?: string): Promise<Stage> {
-  const provider = await startFakeProvider({ script: steps, ...(apiKey === undefined ? {} : { apiKey }) });
+  const provider = await startFakeProvider({ script: steps, apiKey });
   onTestFinished(() => provider[Symbol.asyncDispose]());
   const place = createPlace();
   const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };

@@ -30,7 +30,7 @@ const skill = (fields: string, body: string): string =>
   `---\ndescription: It helps.\n${fields}---\n${body}\n`;
 const call = (name: string, args?: string) => ({
   name: "Skill",
-  input: { skill: name, ...(args === undefined ? {} : { args }) },
+  input: { skill: name, args },
 });
 const bash = (command: string) => ({ name: "Bash", input: { command } });
 

@@ -622,7 +622,7 @@ describe("a teammate in plan mode", () => {
           type: "plan_approval_response",
           request_id: /plan-[0-9a-f]{8}@ada/.exec(last(request))?.[0],
           approve,
-          ...(message === undefined ? {} : { message }),
+          message,
         }),
       ],
     }),

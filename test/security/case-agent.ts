@@ -20,7 +20,7 @@ export function caseAgent(written: Fields, usual: { readonly name: string; reado
   const { definition } = parseAgentDefinition(text, {
     file: `/agents/${bareName}.md`,
     scope,
-    ...(pluginName === undefined ? {} : { plugin: pluginName }),
+    plugin: pluginName,
   });
   if (definition === undefined || pluginName === undefined) return definition;
   return { ...definition, source: { ...definition.source, id: `${pluginName}:${bareName}` } };

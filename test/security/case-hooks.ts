@@ -28,7 +28,7 @@ export async function openCaseHooks(testCase: SecurityCase, roots: Roots): Promi
   const rules = merged.hooks.map(
     ({ hook, source }): SourcedHookRule => ({
       hook,
-      origin: { type: "settings", ...(source.file === undefined ? {} : { file: source.file }) },
+      origin: { type: "settings", file: source.file },
     }),
   );
   return createHookRunner({
@@ -80,10 +80,10 @@ async function writeHook(
     type: "command",
     command: `sh '${file}.sh'`,
     ...(hangs ? { timeout: shortLimit } : {}),
-    ...(onFailure === undefined ? {} : { onFailure }),
-    ...(async === undefined ? {} : { async }),
+    onFailure,
+    async,
   };
-  return { ...(matcher === undefined ? {} : { matcher }), hooks: [handler] };
+  return { matcher, hooks: [handler] };
 }
 
 /** With a time that it takes and one that it may take, the two decide; else that a limit is spoken of. */

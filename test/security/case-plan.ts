@@ -58,7 +58,7 @@ function planMain(testCase: SecurityCase, settings: MergedSettings, { roots, tru
       sessionId: "s",
       agentId: "main",
       chosenModel: { id: "claude-opus-4-8" },
-      ...(definition === undefined ? {} : { definition }),
+      definition,
       model: { value: "claude-opus-4-8", from: "the call" },
       available: availableTools(testCase),
       rules: {
@@ -66,20 +66,19 @@ function planMain(testCase: SecurityCase, settings: MergedSettings, { roots, tru
         ask: permissions.ask.map(fromSettings),
         deny: permissions.deny.map(fromSettings),
       },
-      ...(permissions.defaultMode === undefined
-        ? {}
-        : {
-            settingsMode: {
+      settingsMode:
+        permissions.defaultMode === undefined
+          ? undefined
+          : {
               mode: permissions.defaultMode,
               from: sources.get("permissions.defaultMode")?.file ?? "settings",
             },
-          }),
       bypassForbidden: permissions.switches.disableBypassPermissionsMode === "disable",
       directory: cwd,
       workingDirectories: workingDirectories(testCase, settings, roots),
       home: roots.H,
       platform: testCase.platform ?? "linux",
-      ...(sandbox === undefined ? {} : { sandbox }),
+      sandbox,
       system: [],
       trusted,
     },
@@ -103,7 +102,7 @@ function workingDirectories(
 }
 
 function fromSettings({ rule, source }: SourcedRule): PolicyRule {
-  return { rule, anchor: source.anchor, ...(source.file === undefined ? {} : { from: source.file }) };
+  return { rule, anchor: source.anchor, from: source.file };
 }
 
 async function planChild(
@@ -132,7 +131,7 @@ async function planChild(
       aliases: shippedAliases,
       available: availableTools(testCase),
       system: [],
-      ...(memory === undefined ? {} : { memory }),
+      memory,
       trusted,
       backgroundAllowed: true,
     },
@@ -169,7 +168,7 @@ function requestOf(spawn: Fields) {
   const isText = (given: unknown): given is string => typeof given === "string";
   const isNumber = (given: unknown): given is number => typeof given === "number";
   return {
-    ...(mode === undefined ? {} : { mode }),
+    mode,
     ...value("isolation", "isolation", isText),
     ...value("model", "model", isText),
     ...value("effort", "effort", isText),

@@ -25,7 +25,7 @@ export function caseFiles({ rules, scopes = [], context = {} }: SecurityCase): r
     ...scopes.map(({ scope, permissions, root }) => ({
       scope,
       settings: { permissions },
-      ...(root === undefined ? {} : { root }),
+      root,
     })),
     ...contextFiles.flatMap(([key, scope]) => {
       const settings = context[key];

@@ -111,13 +111,13 @@ async function decideCall(
       tool: tool.name,
       effect: tool.effect,
       input,
-      ...(mcp === undefined ? {} : { mcp }),
-      ...(agentType === undefined ? {} : { agentType }),
-      ...(addresses === undefined ? {} : { addresses }),
+      mcp,
+      agentType,
+      addresses,
     },
     { policy, directory: plan.directory },
   );
-  return decide(request, policy, { attended: interactive, ...(hooks === undefined ? {} : { hooks }) }).type;
+  return decide(request, policy, { attended: interactive, hooks }).type;
 }
 
 /** Servers whose tools would have the same names are not connected, so there is no tool to call. */

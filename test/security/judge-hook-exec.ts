@@ -28,7 +28,7 @@ export async function judgeHookExec(testCase: SecurityCase, roots: Roots): Promi
     calls: [call],
     env: watch.environment,
     hooks: event.startsWith("PostToolUse") ? [] : [refuseAll],
-    ...(plugin === undefined ? {} : { pluginDirectories: [plugin] }),
+    pluginDirectories: plugin === undefined ? undefined : [plugin],
     session: agent === undefined ? {} : { agent },
   });
   const { texts, variables } = await watch.read();
@@ -60,9 +60,9 @@ function groupsOf({ value, command, template, matcher, args, timeout }: Fields):
   if (Array.isArray(value)) return value.filter(isFields);
   const text = command ?? template ?? value;
   if (typeof text !== "string") return [];
-  const more = { ...(args === undefined ? {} : { args }), ...(timeout === undefined ? {} : { timeout }) };
+  const more = { args, timeout };
   const handler = { type: "command", command: text, ...more };
-  return [{ ...(matcher === undefined ? {} : { matcher }), hooks: [handler] }];
+  return [{ matcher, hooks: [handler] }];
 }
 
 function commandsOf({ hooks }: Fields): readonly string[] {

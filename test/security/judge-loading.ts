@@ -64,8 +64,8 @@ function judgeAgent(context: Fields): Answer {
   }
   const front = fieldsOf(frontmatter);
   const extra = {
-    ...(body === undefined ? {} : { prompt: body }),
-    ...(plugin === undefined ? {} : { plugin }),
+    prompt: body,
+    plugin,
   };
   const usual = { name: "", scope: "project" as const };
   const definition = caseAgent({ ...front, ...extra, ...(scope === undefined ? {} : { scope }) }, usual);
@@ -187,7 +187,7 @@ async function judgeMemory(testCase: SecurityCase, roots: Roots): Promise<Answer
     definition,
     paths,
     trusted,
-    ...(mayLoad === undefined ? {} : { mayLoad }),
+    mayLoad,
   });
   const { text = "" } = loaded;
   if (loaded.place === undefined || loaded.diagnostics.length > 0) return "deny";

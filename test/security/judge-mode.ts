@@ -104,7 +104,7 @@ function modeOfSettings(
   const decided = decideMode({
     trusted,
     bypassForbidden,
-    ...(wished === undefined ? {} : { settingsMode: { mode: wished, from: scope } }),
+    settingsMode: wished === undefined ? undefined : { mode: wished, from: scope },
   });
   return decided.type === "decided" ? decided.mode.value : undefined;
 }

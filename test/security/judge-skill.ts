@@ -48,7 +48,7 @@ async function judgeLoad(testCase: SecurityCase, roots: Roots): Promise<Answer> 
     managedDirectory: join(roots.W, "managed"),
     env: { PATH: process.env["PATH"], HOME: roots.H },
     trusted: await isTrusted(testCase, roots),
-    ...(plugin === undefined ? {} : { pluginDirectories: [plugin.root] }),
+    pluginDirectories: plugin === undefined ? undefined : [plugin.root],
   });
   const catalog = await runtime.skills();
   const asked = plugin === undefined || name.includes(":") ? name : `${plugin.name}:${name}`;

@@ -68,7 +68,7 @@ function createPlace({ mount, outside, sync }: PowerCutDisk, durability: string 
   mkdirSync(project);
   writeFileSync(log, "");
   symlinkSync(log, join(project, "log.txt"));
-  const settings = { resumeInterruptedAgents: true, ...(durability === undefined ? {} : { durability }) };
+  const settings = { resumeInterruptedAgents: true, durability };
   writeFileSync(join(home, ".claude/settings.json"), JSON.stringify(settings));
   sync();
   const sessionId = randomUUID();

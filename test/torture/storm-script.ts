@@ -55,7 +55,7 @@ function startOf(child: number, mark: string, resume?: string): ScriptedCall {
       description: `child ${child}`,
       prompt,
       run_in_background: runsInBackground(child),
-      ...(resume === undefined ? {} : { resume }),
+      resume,
     },
   };
 }

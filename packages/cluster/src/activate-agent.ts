@@ -152,8 +152,8 @@ function createGivingBack({
     const released: AgentRecord = {
       type: "released",
       worker,
-      ...(fault === undefined ? {} : { fault }),
-      ...(error === undefined ? {} : { error: error.slice(0, 4_000) }),
+      fault,
+      error: error?.slice(0, 4_000),
     };
     const before = await store.log.read(agentLog(agent));
     const after = readAgentState([...before, { seq: writer.lastSeq + 1, at: 0, record: toJson(released) }]);

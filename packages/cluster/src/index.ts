@@ -2,7 +2,7 @@ export type { AcceptedRight } from "@retinue/core/planning/within-own-rights.ts"
 export type { AgentContext, AgentProgram, ChildRequest, Effect, ProgramOutcome } from "./agent-program.ts";
 export type { AgentStatus, DeadLetter, Ending, Message, OpenCall } from "./agent-records.ts";
 export { type FollowOptions, followSession } from "./follow-session.ts";
-export { type OpenStoreOptions, openStore } from "./open-store.ts";
+export { type OpenStoreOptions, openStore, setUpStore } from "./open-store.ts";
 export type { SetUpOptions } from "./postgres/postgres-store-options.ts";
 export { type PostgresOptions, postgres, type StoreRunsOptions, workersOf } from "./postgres.ts";
 export { type PruneOptions, pruneAgents } from "./prune-agents.ts";
@@ -11,7 +11,6 @@ export { type ServeSessionsOptions, serveSessions } from "./serve-sessions.ts";
 export type { Question, SessionMessage } from "./session/session-progress.ts";
 export type { SessionOpened } from "./session/session-work.ts";
 export { type StoreApproval, type StoreApprovals, storeApprovals } from "./session/store-approvals.ts";
-export { setUpStore } from "./set-up-store.ts";
 export {
   type AgentReport,
   inspectAgent,

@@ -2,16 +2,17 @@ import { parse, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { checkArgument, checks, checkTable } from "@retinue/base/foundation/check-arguments.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { SetUpOptions } from "./postgres/postgres-store-options.ts";
 import type { Store } from "./store.ts";
 
 export interface OpenStoreOptions {
-  readonly tenant?: string;
-  readonly schema?: string;
+  readonly tenant?: string | undefined;
+  readonly schema?: string | undefined;
   /** How long calls wait for a server that cannot be reached before they fail. */
-  readonly outageMs?: number;
+  readonly outageMs?: number | undefined;
   /** The same while the store is being opened; `outageMs` when absent. */
-  readonly connectMs?: number;
-  readonly workerName?: string;
+  readonly connectMs?: number | undefined;
+  readonly workerName?: string | undefined;
 }
 
 export const openingChecks = {
@@ -38,6 +39,25 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
   throw new RetinueError("invalid-store-url", "The address of a store begins with postgres:// or file://.", {
     advice: "Write postgres://user@host:5432/database.",
   });
+}
+
+/** Makes or updates the tables of a PostgreSQL store. Safe to run again, and while workers run. */
+export async function setUpStore(options: SetUpOptions): Promise<void> {
+  const table = {
+    url: checks.filled,
+    schema: checks.filled,
+    tenant: checks.filled,
+    role: checks.filled,
+    tls: checks.anything,
+  };
+  checkTable("setUpStore", table, options);
+  checkArgument("The option url of setUpStore()", checks.filled, options.url);
+  if (!/^postgres(ql)?:/.test(options.url))
+    throw new RetinueError("invalid-store-url", "Only a PostgreSQL store has to be set up.", {
+      advice: "Write postgres://user@host:5432/database.",
+    });
+  const { setUpPostgres } = await import("./postgres/set-up-postgres.ts");
+  await setUpPostgres(options);
 }
 
 /** A URL takes `file://` and `file:notes` for the root of the file system or a folder in it, which no one means. */

@@ -17,16 +17,16 @@ import { findWorkspace, type WorkspaceType, workspaceTypes } from "./workspace/f
 /** How the runs of a runtime are handed to workers. */
 export interface StoreRunsOptions {
   /** How the files of a session get to the worker; `pinned` to this machine when absent. */
-  readonly workspace?: WorkspaceType;
+  readonly workspace?: WorkspaceType | undefined;
   /** Only workers that serve this queue take its sessions. */
-  readonly queue?: string;
+  readonly queue?: string | undefined;
   /** False: events have whole messages only, and `textStream` has nothing. It saves the store a notice for each piece of text. */
-  readonly partialMessages?: boolean;
+  readonly partialMessages?: boolean | undefined;
 }
 
 export interface PostgresOptions extends OpenStoreOptions, StoreRunsOptions {
   /** `postgres://user@host/database`; RETINUE_STORE when absent. */
-  readonly url?: string;
+  readonly url?: string | undefined;
 }
 
 const runsChecks = {
@@ -121,7 +121,7 @@ async function startOrSend(
       workers,
     }),
     ...(agents === undefined ? {} : { agents: agents as JsonValue }),
-    ...(queue === undefined ? {} : { queue }),
+    queue,
   });
   return 0;
 }
@@ -137,8 +137,8 @@ async function planHere({
   await using runtime = createRuntime({
     cwd: directory,
     env: environment,
-    ...(home === undefined ? {} : { home }),
-    ...(agents === undefined ? {} : { agents: readPlanAgents(agents as JsonValue) }),
+    home,
+    agents: agents === undefined ? undefined : readPlanAgents(agents as JsonValue),
   });
   await using session = await runtime.open({ ...toTravellingOptions(options), planOnly: true });
   return planMain(session);

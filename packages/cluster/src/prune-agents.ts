@@ -5,7 +5,7 @@ import { isStore, type Store } from "./store.ts";
 export interface PruneOptions {
   /** Milliseconds since 1970. */
   readonly before: number;
-  readonly isDryRun?: boolean;
+  readonly isDryRun?: boolean | undefined;
 }
 
 /**

@@ -11,18 +11,18 @@ import { createWorkerHealth, type WorkerHealthOptions } from "./worker-health.ts
 
 export interface ServeAgentsOptions extends Omit<ServeOptions, "ailment"> {
   /** Queues this worker serves besides the one for everybody. */
-  readonly queues?: readonly string[];
+  readonly queues?: readonly string[] | undefined;
   /** The machine's own name, for agents that are pinned to it. */
-  readonly machine?: string;
+  readonly machine?: string | undefined;
   /** Recorded with each claim. */
-  readonly codeVersion?: string;
+  readonly codeVersion?: string | undefined;
   /**
    * Finds out what is wrong with this machine, at the start and after an error; undefined where nothing is. While there is something,
    * the worker takes no agents.
    */
-  readonly probe?: WorkerHealthOptions["probe"];
+  readonly probe?: WorkerHealthOptions["probe"] | undefined;
   /** How long an agent waits after its first failure, twice as long after each further one; 1000 when absent. */
-  readonly pauseMs?: number;
+  readonly pauseMs?: number | undefined;
 }
 
 export const serveShape = checks.shape(

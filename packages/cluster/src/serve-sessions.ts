@@ -11,20 +11,20 @@ import { createSessionProgram } from "./session/create-session-program.ts";
 import { findAbilities } from "./session/find-abilities.ts";
 import type { SessionProgramOptions } from "./session/session-work.ts";
 import { isStore, type ServeOptions, type Store, type Worker } from "./store.ts";
+import { makeWorkspaceRoot } from "./workspace/open-workspace.ts";
 import { folderNeed } from "./workspace/workspace-plan.ts";
-import { makeWorkspaceRoot } from "./workspace/workspace-root.ts";
 
 export interface ServeSessionsOptions
   extends Pick<SessionProgramOptions, "runtime" | "accepts">,
     Omit<ServeOptions, "ailment"> {
   /** Where clones of git workspaces and copies of transcripts go while a session runs; the temporary folder when absent. */
-  readonly workspaces?: string;
+  readonly workspaces?: string | undefined;
   /** Queues besides the one for everybody. */
-  readonly queues?: readonly string[];
+  readonly queues?: readonly string[] | undefined;
   /** Folders that are the same on every worker. Where there are some, this worker works in no other folder of its disk. */
-  readonly folders?: readonly string[];
+  readonly folders?: readonly string[] | undefined;
   /** Called with how many sessions run here whenever that changes. */
-  readonly onRunning?: (count: number) => void;
+  readonly onRunning?: ((count: number) => void) | undefined;
 }
 
 /** Makes this process a worker for sessions. What it has is found out now, so that it takes only what it can run. */

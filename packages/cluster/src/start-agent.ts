@@ -29,10 +29,10 @@ import {
 export interface StartRequest {
   readonly agent: string;
   readonly plan: JsonValue;
-  readonly needs?: readonly string[];
+  readonly needs?: readonly string[] | undefined;
   /** The root of its tree; its own name when it is the root. */
-  readonly tree?: string;
-  readonly parent?: string;
+  readonly tree?: string | undefined;
+  readonly parent?: string | undefined;
 }
 
 const startShape = checks.shape(
@@ -59,7 +59,7 @@ export async function startAgent(store: Store, request: StartRequest): Promise<"
     plan,
     needs,
     tree,
-    ...(parent === undefined ? {} : { parent }),
+    parent,
   };
   let outcome: "started" | "exists" = "started";
   try {
@@ -99,7 +99,7 @@ export async function sendMessage(
   if (deadLetter !== undefined) await reviveAgent(store, agent);
   if (ending?.status === "stopped")
     throw new RetinueError("agent-stopped", `The agent ${agent} was stopped and takes no more messages.`);
-  await deliver(store, agent, { id, body, ...(from === undefined ? {} : { from }) });
+  await deliver(store, agent, { id, body, from });
 }
 
 /** Gives a dead letter to the workers again, with all its claims forgotten. */
@@ -114,7 +114,7 @@ export async function reviveAgent(
     const state = await readAgent(store, agent);
     if (state.plan === undefined) throw noSuchAgent(store, agent);
     if (state.deadLetter === undefined) return statusOf(state);
-    const record = toJson({ type: "revived", ...(by === undefined ? {} : { by }) });
+    const record = toJson({ type: "revived", by });
     try {
       const seq = await store.log.append(agentLog(agent), [record], state.lastSeq);
       await store.engine.wake(agent, `revived/${seq}`, { needs: state.needs });
@@ -227,13 +227,13 @@ function ignoreMissing(error: unknown): void {
 
 export interface WaitOptions {
   readonly timeoutMs: number;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** How often the log is read when no event arrives: the bus may lose some. */
 const rereadMs = 1_000;
 
-/** What those hear who wait for a dead letter. */
+/** The result for those who wait for a dead letter. */
 export function describeDeadLetter({ claims, error }: DeadLetter): string {
   const times = claims === 1 ? "claim" : "claims";
   return `No worker could run this agent: ${claims} ${times} failed, the last with: ${error}`;
@@ -249,14 +249,14 @@ export async function waitForEnd(
   checkArgument("The second argument of waitForEnd()", checks.filled, agent);
   checkArgument("The third argument of waitForEnd()", waitShape, options);
   const { timeoutMs, signal } = options;
-  let hear: () => void = () => undefined;
-  const subscription = await store.bus.subscribe(agentLog(agent), () => hear());
+  let notify: () => void = () => undefined;
+  const subscription = await store.bus.subscribe(agentLog(agent), () => notify());
   const limit = AbortSignal.timeout(timeoutMs);
   const stop = signal === undefined ? limit : AbortSignal.any([limit, signal]);
   try {
     while (true) {
       const heard = new Promise<void>((resolve) => {
-        hear = resolve;
+        notify = resolve;
       });
       const [last] = await store.log.read(agentLog(agent), -1);
       if (last === undefined) throw noSuchAgent(store, agent);

@@ -21,21 +21,21 @@ import { type WorkspacePlan, workspaceNeeds } from "./workspace/workspace-plan.t
 export interface SessionRequest {
   readonly prompt: string;
   readonly workspace: WorkspacePlan;
-  readonly options?: SessionOptions;
+  readonly options?: SessionOptions | undefined;
   /** The plan of its main agent, decided in the folder of the workspace: `planMain()`. Absent: the worker decides it. */
-  readonly planned?: PlannedMain;
+  readonly planned?: PlannedMain | undefined;
   /** Definitions keyed by name, as in `--agents`. */
-  readonly agents?: JsonValue;
+  readonly agents?: JsonValue | undefined;
   /** Its children are agents of the store, which any worker can carry out; otherwise they run with it. */
-  readonly remoteChildren?: boolean;
+  readonly remoteChildren?: boolean | undefined;
   /** Publish the answers while they are written; otherwise watchers hear of whole messages. */
-  readonly partialMessages?: boolean;
+  readonly partialMessages?: boolean | undefined;
   /** `wait`: what rules leave open waits for a person; `refuse`: it is refused. */
-  readonly approvals?: "wait" | "refuse";
+  readonly approvals?: "wait" | "refuse" | undefined;
   /** Only workers that serve this queue take it. */
-  readonly queue?: string;
+  readonly queue?: string | undefined;
   /** What a worker must have, such as `tool:deploy`. */
-  readonly needs?: readonly string[];
+  readonly needs?: readonly string[] | undefined;
 }
 
 const sessionShape = checks.shape(
@@ -64,14 +64,14 @@ export async function startSession(store: Store, request: SessionRequest): Promi
   checkArgument("The second argument of startSession()", sessionShape, request);
   const { prompt, workspace, options: given = {}, planned, agents, queue, needs = [] } = request;
   const sessionId = given.sessionId ?? randomUUID();
-  const options = { ...(planned?.model === undefined ? {} : { model: planned.model }), ...given };
+  const options = { model: planned?.model, ...given };
   const plan: SessionPlan = {
     type: "session",
     sessionId,
     prompt,
     options: toTravellingOptions(options),
-    ...(planned === undefined ? {} : { plan: planned.plan }),
-    ...(agents === undefined ? {} : { agents }),
+    plan: planned?.plan,
+    agents,
     ...(request.remoteChildren === true ? { remoteChildren: true } : {}),
     ...(request.partialMessages === true ? { partialMessages: true } : {}),
     ...(request.approvals === "refuse" ? { approvals: "refuse" } : {}),
@@ -85,7 +85,7 @@ export async function startSession(store: Store, request: SessionRequest): Promi
 export interface PlannedMain {
   readonly plan: AgentPlan;
   /** The model that settings or variables here name; absent where nothing does, so that the worker chooses. */
-  readonly model?: string;
+  readonly model?: string | undefined;
 }
 
 /** What was decided for a session that was opened only for its plan. */
@@ -107,9 +107,9 @@ export interface PlanRequest {
   /** A child's plan, as `session.planAgent` and `retinue plan --json` give it. */
   readonly plan: ChildPlan;
   readonly workspace: WorkspacePlan;
-  readonly queue?: string;
+  readonly queue?: string | undefined;
   /** What a worker must have besides what the plan itself needs. */
-  readonly needs?: readonly string[];
+  readonly needs?: readonly string[] | undefined;
 }
 
 /** Hands the plan of a child to the workers of a store. One that has what the plan needs carries it out as it is. */

@@ -23,12 +23,12 @@ export interface LogSummary {
   readonly lastSeq: number;
   readonly lastAt: number;
   /** The last entry, where it was asked for. */
-  readonly last?: LogEntry;
+  readonly last?: LogEntry | undefined;
 }
 
 export interface ListOptions {
   /** Give the last entry of each log as well. */
-  readonly last?: boolean;
+  readonly last?: boolean | undefined;
 }
 
 export interface AppendOptions {
@@ -36,7 +36,7 @@ export interface AppendOptions {
    * Everybody sees the records, but a crash of the server itself within the next moments may lose them, until the next
    * append that is not relaxed. For what can be written again.
    */
-  readonly relaxed?: boolean;
+  readonly relaxed?: boolean | undefined;
 }
 
 /** Append-only records by name: the state of an agent, its inbox, the board of a team. A name is any text up to 400 characters. */
@@ -62,11 +62,11 @@ export interface Log {
 
 export interface WakeOptions {
   /** What a worker must have to run this agent, such as `queue:gpu`. Kept for later wakes that do not name any. */
-  readonly needs?: readonly string[];
+  readonly needs?: readonly string[] | undefined;
   /** Lower runs first; 0 by default. */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /** Wakes the agent only after this time. */
-  readonly delayMs?: number;
+  readonly delayMs?: number | undefined;
 }
 
 /** One run of an agent on a worker. */
@@ -96,11 +96,11 @@ export interface ServeOptions {
   /** How many agents run here concurrently. */
   readonly slots: number;
   /** What this worker has; it takes only agents whose needs are all among them. */
-  readonly has?: readonly string[];
+  readonly has?: readonly string[] | undefined;
   /** Why this worker takes nothing at present; undefined while it does. Asked before it takes agents. */
-  readonly ailment?: () => string | undefined;
+  readonly ailment?: (() => string | undefined) | undefined;
   /** Hears of activations that threw and of trouble with the store. */
-  readonly onError?: (error: unknown, agent?: string) => void;
+  readonly onError?: ((error: unknown, agent?: string) => void) | undefined;
 }
 
 export interface Worker extends AsyncDisposable {
@@ -127,7 +127,7 @@ export interface WorkerStatus {
   readonly running: number;
   readonly has: readonly string[];
   /** Why it takes no agents at present; absent while it does. */
-  readonly ailment?: string;
+  readonly ailment?: string | undefined;
   /** When it last reported, in milliseconds since 1970. */
   readonly seenAt: number;
 }

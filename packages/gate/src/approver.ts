@@ -12,7 +12,7 @@ export interface ApprovalRequest {
   /** From the main agent to the one whose call it is; never empty. */
   readonly agentPath: readonly AskingAgent[];
   /** @deprecated The same as `agentPath`. */
-  readonly path?: readonly AskingAgent[];
+  readonly path?: readonly AskingAgent[] | undefined;
   readonly callId: string;
   readonly tool: string;
   /** Exactly what would run. */
@@ -22,7 +22,7 @@ export interface ApprovalRequest {
   /** Rules that together would have allowed this call; none where no rule can. */
   readonly suggestedRules: readonly string[];
   /** A digest of what the call touches and of the scripts it runs; an answer that is kept for later holds for these alone. */
-  readonly boundTo?: string;
+  readonly boundTo?: string | undefined;
 }
 
 /**
@@ -34,11 +34,11 @@ export type ApprovalAnswer =
   | {
       readonly type: "allow";
       readonly for: "agent" | "session" | "save";
-      readonly rules?: readonly string[];
+      readonly rules?: readonly string[] | undefined;
     }
-  | { readonly type: "deny"; readonly message?: string }
+  | { readonly type: "deny"; readonly message?: string | undefined }
   /** The call is refused and the run ends after this turn. */
-  | { readonly type: "deny-and-stop"; readonly message?: string };
+  | { readonly type: "deny-and-stop"; readonly message?: string | undefined };
 
 /** A person or program that can be asked. Rejects only when the signal is aborted. */
 export interface Approver {
@@ -47,17 +47,17 @@ export interface Approver {
    * True: can show several questions at the same time, such as the same call of several agents. Otherwise they come one after
    * the other. A question that an answer to another one has settled is withdrawn by its signal.
    */
-  readonly isConcurrent?: boolean;
+  readonly isConcurrent?: boolean | undefined;
   /** Called when an answer could not be followed to the letter, such as a rule that was not saved. */
-  readonly notice?: (message: string) => void;
+  readonly notice?: ((message: string) => void) | undefined;
 }
 
 /** The same approver, which also finds the path of agents under its earlier name. */
 export function withEarlierNames(approver: Approver): Approver {
   return {
     approve: (request, options) => approver.approve({ ...request, path: request.agentPath }, options),
-    ...(approver.isConcurrent === undefined ? {} : { isConcurrent: approver.isConcurrent }),
-    ...(approver.notice === undefined ? {} : { notice: (message) => approver.notice?.(message) }),
+    isConcurrent: approver.isConcurrent,
+    notice: approver.notice === undefined ? undefined : (message) => approver.notice?.(message),
   };
 }
 

@@ -122,7 +122,7 @@ export function factsOf(request: PermissionRequest): CallFacts {
   return {
     paths: request.paths.map((path) => ({ forms: [path], use })),
     ...(request.host === undefined ? {} : { web: readWebTarget(`https://${request.host}/`) }),
-    ...(request.command === undefined ? {} : { shell: notLookedUp(request.command) }),
+    shell: request.command === undefined ? undefined : notLookedUp(request.command),
   };
 }
 

@@ -83,7 +83,7 @@ async function gather(call: DeclaredCall, input: Fields, environment: PathEnviro
   const common: CallFacts = {
     paths,
     otherHomes: home === undefined || home === environment.home ? [] : [home],
-    ...(call.agentType === undefined ? {} : { agentType: call.agentType }),
+    agentType: call.agentType,
   };
   if (shell !== undefined) return { ...common, shell };
   if (subject === "web" && mainField !== undefined) {

@@ -114,7 +114,7 @@ async function lookUpPath(written: WrittenPath, environment: PathEnvironment): P
     ...(hasDots ? { passed: passedBy(absolute) } : {}),
     ...(copies.length > 0 ? { copies } : {}),
     use: written.use,
-    ...(unknown === undefined ? {} : { unknown }),
+    unknown,
     ...(other.isUnclear ? { hasOtherNames: true } : {}),
     ...(isPart ? { isRepositoryPart: true } : {}),
     ...(written.use === "read" ? {} : kindOf(lexical)),

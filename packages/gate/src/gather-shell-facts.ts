@@ -270,7 +270,7 @@ async function gatherPaths(
     directory === "" || directory === "unknown"
       ? undefined
       : absolutePath({ path: directory, use }, environment);
-  const written = { path, use, ...(base === undefined ? {} : { directory: base }) };
+  const written = { path, use, directory: base };
   if (isRelative && directory === "unknown")
     return [await guess(written, environment, "the folder it starts in is not known")];
   if (literal) return [await gatherPathFact(written, environment)];

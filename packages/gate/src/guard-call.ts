@@ -78,7 +78,7 @@ function isInMemory(request: KnownCall, policy: PermissionPolicy): boolean {
 }
 
 function isSteering(path: string, { platform }: PermissionPolicy): boolean {
-  const places = { workingDirectories: [], ...(platform === undefined ? {} : { platform }) };
+  const places = { workingDirectories: [], platform };
   return protectionOf(path, places) !== undefined;
 }
 

@@ -16,24 +16,24 @@ export interface PolicyRule {
   readonly rule: PermissionRule;
   readonly anchor: string;
   /** Other paths of the same directory, as through links. */
-  readonly otherAnchors?: readonly string[];
+  readonly otherAnchors?: readonly string[] | undefined;
   /** The file it is in, for explanations. */
-  readonly from?: string;
+  readonly from?: string | undefined;
   /** Why it is there, for explanations, where it is the runtime's own and no one could find it in a file. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 /** A tool an agent has, and how far. */
 export interface ToolScope {
   readonly name: string;
   /** Only calls that match one of these specifiers; absent means every call. */
-  readonly allowOnly?: readonly string[];
+  readonly allowOnly?: readonly string[] | undefined;
   /** Calls that match one of these specifiers are refused. */
-  readonly deny?: readonly string[];
+  readonly deny?: readonly string[] | undefined;
   /** It works only inside the agent's memory directory. */
-  readonly confinedTo?: "memory";
+  readonly confinedTo?: "memory" | undefined;
   /** Inside the memory directory it works although `allowOnly` does not name it. */
-  readonly alsoIn?: "memory";
+  readonly alsoIn?: "memory" | undefined;
 }
 
 /** The tools of one agent; its relative specifiers start at `anchor`. */
@@ -41,13 +41,13 @@ export interface ToolScopes {
   readonly anchor: string;
   readonly tools: readonly ToolScope[];
   /** Absolute, its parent with links followed; only here do tools confined to memory work. */
-  readonly memoryDirectory?: string;
+  readonly memoryDirectory?: string | undefined;
   /** The agent promises to change nothing: its commands only read, whatever rules and modes allow. */
-  readonly onlyReads?: true;
+  readonly onlyReads?: true | undefined;
   /** Calls that `disallowedTools` excludes, as rules; agents below may not make them either. */
-  readonly deny?: readonly string[];
+  readonly deny?: readonly string[] | undefined;
   /** Entries of `disallowedTools` that remove whole tools; agents below are planned without them. */
-  readonly removes?: readonly string[];
+  readonly removes?: readonly string[] | undefined;
 }
 
 /** What commands may do because they run inside a sandbox. */
@@ -63,8 +63,8 @@ export interface SandboxRights {
 /** Settings that confine calls to the working directories, whatever rules and people allow. */
 interface Confinement {
   /** Reads are confined, with these other files and folders open; absent means they are not confined. */
-  readonly readsExcept?: readonly string[];
-  readonly writes?: boolean;
+  readonly readsExcept?: readonly string[] | undefined;
+  readonly writes?: boolean | undefined;
 }
 
 /** What a run may do, as plain data. */
@@ -76,25 +76,25 @@ export interface PermissionPolicy {
   readonly workingDirectories: readonly string[];
   readonly home: string;
   /** A person trusts the folder, so that git may obey its configuration; absent means no. */
-  readonly trusted?: boolean;
+  readonly trusted?: boolean | undefined;
   /** What runs without the yes of a person or a rule is isolated by the system; looked for where the folder is not trusted. */
-  readonly walled?: boolean;
+  readonly walled?: boolean | undefined;
   /** On `darwin` and `win32`, names that differ only in case are one file. */
-  readonly platform?: string;
+  readonly platform?: string | undefined;
   /** The modes of the agents above: what one of them refuses stays refused. */
-  readonly outerModes?: readonly PermissionMode[];
+  readonly outerModes?: readonly PermissionMode[] | undefined;
   /** The tools of this agent, last, after those of the agents above it, of which only the exclusions apply here. */
-  readonly toolScopes?: readonly ToolScopes[];
+  readonly toolScopes?: readonly ToolScopes[] | undefined;
   /** No one waits for this agent: nothing is asked, and tools of MCP servers are not there. */
-  readonly background?: boolean;
-  readonly sandbox?: SandboxRights;
-  readonly confinement?: Confinement;
+  readonly background?: boolean | undefined;
+  readonly sandbox?: SandboxRights | undefined;
+  readonly confinement?: Confinement | undefined;
   /** What would have to be asked is denied. */
-  readonly deniesInsteadOfAsking?: boolean;
+  readonly deniesInsteadOfAsking?: boolean | undefined;
   /** Files and folders of this product that their names do not tell: another home for settings and sessions, files of options. */
-  readonly steering?: readonly string[];
+  readonly steering?: readonly string[] | undefined;
   /** Files that \`acceptEdits\` does not cover by what they are, and whose change somebody has allowed in this session. */
-  readonly acceptedFiles?: readonly string[];
+  readonly acceptedFiles?: readonly string[] | undefined;
 }
 
 /**

@@ -39,7 +39,7 @@ export function protectsName(
   return protectionOf(path, {
     workingDirectories: [],
     steering,
-    ...(platform === undefined ? {} : { platform }),
+    platform,
   });
 }
 

@@ -34,7 +34,7 @@ export function readWebTarget(text: unknown, addresses: readonly string[] = []):
     port: url.port,
     isPrivate: isPrivateHost(host),
     ...(!isPrivateHost(host) && addresses.some(isPrivateAddress) ? { leadsToPrivate: true } : {}),
-    ...(isOdd === undefined ? {} : { isOdd }),
+    isOdd,
   };
 }
 
@@ -71,7 +71,7 @@ function readPattern(domain: string): { readonly host: string; readonly port?: s
   const named = bare.replace(/\.+$/, "").toLowerCase();
   const isAddress = named.startsWith("[") || named.includes("::");
   const text = isAddress && !named.startsWith("[") ? `[${named}]` : named;
-  return { host: isAddress ? readHost(text) : asciiLabels(text), ...(port === undefined ? {} : { port }) };
+  return { host: isAddress ? readHost(text) : asciiLabels(text), port };
 }
 
 function asciiLabels(host: string): string {

@@ -4,7 +4,7 @@ import type { ReplayReport } from "@retinue/core/replay/replay-recording.ts";
 
 export interface AssertReplayOptions {
   /** The folder of the project; what the recording says when absent. */
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
 }
 
 /**

@@ -14,7 +14,7 @@ export interface TestRunner {
 export interface ContractSubject {
   readonly model: Model;
   /** How many requests are still being answered on the other side; absent where there is no other side. */
-  readonly openRequests?: () => number;
+  readonly openRequests?: (() => number) | undefined;
   dispose(): Promise<void>;
 }
 
@@ -28,9 +28,9 @@ export type CreateSubject = (steps: readonly Step[], options: ContractOptions) =
 
 export interface ContractTraits {
   /** Errors this model cannot meet, such as a stall it leaves to its caller. */
-  readonly exceptErrors?: readonly StepError[];
+  readonly exceptErrors?: readonly StepError[] | undefined;
   /** False where the protocol has no thinking. */
-  readonly hasThinking?: boolean;
+  readonly hasThinking?: boolean | undefined;
 }
 
 /** Functions of a test runner, some of which have parts of their own. */
@@ -148,7 +148,7 @@ function describeErrors({ test, expect }: TestRunner, withModel: WithModel, trai
     const when = after === undefined ? "before the answer" : `after ${after} deltas`;
     test(`${failure} ${when} is a ModelError with the code ${code}`, () =>
       withModel(
-        [{ text: longText, failure, ...(after === undefined ? {} : { after }) }],
+        [{ text: longText, failure, after }],
         async ({ model }) => {
           const { events, error } = await drain(model, request());
           expect(error instanceof ModelError ? error.code : error).toBe(code);
@@ -180,20 +180,17 @@ function describeAborts({ test, expect }: TestRunner, withModel: WithModel): voi
     ["in the middle of the answer", 2],
   ] as const) {
     test(`an abort ${when} ends the stream immediately and lets go of the provider`, () =>
-      withModel(
-        [{ text: longText, failure: "stall", ...(after === undefined ? {} : { after }) }],
-        async ({ model, openRequests }) => {
-          const controller = new AbortController();
-          const draining = drain(model, request(), controller.signal, (count) => {
-            if (after !== undefined && count >= after) setImmediate(() => controller.abort());
-          });
-          if (after === undefined) setTimeout(() => controller.abort(), 20);
-          const { events, error } = await draining;
-          expect(error !== undefined && !(error instanceof ModelError)).toBe(true);
-          expect(events.some(({ type }) => type === "message-ended")).toBe(false);
-          expect(await becomesZero(openRequests)).toBe(true);
-        },
-      ));
+      withModel([{ text: longText, failure: "stall", after }], async ({ model, openRequests }) => {
+        const controller = new AbortController();
+        const draining = drain(model, request(), controller.signal, (count) => {
+          if (after !== undefined && count >= after) setImmediate(() => controller.abort());
+        });
+        if (after === undefined) setTimeout(() => controller.abort(), 20);
+        const { events, error } = await draining;
+        expect(error !== undefined && !(error instanceof ModelError)).toBe(true);
+        expect(events.some(({ type }) => type === "message-ended")).toBe(false);
+        expect(await becomesZero(openRequests)).toBe(true);
+      }));
   }
 
   test("a reader that stops early lets go of the provider", () =>

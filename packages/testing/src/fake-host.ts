@@ -4,9 +4,12 @@ import type { HostQuestion, TodoItem, ToolHost } from "@retinue/core/tools/tool.
 
 export interface FakeHostOptions {
   /** The answer to each question by its text, or a function of it. */
-  readonly answers?: Readonly<Record<string, string>> | ((question: HostQuestion) => string | undefined);
+  readonly answers?:
+    | Readonly<Record<string, string>>
+    | ((question: HostQuestion) => string | undefined)
+    | undefined;
   /** Host names that may be fetched although they are private. */
-  readonly privateHosts?: readonly string[];
+  readonly privateHosts?: readonly string[] | undefined;
 }
 
 export interface FakeHost extends ToolHost {

@@ -3,9 +3,9 @@ import type { ProgramServer } from "@retinue/core/mcp/mcp-connections.ts";
 
 export interface FakeMcpTool {
   readonly name: string;
-  readonly description?: string;
-  readonly inputSchema?: Readonly<Record<string, unknown>>;
-  readonly annotations?: Readonly<Record<string, unknown>>;
+  readonly description?: string | undefined;
+  readonly inputSchema?: Readonly<Record<string, unknown>> | undefined;
+  readonly annotations?: Readonly<Record<string, unknown>> | undefined;
   /** A text, or a whole result as the protocol has it; what it throws is a result that is an error. */
   readonly call: (input: Readonly<Record<string, unknown>>) => unknown;
 }
@@ -50,7 +50,7 @@ export function createFakeMcpServer(
         protocolVersion: params.protocolVersion,
         capabilities: { tools: {} },
         serverInfo: { name: "fake", version: "1.0.0" },
-        ...(instructions === undefined ? {} : { instructions }),
+        instructions,
       };
     }
     if (method === "tools/list") {

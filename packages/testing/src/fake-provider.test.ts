@@ -68,7 +68,7 @@ describe("[MDL-5] the fake provider speaks the Messages protocol", () => {
     ["cut", undefined],
     ["cut", 1],
   ] as const)("%s after %s deltas breaks the connection", async (failure, after) => {
-    const step = { text: "abcdef", failure, ...(after === undefined ? {} : { after }) };
+    const step = { text: "abcdef", failure, after };
     await using provider = await startFakeProvider({ script: [step, step] });
     for (const stream of [true, false]) {
       await expect(post(provider, { ...body, stream }).then((response) => response.text())).rejects.toThrow();

@@ -16,26 +16,26 @@ import { sendAnswer } from "./send-answer.ts";
 import type { Wire } from "./wire.ts";
 
 export interface FakeProviderOptions {
-  readonly script?: readonly Step[];
+  readonly script?: readonly Step[] | undefined;
   /** Answers every request that the script does not. */
-  readonly respond?: StepFunction;
+  readonly respond?: StepFunction | undefined;
   /** Wait before the first byte of each answer. */
-  readonly latencyMs?: number;
+  readonly latencyMs?: number | undefined;
   /** Wait before each delta, unless the step has its own. */
-  readonly deltaDelayMs?: number;
+  readonly deltaDelayMs?: number | undefined;
   /** Characters in a delta; 24 unless given. */
-  readonly deltaSize?: number;
+  readonly deltaSize?: number | undefined;
   /** The only key that is accepted; any when absent. */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /** Longer prompts are refused. */
-  readonly contextWindow?: number;
+  readonly contextWindow?: number | undefined;
   /** Prefixes shorter than this are not cached; 1,024 unless given. */
-  readonly minimumCacheTokens?: number;
+  readonly minimumCacheTokens?: number | undefined;
   /** The clock by which cached prefixes grow old. */
-  readonly now?: () => number;
-  readonly port?: number;
+  readonly now?: (() => number) | undefined;
+  readonly port?: number | undefined;
   /** False for long runs whose memory is measured; then `requests` stays empty. */
-  readonly keepsRequests?: boolean;
+  readonly keepsRequests?: boolean | undefined;
 }
 
 export interface ProviderRequest {

@@ -86,7 +86,7 @@ function prefixesOf(body: JsonRecord): readonly Prefix[] {
   return blocks.map(({ text, tokens: own, lifetimeMs }) => {
     key = createHash("sha256").update(key).update("\0").update(text).digest("base64");
     tokens += own;
-    return { key, tokens, ...(lifetimeMs === undefined ? {} : { lifetimeMs }) };
+    return { key, tokens, lifetimeMs };
   });
 }
 
@@ -116,7 +116,7 @@ function flat(place: string, block: JsonRecord): FlatBlock {
   const text = `${place} ${JSON.stringify(content)}`;
   const lifetimeMs = lifetimeOf(block);
   const tokens = place === "tool" || place === "system" ? estimateTextTokens(text) : tokensOf(content);
-  return { text, tokens, ...(lifetimeMs === undefined ? {} : { lifetimeMs }) };
+  return { text, tokens, lifetimeMs };
 }
 
 function tokensOf(block: JsonRecord): number {

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { createRuntime, type Runtime } from "@retinue/core/kernel/create-runtime.ts";
 import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import type { ModelRequest } from "@retinue/core/models/model.ts";
@@ -108,8 +109,8 @@ export async function createSampleRuntime(
       model,
       settingSources: ["user", "project", "local"],
       transcripts: true,
-      ...shared,
-      ...changes,
+      ...defined(shared),
+      ...defined(changes),
     });
     runtimes.push(runtime);
     return { runtime, requests: model.requests };

@@ -26,35 +26,35 @@ export interface ScriptedCall {
   readonly name: string;
   readonly input?: unknown;
   /** The input as the text a model wrote, where it is not JSON. */
-  readonly rawInput?: string;
-  readonly id?: string;
+  readonly rawInput?: string | undefined;
+  readonly id?: string | undefined;
 }
 
 /** One answer of the model: thinking, then text, then calls; or exactly the `blocks` given. */
 export interface StepAnswer {
-  readonly thinking?: string;
-  readonly text?: string;
-  readonly calls?: readonly ScriptedCall[];
-  readonly blocks?: readonly AssistantBlock[];
-  readonly stopReason?: StopReason;
+  readonly thinking?: string | undefined;
+  readonly text?: string | undefined;
+  readonly calls?: readonly ScriptedCall[] | undefined;
+  readonly blocks?: readonly AssistantBlock[] | undefined;
+  readonly stopReason?: StopReason | undefined;
   /** Laid over the estimate. */
-  readonly usage?: Partial<Usage>;
-  readonly failure?: StepError;
+  readonly usage?: Partial<Usage> | undefined;
+  readonly failure?: StepError | undefined;
   /** Deltas that come before the error. */
-  readonly after?: number;
-  readonly retryAfterMs?: number;
+  readonly after?: number | undefined;
+  readonly retryAfterMs?: number | undefined;
   /** Wait before each delta. */
-  readonly delayMs?: number;
+  readonly delayMs?: number | undefined;
 }
 
 export type StepFunction = (request: ModelRequest) => string | StepAnswer | Promise<string | StepAnswer>;
 
 export interface ScriptedStep extends StepAnswer {
   /** Only for requests whose system prompt or last user message contains the text, or that the function accepts. */
-  readonly match?: string | ((request: ModelRequest) => boolean);
+  readonly match?: string | ((request: ModelRequest) => boolean) | undefined;
   /** How often the step serves; once unless given. With `any` it never counts as left over. */
-  readonly times?: number | "any";
-  readonly respond?: StepFunction;
+  readonly times?: number | "any" | undefined;
+  readonly respond?: StepFunction | undefined;
 }
 
 export type Step = string | ScriptedStep | StepFunction;

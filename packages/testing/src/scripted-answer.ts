@@ -47,9 +47,9 @@ export function answerStep(step: StepAnswer, request: ModelRequest, number: numb
     blocks,
     stopReason: step.stopReason ?? (calls ? "tool_use" : "end_turn"),
     usage: { ...usage, ...step.usage },
-    ...(step.failure === undefined ? {} : { failure: step.failure }),
-    ...(step.after === undefined ? {} : { after: step.after }),
-    ...(step.retryAfterMs === undefined ? {} : { retryAfterMs: step.retryAfterMs }),
+    failure: step.failure,
+    after: step.after,
+    retryAfterMs: step.retryAfterMs,
     delayMs: step.delayMs ?? 0,
   };
 }
@@ -99,8 +99,8 @@ export interface ErrorKind {
 export function scriptedError(failure: Exclude<StepError, "stall">, retryAfterMs?: number): ModelError {
   const { code, status, message } = errorKinds[failure];
   return new ModelError(code, message, {
-    ...(status === undefined ? {} : { status }),
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    status,
+    retryAfterMs,
   });
 }
 

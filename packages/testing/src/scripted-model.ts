@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { checkArgument, checks, checkTable } from "@retinue/base/foundation/check-arguments.ts";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import type { Model, ModelEvent, ModelFacts, ModelRequest } from "@retinue/core/models/model.ts";
 import { createScript, isScript, type Step } from "./script.ts";
 import {
@@ -12,9 +13,9 @@ import {
 } from "./scripted-answer.ts";
 
 export interface ScriptedModelOptions {
-  readonly facts?: Partial<ModelFacts>;
+  readonly facts?: Partial<ModelFacts> | undefined;
   /** Characters in a delta; 24 unless given. */
-  readonly deltaSize?: number;
+  readonly deltaSize?: number | undefined;
 }
 
 export interface ScriptedModel extends Model {
@@ -31,7 +32,7 @@ export function createScriptedModel(
 ): ScriptedModel {
   checkArgument("The first argument of createScriptedModel()", isScript, steps);
   checkTable("createScriptedModel", { facts: checks.thing, deltaSize: checks.count }, options);
-  const facts = { ...defaultFacts, ...options.facts };
+  const facts = { ...defaultFacts, ...defined(options.facts ?? {}) };
   const script = createScript(steps);
   const requests: ModelRequest[] = [];
 

@@ -43,7 +43,7 @@ function syntaxDiagnostic(
       code === "InvalidCommentToken"
         ? "Remove the comment: JSON has none."
         : "Fix the JSON at this place; nothing of the file was used.",
-    ...(file === undefined ? {} : { file }),
+    file,
     ...place,
     column: place.line === 1 ? place.column + shift : place.column,
   };

@@ -2,7 +2,7 @@ const brand = Symbol.for("retinue.error");
 
 export interface RetinueErrorOptions {
   /** What the person can do about it, as one sentence. */
-  readonly advice?: string;
+  readonly advice?: string | undefined;
   readonly cause?: unknown;
 }
 

@@ -124,7 +124,7 @@ function openOwnedLog(
       hadName,
       durability,
       newIn,
-      ...(options.dataSync === undefined ? {} : { dataSync: options.dataSync }),
+      dataSync: options.dataSync,
     });
   } catch (error) {
     closeSync(descriptor);

@@ -217,7 +217,7 @@ function taken(
     // One that stays is taken over when this process has ended.
     if (isHeld() && holdsText(lockFile, own)) removeIfPossible(lockFile);
   };
-  const lock = { lockFile, isHeld, setIdle, release, ...(takenFrom === undefined ? {} : { takenFrom }) };
+  const lock = { lockFile, isHeld, setIdle, release, takenFrom };
   return { type: "taken", lock };
 }
 
@@ -259,9 +259,9 @@ function heldFacts(
   const expiresInMs = standing.type === "kept" ? standing.expiresInMs : undefined;
   return {
     changedAt: modified,
-    ...(owner === undefined ? {} : { by: owner }),
+    by: owner,
     ...(isIdle ? { isIdle } : {}),
-    ...(expiresInMs === undefined ? {} : { expiresInMs }),
+    expiresInMs,
   };
 }
 
@@ -327,7 +327,7 @@ export async function waitForOwner(file: string, { signal, onWait }: WaitForOwne
     if (look.expiresInMs === undefined || look.changedAt === undefined) return;
     if (firstChange === undefined) {
       firstChange = look.changedAt;
-      onWait?.({ maxMs: look.expiresInMs, ...(look.by === undefined ? {} : { by: look.by }) });
+      onWait?.({ maxMs: look.expiresInMs, by: look.by });
     }
     if (look.changedAt !== firstChange) return;
     await sleep(Math.min(look.expiresInMs + 1, lookEveryMs), signal);

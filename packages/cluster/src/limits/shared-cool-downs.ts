@@ -26,14 +26,14 @@ export async function openSharedCoolDowns(
   const pause = (key: string, milliseconds: number): void => {
     until.set(key, Math.max(until.get(key) ?? 0, performance.now() + milliseconds));
   };
-  const hear = (event: JsonValue): void => {
+  const onEvent = (event: JsonValue): void => {
     if (isRecord(event) && typeof event["key"] === "string" && typeof event["ms"] === "number")
       pause(event["key"], Math.min(event["ms"], maxMs));
   };
-  const subscription: Subscription = await bus.subscribe(topic, hear);
+  const subscription: Subscription = await bus.subscribe(topic, onEvent);
   for (const { at, record } of await log.read(logName, -recent)) {
     const left = isRecord(record) && typeof record["ms"] === "number" ? at + record["ms"] - Date.now() : 0;
-    if (left > 0 && isRecord(record)) hear({ ...(record as Record<string, JsonValue>), ms: left });
+    if (left > 0 && isRecord(record)) onEvent({ ...(record as Record<string, JsonValue>), ms: left });
   }
   return {
     async wait(provider, model, signal) {

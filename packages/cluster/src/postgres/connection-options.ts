@@ -9,10 +9,10 @@ export type TlsMode = (typeof tlsModes)[number];
 
 export interface TlsOptions {
   /** Certificates of the authorities that may have signed the server's, as PEM text. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
   /** The client's own certificate and key, as PEM text. */
-  readonly cert?: string;
-  readonly key?: string;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
 }
 
 /** A connection string taken apart. Files are named here and read when connecting. */

@@ -61,7 +61,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const label = describeConnection(options.connection);
   const closing = new AbortController();
   let outageMs = options.connectMs ?? options.outageMs;
-  const patient = async <Result>(attempt: () => Promise<Result>): Promise<Result> => {
+  const retrying = async <Result>(attempt: () => Promise<Result>): Promise<Result> => {
     const result = await retryWhileUnreachable(attempt, { label, outageMs, signal: closing.signal });
     outageMs = options.outageMs;
     return result;
@@ -71,9 +71,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     pool,
     clientConfig,
     async query<Row extends QueryResultRow>(statement: Statement) {
-      return patient(async () => (await pool.query<Row>(statement)).rows);
+      return retrying(async () => (await pool.query<Row>(statement)).rows);
     },
-    transaction: (work) => patient(() => runTransaction(pool, work)),
+    transaction: (work) => retrying(() => runTransaction(pool, work)),
     async close() {
       closing.abort(new RetinueError("store-closed", "The store was closed."));
       await pool.end();
@@ -113,8 +113,8 @@ function toClientConfig({ connection, tls, applicationName }: DatabaseOptions): 
     host,
     port,
     database,
-    ...(user === undefined ? {} : { user }),
-    ...(password === undefined ? {} : { password }),
+    user,
+    password,
     ssl: toSsl(connection, tls),
     application_name: applicationName,
     keepAlive: true,
@@ -134,9 +134,9 @@ function toSsl(connection: ConnectionOptions, tls: TlsOptions = {}): ClientConfi
   const key = tls.key ?? readPem(connection.keyFile);
   return {
     rejectUnauthorized: connection.tls !== "require",
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
+    ca,
+    cert,
+    key,
     // The authority must be right, the name need not be.
     ...(connection.tls === "verify-ca" ? { checkServerIdentity: () => undefined } : {}),
   };
@@ -151,21 +151,21 @@ function readPem(file: string | undefined): string | undefined {
   }
 }
 
-interface Patience {
+interface RetryOptions {
   readonly label: string;
   readonly outageMs: number;
   readonly signal: AbortSignal;
 }
 
-const shortestPauseMs = 25;
+const minPauseMs = 25;
 const maxPauseMs = 400;
 
 async function retryWhileUnreachable<Result>(
   attempt: () => Promise<Result>,
-  { label, outageMs, signal }: Patience,
+  { label, outageMs, signal }: RetryOptions,
 ): Promise<Result> {
   const end = performance.now() + outageMs;
-  for (let pause = shortestPauseMs; ; pause = Math.min(pause * 2, maxPauseMs)) {
+  for (let pause = minPauseMs; ; pause = Math.min(pause * 2, maxPauseMs)) {
     try {
       return await attempt();
     } catch (error) {

@@ -49,7 +49,7 @@ export interface Membership {
 export async function joinMembership(options: MembershipOptions): Promise<Membership> {
   const leaving = new AbortController();
   const state: State = { options, session: undefined, judgeFrom: 0, suspects: new Map(), reportedAt: 0 };
-  await enterPatiently(state);
+  await enterWithRetry(state);
   const ended = keepReporting(state, leaving.signal);
   return {
     get reportedAt() {
@@ -65,7 +65,7 @@ export async function joinMembership(options: MembershipOptions): Promise<Member
 }
 
 /** A worker that starts while the server cannot write waits for it, as one that runs does. */
-async function enterPatiently(state: State): Promise<void> {
+async function enterWithRetry(state: State): Promise<void> {
   const end = performance.now() + entryMs;
   while (true) {
     try {
@@ -188,12 +188,12 @@ async function judge(state: State, peers: readonly Peer[]): Promise<void> {
     if (now < state.judgeFrom || !peer.is_settled) continue;
     if (peer.is_locked && peer.is_frozen) {
       await endSessions(state, peer.id);
-      await bury(state, peer);
+      await replacePeer(state, peer);
     }
     if (peer.is_locked) continue;
     const since = state.suspects.get(peer.id) ?? now;
     state.suspects.set(peer.id, since);
-    if (now - since >= confirmMs - 20) await bury(state, peer);
+    if (now - since >= confirmMs - 20) await replacePeer(state, peer);
   }
 }
 
@@ -204,7 +204,7 @@ async function endSessions(state: State, peer: string): Promise<void> {
 }
 
 /** Only who holds the dead worker's lock may take its work; the worker itself, should it return, waits for the lock. */
-async function bury(state: State, peer: Peer): Promise<void> {
+async function replacePeer(state: State, peer: Peer): Promise<void> {
   const { client } = sessionOf(state);
   if (!(await tryLock(client, peer.lock_key))) return;
   try {

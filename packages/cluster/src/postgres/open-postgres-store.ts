@@ -27,7 +27,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const id = `${host.replace(/[^\w.-]/g, "_").slice(0, 30)}-${pid}-${randomBytes(4).toString("hex")}`;
   const database = await openDatabase({
     connection: readConnectionString(options.url),
-    ...(options.tls === undefined ? {} : { tls: options.tls }),
+    tls: options.tls,
     applicationName: applicationNameOf(id),
     maxConnections: options.maxConnections ?? 10,
     outageMs: options.outageMs ?? 60_000,

@@ -17,7 +17,7 @@ const reconnectMs = 200;
 export interface PostgresBus extends Bus {
   /** The channel of a topic, for a NOTIFY inside somebody's transaction. */
   channelOf(topic: string): string;
-  /** Hears that the connection was away, so that events may have been missed. */
+  /** Called when the connection is back after a break, in which events may have been missed. */
   onGap(listener: () => void): void;
   /** False while notifications cannot arrive. */
   readonly isConnected: boolean;
@@ -38,11 +38,11 @@ export function createPostgresBus(database: Database, { schema, tenant }: Place)
     publish(topic, event) {
       for (const payload of toPayloads(JSON.stringify(event))) publisher.send(channelOf(topic), payload);
     },
-    async subscribe(topic, hear) {
-      const stop = await listener.listen(channelOf(topic), joinParts(hear));
+    async subscribe(topic, onEvent) {
+      const stop = await listener.listen(channelOf(topic), joinParts(onEvent));
       return { close: stop };
     },
-    onGap: (hear) => listener.gaps.add(hear),
+    onGap: (onReconnect) => listener.gaps.add(onReconnect),
     get isConnected() {
       return listener.session !== undefined;
     },
@@ -69,12 +69,12 @@ function toPayloads(text: string): readonly string[] {
 }
 
 /** Events of one channel arrive in order, but those of several publishers may come between the parts of one. */
-function joinParts(hear: (event: JsonValue) => void): Hear {
+function joinParts(onEvent: (event: JsonValue) => void): OnText {
   const begun = new Map<string, string[]>();
   return (text) => {
     const event = JSON.parse(text) as JsonValue;
     const part = isRecord(event) ? event["part"] : undefined;
-    if (!isRecord(event) || !Array.isArray(part) || typeof event["data"] !== "string") return hear(event);
+    if (!isRecord(event) || !Array.isArray(part) || typeof event["data"] !== "string") return onEvent(event);
     const [id, at, count] = part as [string, number, number];
     const parts = at === 0 ? [] : begun.get(id);
     // The beginning was published before this subscription.
@@ -84,7 +84,7 @@ function joinParts(hear: (event: JsonValue) => void): Hear {
     if (parts.length < count) return;
     begun.delete(id);
     const whole = Buffer.concat(parts.map((data) => Buffer.from(data, "base64"))).toString("utf8");
-    hear(JSON.parse(whole) as JsonValue);
+    onEvent(JSON.parse(whole) as JsonValue);
   };
 }
 
@@ -124,18 +124,18 @@ function createPublisher({ pool }: Database): Publisher {
   };
 }
 
-type Hear = (text: string) => void;
+type OnText = (text: string) => void;
 
 interface Listener {
   readonly session: Session | undefined;
   readonly gaps: Set<() => void>;
-  listen(channel: string, hear: Hear): Promise<() => void>;
+  listen(channel: string, onText: OnText): Promise<() => void>;
   close(): Promise<void>;
 }
 
 /** One session that listens; it is opened with the first subscription and opened again whenever it breaks. */
 function createListener({ clientConfig }: Database): Listener {
-  const channels = new Map<string, Set<Hear>>();
+  const channels = new Map<string, Set<OnText>>();
   const gaps = new Set<() => void>();
   const line = createListeningSession(() => openListening(clientConfig, channels), gaps);
   return {
@@ -143,13 +143,13 @@ function createListener({ clientConfig }: Database): Listener {
     get session() {
       return line.session();
     },
-    async listen(channel, hear) {
-      const hearers = channels.get(channel) ?? new Set();
-      const own: Hear = (text) => hear(text);
-      channels.set(channel, hearers.add(own));
+    async listen(channel, onText) {
+      const listeners = channels.get(channel) ?? new Set();
+      const own: OnText = (text) => onText(text);
+      channels.set(channel, listeners.add(own));
       const stop = (): void => {
-        hearers.delete(own);
-        if (hearers.size > 0 || channels.get(channel) !== hearers) return;
+        listeners.delete(own);
+        if (listeners.size > 0 || channels.get(channel) !== listeners) return;
         channels.delete(channel);
         void line.run(`UNLISTEN ${channel}`).catch(() => undefined);
       };
@@ -172,11 +172,11 @@ function createListener({ clientConfig }: Database): Listener {
 /** A session that listens to all channels. */
 async function openListening(
   config: Database["clientConfig"],
-  channels: ReadonlyMap<string, ReadonlySet<Hear>>,
+  channels: ReadonlyMap<string, ReadonlySet<OnText>>,
 ): Promise<Session> {
   const opened = await connectSession(config);
   opened.client.on("notification", ({ channel, payload }) => {
-    for (const hear of channels.get(channel) ?? []) hear(payload ?? "null");
+    for (const onText of channels.get(channel) ?? []) onText(payload ?? "null");
   });
   for (const channel of channels.keys()) await opened.client.query(`LISTEN ${channel}`);
   return opened;
@@ -194,7 +194,7 @@ function createListeningSession(open: () => Promise<Session>, gaps: ReadonlySet<
         try {
           session = await open();
           if (isFirst) first();
-          else for (const hear of gaps) hear();
+          else for (const onReconnect of gaps) onReconnect();
           isFirst = false;
           await session.ended;
         } catch (error) {

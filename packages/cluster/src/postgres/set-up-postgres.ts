@@ -24,7 +24,7 @@ export async function setUpPostgres(options: SetUpOptions): Promise<void> {
   const { schema, tenant } = place;
   const database = await openDatabase({
     connection: readConnectionString(options.url),
-    ...(options.tls === undefined ? {} : { tls: options.tls }),
+    tls: options.tls,
     applicationName: "retinue setup",
     maxConnections: 3,
     outageMs: 5_000,

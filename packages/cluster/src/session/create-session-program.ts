@@ -1,6 +1,9 @@
 // @io
 
+import { randomUUID } from "node:crypto";
+import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { planWithin } from "@retinue/core/kernel/plan-within.ts";
+import { stoppedEnding } from "@retinue/core/kernel/run-handle.ts";
 import type { AgentPlan, ChildPlan } from "@retinue/core/planning/agent-plan.ts";
 import { treeLimitsOf } from "@retinue/core/planning/limit-plan.ts";
 import {
@@ -9,13 +12,15 @@ import {
   narrowDefinition,
 } from "@retinue/core/planning/within-own-rights.ts";
 import { resultText } from "@retinue/core/tasks/result-text.ts";
+import type { Executor } from "@retinue/core/tasks/task-manager.ts";
 import type { ApprovalAnswer } from "@retinue/gate/approver.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
-import type { AgentProgram, ProgramOutcome } from "../agent-program.ts";
+import type { AgentContext, AgentProgram, ProgramOutcome } from "../agent-program.ts";
 import type { Message } from "../agent-records.ts";
-import { openWorkspace } from "../workspace/open-workspace.ts";
-import { refuseWorkspace } from "../workspace/refuse-workspace.ts";
-import { createStoreExecutor } from "./create-store-executor.ts";
+import type { JsonValue } from "../store.ts";
+import { openWorkspace, refuseWorkspace } from "../workspace/open-workspace.ts";
+import { type WorkspacePlan, workspaceNeeds } from "../workspace/workspace-plan.ts";
+import { planNeeds } from "./plan-needs.ts";
 import {
   type PlannedChild,
   readPlanAgents,
@@ -84,7 +89,7 @@ function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcom
       const wanted = decided ?? { ...own, policy: { ...own.policy, mode: wish.mode ?? own.policy.mode } };
       const made = withinWorker(wanted, own, accepts);
       const all = { ...made, notes: [...new Set([...made.notes, ...cut])] };
-      sayCut(
+      reportNotes(
         work,
         all.notes.filter((note) => !wanted.notes.includes(note) && !own.notes.includes(note)),
       );
@@ -94,12 +99,43 @@ function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcom
     ...(approvals === "refuse" ? { refusesToAsk: true } : {}),
     ...(remoteChildren === true ? { wrapExecutor: createStoreExecutor(work.context, workspace) } : {}),
     maxBudgetUsd: options.maxBudgetUsd,
-    ...(agents === undefined ? {} : { agents: narrowed.map(({ value }) => value) }),
+    agents: agents === undefined ? undefined : narrowed.map(({ value }) => value),
     async start(runtime, signal) {
       const own = work.progress.hasTranscript ? { resume: sessionId } : { sessionId };
       const session = await runtime.open({ ...options, ...own, takeOver });
       publishOpened(work.context, session);
       return session.stream(work.prompt.text, signal);
+    },
+  });
+}
+
+/**
+ * Makes children agents of the store, which any worker can carry out. Their parent does not wait for them in its process: it is notified that
+ * they work elsewhere, ends its turn and parks, and their results wake it.
+ */
+function createStoreExecutor(
+  context: Pick<AgentContext, "agent" | "startChild">,
+  workspace: WorkspacePlan,
+): (local: Executor) => Executor {
+  async function* startElsewhere(plan: ChildPlan): AsyncGenerator<RunEvent> {
+    const planned: PlannedChild = { type: "plan", sessionId: randomUUID(), plan, workspace };
+    await context.startChild({
+      agent: `${context.agent}/${plan.agent.id}`,
+      // A plan is made of plain data.
+      plan: JSON.parse(JSON.stringify(planned)) as JsonValue,
+      needs: [...planNeeds(plan), ...workspaceNeeds(workspace)],
+    });
+    const text = `This agent works on another worker now. Its result reaches you as a message after you have ended your turn: if you need it, end your turn and say that you wait for ${plan.agent.id}.`;
+    yield { type: "run-ended", ending: { ...stoppedEnding("elsewhere"), status: "completed", text } };
+  }
+  return (local) => ({
+    execute(execution, control, signal) {
+      const { task } = execution.plan;
+      // A child that begins with its parent's conversation, continues one of its own or has a working tree needs files of this worker, and
+      // a branch has one writer.
+      const isPortable =
+        !task.forksContext && !task.resumed && task.isolation === undefined && workspace.type !== "git";
+      return isPortable ? startElsewhere(execution.plan) : local.execute(execution, control, signal);
     },
   });
 }
@@ -121,7 +157,7 @@ function withinAccepted(
       ...(takesMode ? { permissionMode: mode } : {}),
       ...(takesRules && allowedTools.length > 0 ? { allowedTools } : {}),
     },
-    ...(mode === undefined ? {} : { mode }),
+    mode,
     // With a plan they are among its rules, and said there.
     cut:
       takesRules || decided !== undefined || allowedTools.length === 0
@@ -131,7 +167,7 @@ function withinAccepted(
 }
 
 /** What was asked for and does not hold on this worker is said to its operator as well. */
-function sayCut({ options, context }: SessionWork, notes: readonly string[]): void {
+function reportNotes({ options, context }: SessionWork, notes: readonly string[]): void {
   if (notes.length === 0) return;
   const advice = "`--accept-rights` says what a worker accepts of plans.";
   options.runtime.onWarning?.(`${context.agent}: ${notes.join(" ")} ${advice}`);
@@ -147,7 +183,7 @@ function runChild({ sessionId, plan, workspace }: PlannedChild, work: SessionWor
       const session = await runtime.open({ sessionId, childrenOnly: true, limits: { tree }, takeOver });
       const placed = inWorkspace(plan, workspace, work.workspace);
       const narrowed = await planWithin(withPrompt(placed, work), session, work.accepts);
-      sayCut(
+      reportNotes(
         work,
         narrowed.notes.filter((note) => !placed.notes.includes(note)),
       );

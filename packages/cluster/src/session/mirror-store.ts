@@ -355,11 +355,8 @@ async function answer(
       "In a store an answer holds for the call, the agent or the session, without limits.",
     );
   const allowance: ApprovalAnswer =
-    scope === "call"
-      ? { type: "allow", for: scope }
-      : { type: "allow", for: scope, ...(rules === undefined ? {} : { rules }) };
-  const given: ApprovalAnswer =
-    action === "deny" ? { type: "deny", ...(text === undefined ? {} : { message: text }) } : allowance;
+    scope === "call" ? { type: "allow", for: scope } : { type: "allow", for: scope, rules };
+  const given: ApprovalAnswer = action === "deny" ? { type: "deny", message: text } : allowance;
   const [last] = await store.log.read(agentLog(agent.id), -1);
   const [approval] = toApprovals(agent.id, last);
   if (approval?.question.id !== question.id)

@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { parseJsonDocument } from "@retinue/base/foundation/parse-json-document.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
@@ -32,7 +33,8 @@ export const planFormat = "plan-format:2";
 
 /** What a worker must know to carry out a session, so that one of an earlier version leaves it to others. */
 export function formatNeeds(plan: SessionPlan): readonly string[] {
-  const isLater = laterFields.some((name) => name in plan || name in plan.options);
+  const given = { ...defined(plan.options), ...defined(plan) };
+  const isLater = laterFields.some((name) => name in given);
   return isLater ? [planFormat] : [];
 }
 
@@ -133,7 +135,7 @@ function readSessionPlan(value: Readonly<Record<string, unknown>>, sessionId: st
     // The values are checked where a session is opened, as those of every program are.
     options: options as TravellingOptions,
     ...(agents === undefined ? {} : { agents: agents as JsonValue }),
-    ...(plan === undefined ? {} : { plan: planOf(readAgentPlan(plan, "main")) }),
+    plan: plan === undefined ? undefined : planOf(readAgentPlan(plan, "main")),
     ...(value["remoteChildren"] === true ? { remoteChildren: true } : {}),
     ...(value["partialMessages"] === true ? { partialMessages: true } : {}),
     // Another word may be of a later version, and one that no one knows must not allow anything.

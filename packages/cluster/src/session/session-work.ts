@@ -30,7 +30,7 @@ import { createTranscriptFiles, type TranscriptFiles } from "./transcript-files.
 
 export interface WorkerRuntimeOptions
   extends Omit<RuntimeOptions, "cwd" | "approver" | "transcripts" | "agents" | "hooks" | "durability"> {
-  readonly hooks?: readonly HookFunction[];
+  readonly hooks?: readonly HookFunction[] | undefined;
 }
 
 export interface SessionProgramOptions {
@@ -42,9 +42,9 @@ export interface SessionProgramOptions {
    * What it accepts of plans beyond its own rights: of all agents, or of the one that is named. Absent: nothing where `folders` keep
    * it to some, else everything.
    */
-  readonly accepts?: readonly AcceptedRight[] | ((agent: string) => readonly AcceptedRight[]);
+  readonly accepts?: readonly AcceptedRight[] | ((agent: string) => readonly AcceptedRight[]) | undefined;
   /** Where it works; without any, in every folder that a plan names. */
-  readonly folders?: readonly string[];
+  readonly folders?: readonly string[] | undefined;
   /** The limits that all workers of the store share. */
   readonly store: Store;
   readonly coolDowns: SharedCoolDowns;
@@ -93,7 +93,7 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
   const { options, context, progress, workspace, prompt } = work;
   const stop = new AbortController();
   const asking = createParkingApprover(context, progress, stop);
-  const pen: { write?: Write } = {};
+  let write: Write | undefined;
   const keys = new Map<string, string>();
   const budget = await openBudget(work, run.maxBudgetUsd);
   const files = createTranscriptFiles(options.workspaces, run.sessionId);
@@ -117,7 +117,7 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
     hooks: [
       ...(options.runtime.hooks ?? []),
       createFence(stop, async (id, tool) => {
-        const seq = await pen.write?.([{ type: "call", id, tool }]);
+        const seq = await write?.([{ type: "call", id, tool }]);
         if (seq !== undefined) keys.set(id, idempotencyKey(context.agent, seq));
       }),
     ],
@@ -128,12 +128,12 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
   });
   try {
     files.restore(progress.entries);
-    const write = createPen({ context, files, workspace, prompted: prompt.entry });
+    const writeLog = createLogWriter({ context, files, workspace, prompted: prompt.entry });
     const signal = AbortSignal.any([context.signal, stop.signal]);
     const events = await run.start(runtime, signal);
-    pen.write = write;
+    write = writeLog;
     const publish = createPublisher(context, run.partialMessages === true);
-    const ending = await drive(events, { context, write, signal, publish });
+    const ending = await drive(events, { context, write: writeLog, signal, publish });
     const question = asking.question();
     if (question !== undefined) return parkedFor(question);
     signal.throwIfAborted();
@@ -199,7 +199,7 @@ interface WriteOptions extends AppendOptions {
  * Writes what is new in the files together with further lines, one append after another. That a prompt was put is written
  * with the first lines that came of it: a log that has only the prompt could neither be resumed nor begun.
  */
-function createPen({
+function createLogWriter({
   context,
   files,
   workspace,
@@ -217,16 +217,16 @@ function createPen({
     const turn = last.then(async () => {
       // Files first: a log with a turn whose files are nowhere could not be continued.
       const saved = saves ? await workspace.save(`Turn of ${context.agent}`) : undefined;
-      const news = [
+      const added = [
         ...files.takeNews(),
         ...entries,
         ...(saved === undefined ? [] : [{ type: "saved", workspace: saved } as const]),
       ];
-      if (news.length === 0) {
+      if (added.length === 0) {
         await context.confirm();
         return undefined;
       }
-      const all = [...first, ...news] as unknown as readonly JsonValue[];
+      const all = [...first, ...added] as unknown as readonly JsonValue[];
       const seq = await context.record(all, { relaxed });
       first = [];
       return seq + all.length - 1;

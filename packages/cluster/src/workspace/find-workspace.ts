@@ -18,7 +18,7 @@ export interface FindWorkspaceOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
   /** Who could run the agent: a shared folder is one that they announce. */
-  readonly workers?: readonly { readonly has: readonly string[] }[];
+  readonly workers?: readonly { readonly has: readonly string[] }[] | undefined;
 }
 
 const workspaceShape = checks.shape(

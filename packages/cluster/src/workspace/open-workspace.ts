@@ -1,8 +1,9 @@
 // @io
 import { createHash } from "node:crypto";
-import { mkdir, rm, stat } from "node:fs/promises";
-import { hostname } from "node:os";
+import { mkdir, mkdtemp, readdir, realpath, rm, stat } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import {
   createWorktreeGit,
@@ -10,6 +11,7 @@ import {
   oneLine,
   type WorktreeGit,
 } from "@retinue/core/tasks/worktree/worktree-git.ts";
+import { isInside } from "@retinue/gate/permission-policy.ts";
 import type { WorkspacePlan } from "./workspace-plan.ts";
 
 /** The files of an agent on this worker, while it runs here. */
@@ -202,4 +204,68 @@ async function must(answer: Promise<GitAnswer>, deed: string): Promise<string> {
       advice: "Check that this worker can reach the repository and may push to it.",
     },
   );
+}
+
+/**
+ * Throws where a plan wants to work on a part of this machine's disk that this worker was not given. What a plan says of itself
+ * counts for nothing here: anybody who can write to the store has written it.
+ */
+export async function refuseWorkspace(plan: WorkspacePlan, folders: readonly string[]): Promise<void> {
+  const place = placeOf(plan);
+  if (place === undefined) return;
+  const real = await realpath(place).catch(() => undefined);
+  // What is not there is reported by the one that opens it.
+  if (real === undefined) return;
+  if (real === "/") throw refused(place, "a worker does not work in the whole file system");
+  if (folders.length === 0) return;
+  const own = await Promise.all(folders.map((folder) => realpath(folder).catch(() => undefined)));
+  const isOwn = isInside(
+    real,
+    own.filter((folder) => folder !== undefined),
+  );
+  if (!isOwn) throw refused(place, `this worker works below ${folders.join(", ")}`);
+}
+
+/** The folder of this disk that a workspace is, or is a copy of. */
+function placeOf(plan: WorkspacePlan): string | undefined {
+  if (plan.type !== "git") return plan.directory;
+  if (plan.repository.startsWith("/")) return plan.repository;
+  return plan.repository.startsWith("file://") ? fileURLToPath(plan.repository) : undefined;
+}
+
+function refused(place: string, why: string): RetinueError {
+  return new RetinueError("workspace-refused", `The plan of this agent is for ${place}, but ${why}.`, {
+    advice: "Give the worker that folder with --folder, or plan the agent for one that it has.",
+  });
+}
+
+/** The folder for the clones of one worker process, gone with it. */
+export interface WorkspaceRoot {
+  readonly folder: string;
+  remove(): Promise<void>;
+}
+
+const prefix = "retinue-workspaces-";
+
+/** Makes a folder that only this process uses, and removes those of processes that were killed. */
+export async function makeWorkspaceRoot(base: string = tmpdir()): Promise<WorkspaceRoot> {
+  await mkdir(base, { recursive: true });
+  for (const name of await readdir(base)) {
+    const pid = Number(new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1] ?? Number.NaN);
+    if (Number.isNaN(pid) || isAlive(pid)) continue;
+    const found = await stat(join(base, name)).catch(() => undefined);
+    if (found?.uid === process.getuid?.()) await rm(join(base, name), { recursive: true, force: true });
+  }
+  const folder = await mkdtemp(join(base, `${prefix}${process.pid}-`));
+  return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // A process of somebody else is alive as well.
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
 }

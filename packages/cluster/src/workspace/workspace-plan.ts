@@ -57,7 +57,7 @@ export function readWorkspacePlan(value: unknown): WorkspacePlan {
   if (type === "git" && isText(repository) && isText(base) && isText(branch)) {
     const below = subdirectory === undefined || isText(subdirectory) ? subdirectory : undefined;
     checkGitWords({ repository, base, branch, below });
-    return { type, repository, base, branch, ...(below === undefined ? {} : { subdirectory: below }) };
+    return { type, repository, base, branch, subdirectory: below };
   }
   throw unreadable();
 }

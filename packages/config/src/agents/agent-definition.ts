@@ -17,24 +17,24 @@ export type MemoryScope = "user" | "project" | "local";
 
 /** An MCP server of a definition: one that is configured elsewhere, or one of its own. */
 export type AgentMcpServer =
-  | { readonly type: "reference"; readonly name: string; readonly tools?: readonly string[] }
+  | { readonly type: "reference"; readonly name: string; readonly tools?: readonly string[] | undefined }
   | { readonly type: "inline"; readonly name: string; readonly config: Readonly<Record<string, unknown>> };
 
 /** What was in the file for one field, before it was understood. */
 export interface WrittenField {
   readonly key: string;
   readonly value: unknown;
-  readonly place?: Place;
+  readonly place?: Place | undefined;
 }
 
 export interface AgentSource {
   readonly scope: AgentScope;
-  readonly file?: string;
-  readonly plugin?: string;
+  readonly file?: string | undefined;
+  readonly plugin?: string | undefined;
   /** The id under which a plugin's agent is known: `plugin:name`. */
-  readonly id?: string;
+  readonly id?: string | undefined;
   /** Its folder is not trusted by itself, whatever the working folder is. */
-  readonly untrusted?: true;
+  readonly untrusted?: true | undefined;
 }
 
 /** Whether a file may run programs and widen rights: one of a project only where its folder and the working folder are trusted. */
@@ -62,8 +62,8 @@ export interface AgentEnding {
 
 /** The parts of a program's definition that are code; files never have them. */
 export interface AgentBehaviour {
-  readonly computePrompt?: (context: PromptContext) => string | Promise<string>;
-  readonly onEnd?: (ending: AgentEnding) => void | Promise<void>;
+  readonly computePrompt?: ((context: PromptContext) => string | Promise<string>) | undefined;
+  readonly onEnd?: ((ending: AgentEnding) => void | Promise<void>) | undefined;
 }
 
 /** One agent type: what it is for, what it may do, how it should behave. Plain data but for `behaviour`. */
@@ -73,31 +73,31 @@ export interface AgentDefinition {
   readonly description: string;
   readonly prompt: string;
   /** Entries as written; absent means all of the parent's tools, empty means none. */
-  readonly tools?: readonly string[];
-  readonly disallowedTools?: readonly string[];
+  readonly tools?: readonly string[] | undefined;
+  readonly disallowedTools?: readonly string[] | undefined;
   /** As written: an alias, a full id, `provider/model` or `inherit`. */
-  readonly model?: string;
-  readonly permissionMode?: PermissionMode;
-  readonly maxTurns?: number;
-  readonly skills?: readonly string[];
-  readonly mcpServers?: readonly AgentMcpServer[];
-  readonly hooks?: readonly HookRule[];
-  readonly memory?: MemoryScope;
-  readonly color?: string;
-  readonly background?: boolean;
-  readonly effort?: string | number;
+  readonly model?: string | undefined;
+  readonly permissionMode?: PermissionMode | undefined;
+  readonly maxTurns?: number | undefined;
+  readonly skills?: readonly string[] | undefined;
+  readonly mcpServers?: readonly AgentMcpServer[] | undefined;
+  readonly hooks?: readonly HookRule[] | undefined;
+  readonly memory?: MemoryScope | undefined;
+  readonly color?: string | undefined;
+  readonly background?: boolean | undefined;
+  readonly effort?: string | number | undefined;
   /** `worktree`, or another word that a spawn must refuse rather than ignore. */
-  readonly isolation?: string;
-  readonly initialPrompt?: string;
-  readonly omitClaudeMd?: boolean;
-  readonly criticalSystemReminder_EXPERIMENTAL?: string;
-  readonly forkContext?: boolean;
+  readonly isolation?: string | undefined;
+  readonly initialPrompt?: string | undefined;
+  readonly omitClaudeMd?: boolean | undefined;
+  readonly criticalSystemReminder_EXPERIMENTAL?: string | undefined;
+  readonly forkContext?: boolean | undefined;
   /** Only in built-in agents that promise to change nothing: their commands only read, whatever rules and modes allow. */
-  readonly onlyReads?: true;
+  readonly onlyReads?: true | undefined;
   /** What it may take; a field of this product alone. */
-  readonly limits?: AgentLimits;
+  readonly limits?: AgentLimits | undefined;
   readonly source: AgentSource;
-  readonly behaviour?: AgentBehaviour;
+  readonly behaviour?: AgentBehaviour | undefined;
   /** Every field of the file by its canonical name, so that tools can say where a value came from. */
   readonly written: Readonly<Record<string, WrittenField>>;
 }
@@ -110,13 +110,17 @@ export interface RegisteredAgent {
   /** Definitions of the same name that lost, best first. */
   readonly shadowed: readonly AgentDefinition[];
   /** The deny rule that hides it, if one does. */
-  readonly deniedBy?: string;
+  readonly deniedBy?: string | undefined;
 }
 
 export type AgentLookup =
   | { readonly type: "found"; readonly agent: RegisteredAgent }
   | { readonly type: "denied"; readonly agent: RegisteredAgent; readonly rule: string }
-  | { readonly type: "unknown"; readonly nearest?: string; readonly available: readonly string[] };
+  | {
+      readonly type: "unknown";
+      readonly nearest?: string | undefined;
+      readonly available: readonly string[];
+    };
 
 /** Who won, from where, and against whom. A value: a changed world gives a new registry. */
 export interface AgentRegistry {
@@ -137,7 +141,7 @@ export interface AgentDenial {
 export interface RegistryInput {
   /** Of two definitions of one scope and name, the earlier wins. */
   readonly definitions: readonly AgentDefinition[];
-  readonly denials?: readonly AgentDenial[];
+  readonly denials?: readonly AgentDenial[] | undefined;
 }
 
 const registryShape = checks.shape({ definitions: checks.list, denials: checks.list }, ["definitions"]);
@@ -150,7 +154,7 @@ export function createRegistry(input: RegistryInput): AgentRegistry {
   for (const [id, [definition, ...shadowed]] of groups) {
     if (definition === undefined) continue;
     const denial = denials.find(({ pattern }) => denies(pattern, id, definition));
-    agents.set(id, { id, definition, shadowed, ...(denial === undefined ? {} : { deniedBy: denial.rule }) });
+    agents.set(id, { id, definition, shadowed, deniedBy: denial?.rule });
   }
   const sorted = [...agents.values()].sort(byRankAndName);
   return {
@@ -200,7 +204,7 @@ function lookUp(
   if (agent === undefined) {
     const available = sorted.filter((candidate) => candidate.deniedBy === undefined).map(({ id }) => id);
     const nearest = nearestName(name, available);
-    return { type: "unknown", available, ...(nearest === undefined ? {} : { nearest }) };
+    return { type: "unknown", available, nearest };
   }
   return agent.deniedBy === undefined
     ? { type: "found", agent }
@@ -244,14 +248,14 @@ export interface AgentInput
   readonly description: string;
   /** A text, or a function that makes it when the agent is started. */
   readonly prompt: string | ((context: PromptContext) => string | Promise<string>);
-  readonly tools?: readonly string[] | string;
-  readonly disallowedTools?: readonly string[] | string;
-  readonly skills?: readonly string[] | string;
-  readonly mcpServers?: readonly (string | Readonly<Record<string, unknown>>)[];
+  readonly tools?: readonly string[] | string | undefined;
+  readonly disallowedTools?: readonly string[] | string | undefined;
+  readonly skills?: readonly string[] | string | undefined;
+  readonly mcpServers?: readonly (string | Readonly<Record<string, unknown>>)[] | undefined;
   /** As in settings.json. */
-  readonly hooks?: Readonly<Record<string, unknown>> | readonly HookRule[];
+  readonly hooks?: Readonly<Record<string, unknown>> | readonly HookRule[] | undefined;
   /** Called once when a run of this agent has ended, however it ended. */
-  readonly onEnd?: (ending: AgentEnding) => void | Promise<void>;
+  readonly onEnd?: ((ending: AgentEnding) => void | Promise<void>) | undefined;
 }
 
 /** Warnings about what was understood all the same. Any other one says that something written has no effect. */
@@ -300,11 +304,9 @@ export function defineAgent(input: AgentInput): AgentDefinition {
     const { message, advice } = flaw ?? diagnostics[0] ?? { message: "It cannot be read." };
     throw unusable(name, message, advice);
   }
-  const behaviour = {
-    ...(typeof prompt === "function" ? { computePrompt: prompt } : {}),
-    ...(onEnd === undefined ? {} : { onEnd }),
-  };
-  return Object.keys(behaviour).length === 0 ? definition : { ...definition, behaviour };
+  const computePrompt = typeof prompt === "function" ? prompt : undefined;
+  if (computePrompt === undefined && onEnd === undefined) return definition;
+  return { ...definition, behaviour: { computePrompt, onEnd } };
 }
 
 function isFlaw({ severity, code }: Diagnostic, definition: AgentDefinition | undefined): boolean {

@@ -1,21 +1,22 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 
 /** What one agent may take, as people write it in settings, definitions and calls. */
 export interface AgentLimits {
   /** From its start to its end, without the time a person is asked or a place is waited for. */
-  readonly seconds?: number;
+  readonly seconds?: number | undefined;
   /** Tokens read and written, all kinds together. */
-  readonly tokens?: number;
+  readonly tokens?: number | undefined;
   /** US dollars. */
-  readonly usd?: number;
-  readonly toolCalls?: number;
+  readonly usd?: number | undefined;
+  readonly toolCalls?: number | undefined;
   /** One tool call. */
-  readonly toolSeconds?: number;
+  readonly toolSeconds?: number | undefined;
   /** Without any sign of life: reported after this time, stopped after twice of it. */
-  readonly silenceSeconds?: number;
+  readonly silenceSeconds?: number | undefined;
   /** Equal rounds of calls that fail or bring nothing new, after which the run ends. */
-  readonly repeatedCalls?: number;
+  readonly repeatedCalls?: number | undefined;
 }
 
 export const agentLimitKeys = [
@@ -41,12 +42,13 @@ export function readAgentLimits(
   known: readonly AgentLimitKey[] = agentLimitKeys,
 ): LimitsReading {
   if (!isRecord(value)) return { type: "unusable", reason: `needs an object, but is ${quote(value)}` };
-  for (const [key, written] of Object.entries(value)) {
+  const given = defined(value);
+  for (const [key, written] of Object.entries(given)) {
     const reason = flawOf(key, written, known);
     if (reason !== undefined) return { type: "unusable", at: key, reason };
   }
   // Every key and value was checked just now.
-  return { type: "limits", limits: { ...value } as AgentLimits };
+  return { type: "limits", limits: given as AgentLimits };
 }
 
 const wholeKeys: ReadonlySet<string> = new Set<AgentLimitKey>(["tokens", "toolCalls", "repeatedCalls"]);

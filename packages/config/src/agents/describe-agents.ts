@@ -4,7 +4,7 @@ import type { AgentDefinition } from "./agent-definition.ts";
 
 export interface DescribeAgentsOptions {
   /** For the whole text. Names and tools are never cut, so many agents can still pass it. */
-  readonly maxCharacters?: number;
+  readonly maxCharacters?: number | undefined;
 }
 
 export interface AgentsDescription {
@@ -48,7 +48,7 @@ export function describeAgents(
 /** `All tools`, `All tools except …`, the list, or `None`. */
 export function toolsPhrase({ tools, disallowedTools = [] }: ToolLists): string {
   const denied = escapeLines(disallowedTools);
-  return phraseOf({ disallowedTools: denied, ...(tools === undefined ? {} : { tools: escapeLines(tools) }) });
+  return phraseOf({ disallowedTools: denied, tools: tools === undefined ? undefined : escapeLines(tools) });
 }
 
 type ToolLists = Pick<AgentDefinition, "tools" | "disallowedTools">;
@@ -104,8 +104,8 @@ function withPlainTexts(agents: readonly AgentDefinition[]): readonly PlainAgent
     name: shown(idOf(agent)),
     description: shown(agent.description),
     forkContext: agent.forkContext === true,
-    ...(agent.tools === undefined ? {} : { tools: agent.tools.map(shown) }),
-    ...(agent.disallowedTools === undefined ? {} : { disallowedTools: agent.disallowedTools.map(shown) }),
+    tools: agent.tools?.map(shown),
+    disallowedTools: agent.disallowedTools?.map(shown),
   }));
 }
 

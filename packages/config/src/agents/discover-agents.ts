@@ -34,25 +34,27 @@ import {
 export interface DiscoverOptions {
   readonly cwd: string;
   readonly home: string;
-  readonly environment?: Readonly<Record<string, string | undefined>>;
-  readonly platform?: NodeJS.Platform;
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly platform?: NodeJS.Platform | undefined;
   /** Definitions of this session, from `--agents` or from a program. */
-  readonly agents?: readonly AgentDefinition[];
-  readonly pluginDirectories?: readonly string[];
-  readonly additionalDirectories?: readonly string[];
+  readonly agents?: readonly AgentDefinition[] | undefined;
+  readonly pluginDirectories?: readonly string[] | undefined;
+  readonly additionalDirectories?: readonly string[] | undefined;
   /** Which of a person's files count; the organisation's always do. All, when absent. */
-  readonly settingSources?: readonly ("user" | "project" | "local")[];
+  readonly settingSources?: readonly ("user" | "project" | "local")[] | undefined;
   /** JSON, or the path of a file, that counts like a settings file of this session. */
-  readonly settings?: string;
+  readonly settings?: string | undefined;
   /** Rules such as `Task(Explore)` that hide agents from this session. */
-  readonly disallowedTools?: readonly string[];
-  readonly trusted?: boolean;
+  readonly disallowedTools?: readonly string[] | undefined;
+  readonly trusted?: boolean | undefined;
   /** Where the organisation's files are, when not in the system's place. */
-  readonly managedDirectory?: string;
+  readonly managedDirectory?: string | undefined;
   /** What else the guide among the built-in agents should know of the user; asked when that agent is started. */
-  readonly guide?: (
-    found: Pick<DiscoveredAgents, "paths" | "settings" | "plugins">,
-  ) => Promise<Partial<Pick<GuideFacts, "skills" | "mcpServers">>>;
+  readonly guide?:
+    | ((
+        found: Pick<DiscoveredAgents, "paths" | "settings" | "plugins">,
+      ) => Promise<Partial<Pick<GuideFacts, "skills" | "mcpServers">>>)
+    | undefined;
 }
 
 export interface DiscoveredAgents {
@@ -134,9 +136,7 @@ async function findAgents(
   const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
     configDirectory: paths.configDirectory,
     projectDirectory: paths.projectRoot,
-    ...(options.pluginDirectories === undefined
-      ? {}
-      : { pluginDirectories: options.pluginDirectories.map((path) => resolve(options.cwd, path)) }),
+    pluginDirectories: options.pluginDirectories?.map((path) => resolve(options.cwd, path)),
     enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
     footprint,
   });
@@ -193,8 +193,8 @@ async function findPaths(options: DiscoverOptions, footprint: Footprint): Promis
     cwd,
     environment,
     platform,
-    ...(repositoryRoot === undefined ? {} : { repositoryRoot }),
-    ...(managedDirectory === undefined ? {} : { managedDirectory }),
+    repositoryRoot,
+    managedDirectory,
   });
 }
 
@@ -208,8 +208,8 @@ function readSettings(options: DiscoverOptions, paths: Paths, footprint: Footpri
     paths,
     footprint,
     trusted: options.trusted ?? false,
-    ...(options.settingSources === undefined ? {} : { sources: options.settingSources }),
-    ...(options.settings === undefined ? {} : { flagSettings: options.settings }),
+    sources: options.settingSources,
+    flagSettings: options.settings,
   });
 }
 
@@ -270,14 +270,14 @@ function builtins(
   const entrypoint = environment["CLAUDE_CODE_ENTRYPOINT"];
   const isOn = (name: string): boolean => environment[name] === "1" || environment[name] === "true";
   return builtinAgents({
-    ...(entrypoint === undefined ? {} : { entrypoint }),
+    entrypoint,
     disableBuiltins: isOn("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS"),
     disableExplorePlan: isOn("CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS"),
     guide: {
       agents: definitions,
       skills: [],
       mcpServers: [],
-      ...(guide === undefined ? {} : { findMore: () => guide(found) }),
+      findMore: guide === undefined ? undefined : () => guide(found),
     },
   });
 }

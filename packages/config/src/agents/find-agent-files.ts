@@ -120,11 +120,11 @@ function isMarkdown(name: string): boolean {
 export interface AgentPlace {
   readonly scope: AgentScope;
   readonly path: string;
-  readonly plugin?: string;
+  readonly plugin?: string | undefined;
   /** Its folder is not trusted by itself. */
-  readonly untrusted?: true;
+  readonly untrusted?: true | undefined;
   /** The id of an agent in this place, where it is not its bare name. */
-  readonly idOf?: (file: string, name: string) => string;
+  readonly idOf?: ((file: string, name: string) => string) | undefined;
 }
 
 export interface LoadedAgents {
@@ -220,7 +220,7 @@ function parseFile(file: string, place: AgentPlace, size: number): ParsedAgent {
   if (size > largestDefinition) return refuseLargeFile(file);
   try {
     const text = readFileSync(file, "utf8");
-    return parseAgentDefinition(text, { file, scope, ...(plugin === undefined ? {} : { plugin }) });
+    return parseAgentDefinition(text, { file, scope, plugin });
   } catch (error) {
     return { diagnostics: [unreadable(file, error)] };
   }

@@ -166,10 +166,10 @@ function namesWholeShell({ tools = [] }: AgentDefinition): boolean {
 
 export interface LintFacts {
   /** Whether the folder is trusted; what only trust puts in force is reported otherwise. */
-  readonly trusted?: boolean;
-  readonly aliases?: AliasTable;
+  readonly trusted?: boolean | undefined;
+  readonly aliases?: AliasTable | undefined;
   /** The text of the definition's file, so that one entry of a list can be pointed at. */
-  readonly text?: string;
+  readonly text?: string | undefined;
 }
 
 type LintRule = (definition: AgentDefinition, facts: Required<Omit<LintFacts, "text">>) => Issue[];

@@ -29,7 +29,7 @@ function sameName(loser: AgentDefinition, stronger: AgentDefinition): Diagnostic
     code: isOneFolder ? "same-name" : "shadowed-by-nearer",
     message: `The name \`${loser.name}\` is also used by ${stronger.source.file}, which wins; this file has no effect.`,
     advice: isOneFolder ? "Rename or remove one of the two." : "Nothing to do if that is what you want.",
-    ...(loser.source.file === undefined ? {} : { file: loser.source.file }),
+    file: loser.source.file,
     ...loser.written["name"]?.place,
   };
 }

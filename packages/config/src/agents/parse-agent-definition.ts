@@ -17,9 +17,9 @@ import { isAdvisedAgentName, refuseAgentName } from "./refuse-agent-name.ts";
 
 export interface ParseAgentOptions {
   /** Shown in problems; its base name serves where the file has no `name`. */
-  readonly file?: string;
-  readonly scope?: AgentScope;
-  readonly plugin?: string;
+  readonly file?: string | undefined;
+  readonly scope?: AgentScope | undefined;
+  readonly plugin?: string | undefined;
 }
 
 export interface ParsedAgent {
@@ -89,7 +89,7 @@ function refuseFile(
   file: string | undefined,
 ): ParsedAgent {
   const { code, message, advice, line = 1 } = refusal;
-  const place = { ...(file === undefined ? {} : { file }), line, column: 1 };
+  const place = { file, line, column: 1 };
   return { diagnostics: [{ severity: severityOf(code, file), code, message, advice, ...place }] };
 }
 
@@ -118,8 +118,8 @@ export function definitionFromFrontmatter(
   if (name === undefined || hasErrors(diagnostics)) return { diagnostics };
   const source: AgentSource = {
     scope: options.scope ?? "project",
-    ...(options.file === undefined ? {} : { file: options.file }),
-    ...(options.plugin === undefined ? {} : { plugin: options.plugin }),
+    file: options.file,
+    plugin: options.plugin,
   };
   const { name: _name, description = "", ...rest } = fields;
   return {
@@ -210,7 +210,7 @@ function applyScopeRules(definition: AgentDefinition, diagnostics: readonly Diag
       code: "ignored-in-plugin",
       message: `\`${key}\` is ignored in a plugin's agent.`,
       advice: `Copy the agent to your own agents folder if it needs \`${key}\`.`,
-      ...(definition.source.file === undefined ? {} : { file: definition.source.file }),
+      file: definition.source.file,
       ...definition.written[key]?.place,
     });
   }
@@ -272,7 +272,7 @@ function unknownKey(key: string, nearest: DefinitionKey | undefined): Issue {
     severity: "warning",
     code: "unknown-key",
     message: `\`${key}\` is not a field of an agent and has no effect.`,
-    ...(nearest === undefined ? {} : { advice: `Did you mean \`${nearest}\`?` }),
+    advice: nearest === undefined ? undefined : `Did you mean \`${nearest}\`?`,
     path: [key],
   };
 }
@@ -295,7 +295,7 @@ function readField(key: DefinitionKey, field: FrontmatterField, issues: Issue[])
     return undefined;
   };
   const report = (severity: "warning" | "note", code: string, message: string, advice?: string): void => {
-    issues.push({ severity, code, message, ...(advice === undefined ? {} : { advice }), path });
+    issues.push({ severity, code, message, advice, path });
   };
   const reader = fieldReaders[key];
   if (field.unreadable !== undefined) return unreadable(field.unreadable, reader.expected);

@@ -22,7 +22,7 @@ export function readSessionAgents(value: unknown, locate: Locate, file?: string)
     return readDefinitionObject(name, fields, {
       scope: "session",
       locate: locateInside,
-      ...(file === undefined ? {} : { file }),
+      file,
     });
   });
   return {
@@ -60,14 +60,14 @@ export function readDefinitionObject(
           code: "prompt-not-text",
           message,
           advice: 'Write "prompt": "…".',
-          ...(file === undefined ? {} : { file }),
+          file,
           ...locate(["prompt"]),
         },
       ],
     };
   }
   const frontmatter = { fields, repeated: [], body: (prompt ?? "").trim(), diagnostics: [], locate };
-  return definitionFromFrontmatter(frontmatter, { scope, ...(file === undefined ? {} : { file }) });
+  return definitionFromFrontmatter(frontmatter, { scope, file });
 }
 
 function notAnObject(what: string, file: string | undefined, place: object | undefined): Diagnostic {
@@ -76,7 +76,7 @@ function notAnObject(what: string, file: string | undefined, place: object | und
     code: "not-an-object",
     message: `${what} must be a JSON object.`,
     advice: 'Write {"my-agent": {"description": "…", "prompt": "…"}}.',
-    ...(file === undefined ? {} : { file }),
+    file,
     ...place,
   };
 }

@@ -1,34 +1,42 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 /** One call of a tool, as hooks are informed of it. */
 export interface CallPayload {
   readonly tool: string;
   readonly input: unknown;
   readonly callId: string;
   /** Whose tool it is, where it is one of an MCP server. */
-  readonly server?: { readonly name: string; readonly source: string };
+  readonly server?: { readonly name: string; readonly source: string } | undefined;
 }
 
 /** What is said about each event that happens here, besides what all events have in common. */
 export interface HookPayloads {
   readonly PreToolUse: CallPayload;
-  readonly PostToolUse: CallPayload & { readonly response: unknown; readonly durationMs?: number };
+  readonly PostToolUse: CallPayload & {
+    readonly response: unknown;
+    readonly durationMs?: number | undefined;
+  };
   readonly PostToolUseFailure: CallPayload & {
     readonly error: string;
-    readonly isInterrupt?: boolean;
-    readonly durationMs?: number;
+    readonly isInterrupt?: boolean | undefined;
+    readonly durationMs?: number | undefined;
   };
   readonly PermissionRequest: CallPayload;
-  readonly Notification: { readonly message: string; readonly title?: string; readonly kind: string };
-  readonly UserPromptSubmit: { readonly prompt: string; readonly source?: string };
-  readonly SessionStart: { readonly source: string; readonly model?: string };
+  readonly Notification: {
+    readonly message: string;
+    readonly title?: string | undefined;
+    readonly kind: string;
+  };
+  readonly UserPromptSubmit: { readonly prompt: string; readonly source?: string | undefined };
+  readonly SessionStart: { readonly source: string; readonly model?: string | undefined };
   readonly SessionEnd: { readonly reason: string };
-  readonly Stop: { readonly isRepeated: boolean; readonly lastMessage?: string };
+  readonly Stop: { readonly isRepeated: boolean; readonly lastMessage?: string | undefined };
   readonly SubagentStart: { readonly agentId: string; readonly agentType: string };
   readonly SubagentStop: {
     readonly isRepeated: boolean;
     readonly agentId: string;
     readonly agentType: string;
     readonly agentTranscript: string;
-    readonly lastMessage?: string;
+    readonly lastMessage?: string | undefined;
   };
   readonly PreCompact: { readonly trigger: string; readonly instructions: string | null };
   readonly PostCompact: { readonly trigger: string; readonly summary: string };
@@ -41,10 +49,10 @@ export interface HookPayloads {
 interface TaskPayload {
   readonly taskId: string;
   readonly subject: string;
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** Who created or completes it, and in which team. */
-  readonly teammate?: string;
-  readonly team?: string;
+  readonly teammate?: string | undefined;
+  readonly team?: string | undefined;
 }
 
 /** The events that happen here; the other known ones are only read. */
@@ -68,7 +76,7 @@ export function hookInput<Event extends FiredEvent>(
   payload: HookPayloads[Event],
   situation: HookSituation,
 ): Readonly<Record<string, unknown>> {
-  return withoutAbsent({
+  return defined({
     session_id: situation.sessionId,
     transcript_path: situation.transcript,
     cwd: situation.cwd,
@@ -179,10 +187,6 @@ function callFields({ tool, input, callId, server }: CallPayload): Readonly<Reco
   return { tool_name: tool, tool, tool_input: input, tool_use_id: callId, mcp_server: server };
 }
 
-function withoutAbsent(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
-
 /** What the matcher of a hook is compared with; `none` means the event has no matcher. */
 type HookMatchSubject =
   | "tool name"
@@ -257,10 +261,10 @@ interface CommonInput<Event extends FiredEvent> {
   readonly session_id: string;
   readonly transcript_path: string;
   readonly cwd: string;
-  readonly permission_mode?: string;
+  readonly permission_mode?: string | undefined;
   /** Present inside a child agent. */
-  readonly agent_id?: string;
-  readonly agent_type?: string;
+  readonly agent_id?: string | undefined;
+  readonly agent_type?: string | undefined;
 }
 
 interface CallInput {
@@ -268,41 +272,44 @@ interface CallInput {
   readonly tool_input: Readonly<Record<string, unknown>>;
   readonly tool_use_id: string;
   /** Whose tool it is, where it is one of an MCP server. */
-  readonly mcp_server?: { readonly name: string; readonly source: string };
+  readonly mcp_server?: { readonly name: string; readonly source: string } | undefined;
 }
 
 interface TaskInput {
   readonly task_id: string;
   readonly task_subject: string;
-  readonly task_description?: string;
-  readonly teammate_name?: string;
-  readonly team_name?: string;
+  readonly task_description?: string | undefined;
+  readonly teammate_name?: string | undefined;
+  readonly team_name?: string | undefined;
 }
 
 interface StopInput {
   readonly stop_hook_active: boolean;
-  readonly last_assistant_message?: string;
+  readonly last_assistant_message?: string | undefined;
 }
 
 /** What each event says besides. */
 interface SpecificInputs {
   readonly PreToolUse: CallInput;
-  readonly PostToolUse: CallInput & { readonly tool_response: unknown; readonly duration_ms?: number };
+  readonly PostToolUse: CallInput & {
+    readonly tool_response: unknown;
+    readonly duration_ms?: number | undefined;
+  };
   readonly PostToolUseFailure: CallInput & {
     readonly error: string;
-    readonly is_interrupt?: boolean;
-    readonly duration_ms?: number;
+    readonly is_interrupt?: boolean | undefined;
+    readonly duration_ms?: number | undefined;
   };
   readonly PermissionRequest: CallInput;
   readonly Notification: {
     readonly message: string;
-    readonly title?: string;
+    readonly title?: string | undefined;
     readonly notification_type: string;
   };
   readonly UserPromptSubmit: { readonly prompt: string };
   readonly SessionStart: {
     readonly source: "startup" | "resume" | "clear" | "compact" | "fork";
-    readonly model?: string;
+    readonly model?: string | undefined;
   };
   readonly SessionEnd: { readonly reason: "clear" | "logout" | "prompt_input_exit" | "other" };
   readonly Stop: StopInput;
@@ -330,17 +337,19 @@ export type HookInput<Event extends FiredEvent = FiredEvent> = Event extends key
 /** What a hook answers; nothing means: continue. */
 export interface HookOutput {
   /** False ends the run. */
-  readonly continue?: boolean;
-  readonly stopReason?: string;
-  readonly systemMessage?: string;
-  readonly decision?: "approve" | "block" | "allow" | "ask" | "deny";
-  readonly reason?: string;
-  readonly hookSpecificOutput?: {
-    readonly hookEventName?: FiredEvent;
-    readonly permissionDecision?: "allow" | "deny" | "ask";
-    readonly permissionDecisionReason?: string;
-    readonly updatedInput?: Readonly<Record<string, unknown>>;
-    readonly additionalContext?: string;
-    readonly [key: string]: unknown;
-  };
+  readonly continue?: boolean | undefined;
+  readonly stopReason?: string | undefined;
+  readonly systemMessage?: string | undefined;
+  readonly decision?: "approve" | "block" | "allow" | "ask" | "deny" | undefined;
+  readonly reason?: string | undefined;
+  readonly hookSpecificOutput?:
+    | {
+        readonly hookEventName?: FiredEvent | undefined;
+        readonly permissionDecision?: "allow" | "deny" | "ask" | undefined;
+        readonly permissionDecisionReason?: string | undefined;
+        readonly updatedInput?: Readonly<Record<string, unknown>> | undefined;
+        readonly additionalContext?: string | undefined;
+        readonly [key: string]: unknown;
+      }
+    | undefined;
 }

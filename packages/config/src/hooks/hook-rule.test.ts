@@ -62,7 +62,7 @@ const rule = (
 ): SourcedHookRule => ({
   hook: {
     event: more.event ?? "PreToolUse",
-    ...(more.matcher === undefined ? {} : { matcher: more.matcher }),
+    matcher: more.matcher,
     handler: { type: "command", command, ...more.handler },
   },
   origin: more.origin ?? settings,

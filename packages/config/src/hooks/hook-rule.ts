@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { type FiredEvent, hookEvents } from "./hook-input.ts";
 import { matchSubject, type SubjectMatch } from "./match-subject.ts";
 
@@ -145,7 +146,7 @@ function meetsCondition({ if: rule }: HookHandler, { meetsCondition: meets }: Ho
 
 /** The same command of two plugins is two hooks, because each has a root of its own. */
 function identityOf(handler: HookHandler, origin: HookOrigin): string {
-  const entries = Object.entries(handler).sort(([a], [b]) => (a < b ? -1 : 1));
+  const entries = Object.entries(defined(handler)).sort(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify([entries, origin.type === "plugin" ? origin.root : ""]);
 }
 

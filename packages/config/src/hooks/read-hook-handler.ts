@@ -135,7 +135,7 @@ function readFields(value: JsonRecord, type: HookHandlerType, path: DocumentPath
   const issues: Issue[] = [];
   const entries: [string, unknown][] = [["type", type]];
   for (const [name, rule] of fields) {
-    if (!Object.hasOwn(value, name) || value[name] === null) continue;
+    if (!Object.hasOwn(value, name) || (value[name] ?? null) === null) continue;
     if (rule.types !== undefined && !rule.types.includes(type)) continue;
     const read = rule.read(value[name]);
     if (read !== undefined) entries.push([name, read]);

@@ -195,7 +195,7 @@ function placeHooks(
   path: DocumentPath,
   reading: Reading,
 ): HandlerPlace {
-  const written = { event, ...(matcher === undefined ? {} : { matcher }) };
+  const written = { event, matcher };
   if (!isHookEventName(event) || hookEvents[event].matches !== "tool name") return written;
   const rule = readRuleMatcher(matcher);
   reading.issues.push(

@@ -209,7 +209,7 @@ async function keep(
     file,
     kind,
     text,
-    ...(origin.importedBy === undefined ? {} : { importedBy: origin.importedBy }),
+    importedBy: origin.importedBy,
   };
   const paths = "paths" in rule ? rule.paths : undefined;
   if (paths !== undefined) reading.conditional.push({ ...entry, paths, folder });
@@ -234,7 +234,7 @@ async function takeImport(
       isRule: false,
       isAboveProject: importer.isAboveProject,
       folder: importer.folder,
-      ...(within === undefined ? {} : { within }),
+      within,
     },
     {
       depth: origin.depth + 1,

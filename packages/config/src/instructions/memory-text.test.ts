@@ -103,7 +103,7 @@ describe("[MEM-1] the name of the directory", () => {
     name,
     source: {
       scope: id === undefined ? ("user" as const) : ("plugin" as const),
-      ...(id === undefined ? {} : { id }),
+      id,
     },
   });
 

@@ -5,7 +5,7 @@ import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 /** A model that can be asked. Without a provider it is the one that serves by default. */
 export interface ChosenModel {
   readonly id: string;
-  readonly provider?: string;
+  readonly provider?: string | undefined;
 }
 
 /** Where a model was named. */
@@ -153,7 +153,7 @@ function resolve(written: string, options: SelectOptions, parent?: ChosenModel):
   }
   const model = {
     id: resolved.id,
-    ...(resolved.provider === undefined ? {} : { provider: resolved.provider }),
+    provider: resolved.provider,
   };
   return (parent === undefined ? undefined : parentOfFamily(reference, model, parent)) ?? model;
 }
@@ -257,7 +257,7 @@ export function resolveModelReference(
 function readAlias(written: string, aliases: AliasTable): ModelReference | undefined {
   const [, name = "", suffix] = /^([^[\]]*)(\[[^[\]]*\])?$/.exec(written.toLowerCase()) ?? [];
   if (!aliases.has(name)) return undefined;
-  return { type: "alias", alias: name, ...(suffix === undefined ? {} : { suffix }) };
+  return { type: "alias", alias: name, suffix };
 }
 
 function whyUnclear(written: string): string | undefined {

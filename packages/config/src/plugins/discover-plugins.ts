@@ -296,7 +296,7 @@ async function createMarketplaceFinder(
       const plugin = open?.marketplace.plugins.find((entry) => entry.name === name);
       if (open === undefined || plugin === undefined) return undefined;
       const root = await findRoot(open.root, plugin.places, footprint);
-      return { plugin, ...(root === undefined ? {} : { root }) };
+      return { plugin, root };
     },
   };
 }

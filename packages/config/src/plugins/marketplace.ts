@@ -55,8 +55,8 @@ export function readMarketplace(value: unknown): MarketplaceReading {
   );
   return {
     marketplace: {
-      ...(name === undefined ? {} : { name }),
-      ...(pluginRoot === undefined ? {} : { pluginRoot }),
+      name,
+      pluginRoot,
       plugins,
     },
     issues,
@@ -92,7 +92,7 @@ function readEntry(entry: JsonObject, context: EntryContext): MarketplacePlugin 
   if (name === undefined || name === "") issues.push(wrongTypeIssue([...path, "name"], "a text"));
   const source = readSource(entry, context);
   return {
-    ...(name === undefined ? {} : { name }),
+    name,
     ...source,
     ...(strict === undefined ? {} : { strict }),
     manifest: reading.manifest ?? {},

@@ -1,4 +1,5 @@
 import { isAbsolute, join, relative } from "node:path";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import type { DocumentPath, Issue } from "@retinue/base/foundation/diagnostic.ts";
 import { type HookRule, readHooks } from "../hooks/read-hooks.ts";
 
@@ -168,12 +169,7 @@ export function readPluginManifest(value: unknown, path: DocumentPath = []): Plu
   issues.push(...checkName(name, path));
   const userConfig = readUserConfig(value, path, issues);
   return {
-    manifest: {
-      ...(name === undefined ? {} : { name }),
-      ...texts,
-      ...readComponents(value, path, issues),
-      ...(userConfig === undefined ? {} : { userConfig }),
-    },
+    manifest: defined({ name, ...texts, ...readComponents(value, path, issues), userConfig }),
     issues,
   };
 }
@@ -187,7 +183,7 @@ function readTexts(value: JsonObject, path: DocumentPath, issues: Issue[]) {
     description: read.string("description"),
     defaultEnabled: read.boolean("defaultEnabled"),
   };
-  return withoutUndefined(fields);
+  return defined(fields);
 }
 
 function readComponents(value: JsonObject, path: DocumentPath, issues: Issue[]) {
@@ -198,7 +194,7 @@ function readComponents(value: JsonObject, path: DocumentPath, issues: Issue[]) 
     const written = ownValue(value, key);
     return written === undefined ? undefined : read(written, [...path, key], issues);
   };
-  return withoutUndefined({
+  return defined({
     agents: component("agents", readComponentPaths),
     commands: component("commands", readComponentPaths),
     skills: component("skills", readComponentPaths),
@@ -243,15 +239,6 @@ function notAnObject(path: DocumentPath): Issue {
     message: "A plugin manifest must be a JSON object; nothing of it was used.",
     advice: 'Write at least `{ "name": "my-plugin" }`.',
   };
-}
-
-type Defined<Fields> = { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> };
-
-function withoutUndefined<Fields extends object>(fields: Fields): Defined<Fields> {
-  // Object.fromEntries forgets the keys' types; the entries come from `fields` itself.
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as Defined<Fields>;
 }
 
 /** A path inside a plugin or marketplace, with forward slashes and relative to its root; `.` is the root itself. */

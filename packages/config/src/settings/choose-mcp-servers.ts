@@ -107,7 +107,7 @@ function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: EntryFact
   const hold = (code: HoldKind, reason: string, advice?: string, diagnostics: readonly Diagnostic[] = []) =>
     ({
       type: "held",
-      held: { entry, code, reason, ...(advice === undefined ? {} : { advice }) },
+      held: { entry, code, reason, advice },
       diagnostics,
     }) as const;
   const refused = refuseBeforeAsking(entry, facts);
@@ -149,8 +149,8 @@ function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: EntryFact
     name: config.name,
     transport,
     scope,
-    ...(entry.file === undefined ? {} : { file: entry.file }),
-    ...(config.timeoutMs === undefined ? {} : { timeoutMs: config.timeoutMs }),
+    file: entry.file,
+    timeoutMs: config.timeoutMs,
   };
   return { type: "server", server, diagnostics: expanded.diagnostics };
 }
@@ -203,7 +203,7 @@ function expandMcpEntry(entry: McpEntry, written: McpTransport, lookup: Variable
   const unusable = refuseExpanded(transport);
   return {
     transport,
-    ...(unusable === undefined ? {} : { unusable }),
+    unusable,
     diagnostics: missing.length === 0 ? [] : [unsetDiagnostic(entry, missing)],
   };
 }
@@ -231,7 +231,7 @@ function unsetDiagnostic(entry: McpEntry, names: readonly string[]): Diagnostic 
 }
 
 function placeOf({ file, locate, config }: McpEntry): Partial<Diagnostic> {
-  return { ...(file === undefined ? {} : { file }), ...locate(config.path) };
+  return { file, ...locate(config.path) };
 }
 
 /** One server with where it is, before anything is decided about it. */

@@ -55,7 +55,7 @@ export async function loadMcpEntries(options: LoadMcpOptions): Promise<LoadedMcp
   return {
     entries: readings.flatMap(({ entries }) => entries),
     diagnostics: readings.flatMap(({ diagnostics }) => diagnostics),
-    ...(brokenConfig === undefined ? {} : { brokenConfig }),
+    brokenConfig,
     isExclusive: managed.isThere,
   };
 }
@@ -172,7 +172,7 @@ function fromLayer({ source, settings }: SettingsLayer): Reading {
   const origin = {
     scope: layerScopes[source.scope],
     fromRepository: isFromRepository(source.scope),
-    ...(source.file === undefined ? {} : { file: source.file }),
+    file: source.file,
   };
   const readings = [mcpServers, managedMcpServers]
     .filter((servers) => isRecord(servers))
@@ -333,7 +333,7 @@ function readEntry(
     code: "mcp-policy-entry",
     message: `An entry of "${key}" holds ${keys === "" ? "nothing" : keys}, and names no server; it has no effect.`,
     advice: 'Write {"serverName": "…"}, {"serverCommand": ["…"]} or {"serverUrl": "…"}.',
-    ...(file === undefined ? {} : { file }),
+    file,
   });
   return [];
 }

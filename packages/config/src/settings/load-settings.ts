@@ -20,12 +20,12 @@ import {
 export interface LoadSettingsOptions {
   readonly paths: Paths;
   /** Which of a person's files count; the organisation's always do. All, when absent. */
-  readonly sources?: readonly ("user" | "project" | "local")[];
+  readonly sources?: readonly ("user" | "project" | "local")[] | undefined;
   /** What `--settings` was given: JSON, or the path of a file. */
-  readonly flagSettings?: string;
+  readonly flagSettings?: string | undefined;
   readonly trusted: boolean;
   /** Gets every path that is looked at. */
-  readonly footprint?: Footprint;
+  readonly footprint?: Footprint | undefined;
 }
 
 export interface LoadedSettings {
@@ -212,7 +212,7 @@ function unreadable(file: string | undefined, reason: string): Diagnostic {
     message: `The settings ${file === undefined ? "given on the command line" : quote(file, 300)} cannot be read: ${reason}.`,
     advice:
       "Fix or remove it; until then unattended runs are blocked because its restrictions can't be read.",
-    ...(file === undefined ? {} : { file }),
+    file,
   };
 }
 
@@ -222,7 +222,7 @@ function emptyFile(file: string | undefined): Diagnostic {
     code: "settings-empty",
     message: "This settings file is empty.",
     advice: "Write {} or remove the file.",
-    ...(file === undefined ? {} : { file }),
+    file,
   };
 }
 

@@ -12,9 +12,9 @@ export interface PathsInput {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly platform: string;
   /** The root of the repository that holds `cwd`, when there is one. */
-  readonly repositoryRoot?: string;
+  readonly repositoryRoot?: string | undefined;
   /** For programs and tests that keep the organisation's files elsewhere; no variable can move it. */
-  readonly managedDirectory?: string;
+  readonly managedDirectory?: string | undefined;
 }
 
 /** Every place on disk that this product reads or writes. Nothing here says that a place exists. */
@@ -24,7 +24,7 @@ export interface Paths {
   /** The repository's root, or the working folder outside of a repository. */
   readonly projectRoot: string;
   /** Absent outside of a repository. */
-  readonly repositoryRoot?: string;
+  readonly repositoryRoot?: string | undefined;
   readonly configDirectory: string;
   readonly stateFile: string;
   readonly settings: SettingsPaths;
@@ -93,7 +93,7 @@ export function createPaths(input: PathsInput): Paths {
     home: input.home,
     cwd: input.cwd,
     projectRoot,
-    ...(input.repositoryRoot === undefined ? {} : { repositoryRoot: input.repositoryRoot }),
+    repositoryRoot: input.repositoryRoot,
     configDirectory,
     stateFile: path.join(configured ?? input.home, ".claude.json"),
     settings: settingsPaths({ path, configDirectory, managedDirectory, projectRoot, cwd: input.cwd }),

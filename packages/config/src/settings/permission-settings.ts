@@ -221,7 +221,7 @@ function readDetails(value: Readonly<Record<string, unknown>>) {
     // Each value comes from the reader that gives PermissionSwitches the type of its key.
     switches: Object.fromEntries(switches) as PermissionSwitches,
     additionalDirectories,
-    ...(defaultMode === undefined ? {} : { defaultMode }),
+    defaultMode,
   };
   return { details, issues, broken };
 }

@@ -205,7 +205,7 @@ function mergeLayerValues(layers: readonly SettingsLayer[]) {
     plain: Object.fromEntries(plain) as PlainSettings,
     permissions: {
       switches: Object.fromEntries(switches) as PermissionSwitches,
-      ...(defaultMode === undefined ? {} : { defaultMode }),
+      defaultMode,
     },
   };
 }

@@ -33,17 +33,19 @@ export interface Settings {
 
 /** The content of a settings file, as a program writes it; every key is checked as in a file. */
 export interface SettingsInput extends PlainSettings {
-  readonly permissions?: {
-    readonly allow?: readonly string[];
-    readonly ask?: readonly string[];
-    readonly deny?: readonly string[];
-    readonly defaultMode?: PermissionMode;
-    readonly additionalDirectories?: readonly string[];
-    readonly [other: string]: unknown;
-  };
+  readonly permissions?:
+    | {
+        readonly allow?: readonly string[] | undefined;
+        readonly ask?: readonly string[] | undefined;
+        readonly deny?: readonly string[] | undefined;
+        readonly defaultMode?: PermissionMode | undefined;
+        readonly additionalDirectories?: readonly string[] | undefined;
+        readonly [other: string]: unknown;
+      }
+    | undefined;
   /** By event: matchers with their handlers. */
-  readonly hooks?: Readonly<Record<string, readonly object[]>>;
-  readonly env?: Readonly<Record<string, string>>;
+  readonly hooks?: Readonly<Record<string, readonly object[]>> | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** Keys of newer versions. */
   readonly [other: string]: unknown;
 }

@@ -22,7 +22,7 @@ export type TrustAnswer =
       /** The folder whose trust would have to be granted. */
       readonly folder: string;
       readonly why: string;
-      readonly diagnostic?: Diagnostic;
+      readonly diagnostic?: Diagnostic | undefined;
     };
 
 export type TrustOutcome =
@@ -31,7 +31,7 @@ export type TrustOutcome =
       readonly type: "refused";
       readonly folder: string;
       readonly why: string;
-      readonly diagnostic?: Diagnostic;
+      readonly diagnostic?: Diagnostic | undefined;
     };
 
 /** Which folders a person has accepted as theirs to run things from. */
@@ -201,7 +201,7 @@ async function storeTrust(
       updating,
     );
     if (update.type !== "refused") return { type: "stored", folder };
-    return { type: "refused", folder, why: update.why, ...(diagnostic === undefined ? {} : { diagnostic }) };
+    return { type: "refused", folder, why: update.why, diagnostic };
   } catch (error) {
     return {
       type: "refused",

@@ -16,9 +16,9 @@ export type FileChange = (
 
 export interface UpdateFileOptions {
   /** How long to wait for another writer. */
-  readonly patienceMs?: number;
+  readonly patienceMs?: number | undefined;
   /** A lock older than this was left by a process that died. */
-  readonly staleAfterMs?: number;
+  readonly staleAfterMs?: number | undefined;
 }
 
 /**

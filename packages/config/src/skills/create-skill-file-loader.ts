@@ -107,7 +107,7 @@ function readEntry({ file, real, name }: SkillFile, place: SkillPlace): ReadSkil
   try {
     const text = readRegularFile(real);
     if (text === undefined) return refuseLargeSkill(file);
-    const options = { file, scope, kind, ...(plugin === undefined ? {} : { plugin }) };
+    const options = { file, scope, kind, plugin };
     return readSkillFile(text, { ...options, ...(name === undefined ? {} : { name }) });
   } catch (error) {
     return { diagnostics: [unreadable(file, error)], written: new Map() };
@@ -232,7 +232,7 @@ function addFile({ path: file, real }: Spot, folders: readonly string[], walk: W
     return;
   }
   const name = nameOf(file, folders, walk.place);
-  walk.files.push({ file, real, ...(name === undefined ? {} : { name }) });
+  walk.files.push({ file, real, name });
 }
 
 /** The root of a plugin is often named after a version, so a skill there is called like the plugin. */

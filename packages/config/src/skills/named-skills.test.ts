@@ -9,7 +9,7 @@ function skill(name: string, frontmatter = "", plugin?: string) {
     file: `/skills/${name}/SKILL.md`,
     scope: plugin === undefined ? "user" : "plugin",
     kind: "skill",
-    ...(plugin === undefined ? {} : { plugin: { name: plugin, root: "/plugins" } }),
+    plugin: plugin === undefined ? undefined : { name: plugin, root: "/plugins" },
   });
   return reading.skill === undefined ? [] : [reading.skill];
 }

@@ -59,5 +59,5 @@ function notPreloadable(definition: Named, skill: Skill): Diagnostic {
 }
 
 function placeOf({ source, written }: Named): Partial<Diagnostic> {
-  return { ...(source.file === undefined ? {} : { file: source.file }), ...written["skills"]?.place };
+  return { file: source.file, ...written["skills"]?.place };
 }

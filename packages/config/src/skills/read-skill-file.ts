@@ -129,7 +129,7 @@ function settle(
 }
 
 function sourceOf({ file, scope, kind, plugin }: ReadSkillOptions): SkillSource {
-  return { scope, kind, file, directory: folderOf(file), ...(plugin === undefined ? {} : { plugin }) };
+  return { scope, kind, file, directory: folderOf(file), plugin };
 }
 
 interface Naming {

@@ -56,7 +56,7 @@ export function createSkillCatalog(input: {
       const skill = byName.get(name);
       if (skill !== undefined) return { type: "found", skill };
       const nearest = nearestName(name, byName.keys());
-      return { type: "unknown", ...(nearest === undefined ? {} : { nearest }) };
+      return { type: "unknown", nearest };
     },
     nameOnly,
     shadowed,
@@ -293,7 +293,7 @@ function pluginPlaces({ name, root, manifest, marketplace }: Plugin): SkillPlace
     kind,
     path: path.join(root, inner),
     within: root,
-    plugin: { name, root, ...(marketplace === undefined ? {} : { marketplace }) },
+    plugin: { name, root, marketplace },
     ...(isNamed ? { isNamed: true as const } : {}),
   });
   const added = (manifest.skills?.paths ?? []).filter((inner) => inner !== "skills");

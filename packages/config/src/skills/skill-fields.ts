@@ -96,7 +96,7 @@ function unknownKey(key: string, nearest: SkillKey | undefined): Issue {
     severity: nearest === undefined ? "note" : "warning",
     code: "unknown-key",
     message: `\`${key}\` is not a field of a skill and has no effect.`,
-    ...(nearest === undefined ? {} : { advice: `Did you mean \`${nearest}\`?` }),
+    advice: nearest === undefined ? undefined : `Did you mean \`${nearest}\`?`,
     path: [key],
   };
 }
@@ -119,7 +119,7 @@ function readField(key: SkillKey, field: FrontmatterField, issues: Issue[]): unk
     return undefined;
   };
   const report = (severity: "warning" | "note", code: string, message: string, advice?: string): void => {
-    issues.push({ severity, code, message, ...(advice === undefined ? {} : { advice }), path });
+    issues.push({ severity, code, message, advice, path });
   };
   if (field.unreadable !== undefined && key !== "disable-model-invocation")
     return unreadable(field.unreadable);

@@ -21,7 +21,7 @@ function skillOf(body: string, more: Partial<Skill> = {}): Skill {
 }
 
 function textOf(body: string, given?: string, more: Partial<Skill> = {}): string {
-  const call = { skill: skillOf(body, more), facts, ...(given === undefined ? {} : { arguments: given }) };
+  const call = { skill: skillOf(body, more), facts, arguments: given };
   return fillSkill(call)
     .map((piece) => (piece.type === "text" ? piece.text : `<${piece.type}>`))
     .join("");

@@ -16,6 +16,6 @@ export const builtinTools: readonly ToolSummary[] = toolTable
   .map(({ name, effect, needsChildren, description }) => ({
     name,
     effect,
-    ...(needsChildren === undefined ? {} : { needsChildren }),
+    needsChildren,
     description,
   }));

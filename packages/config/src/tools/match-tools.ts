@@ -129,7 +129,7 @@ function matchLetterCase(
   }
   if (meaning.type !== "unknown") return { tools: [], meaning };
   const nearest = nearestName(name, [...available.map((tool) => tool.name), ...knownToolNames()]);
-  return { tools: [], meaning: { type: "unknown", ...(nearest === undefined ? {} : { nearest }) } };
+  return { tools: [], meaning: { type: "unknown", nearest } };
 }
 
 /** `mcp__server` and `mcp__server__*` mean the whole server; stars may also mean a part of a name. */
@@ -267,7 +267,7 @@ function unknown(entry: string, nearest: string | undefined, path: DocumentPath)
     code: "unknown-tool",
     path,
     message: `\`${entry}\` is not a known tool; the entry has no effect.`,
-    ...(nearest === undefined ? {} : { advice: `Did you mean \`${nearest}\`?` }),
+    advice: nearest === undefined ? undefined : `Did you mean \`${nearest}\`?`,
   };
 }
 

@@ -201,7 +201,7 @@ function resolveLetterCase(name: string): ToolNameMeaning {
   const today = renamedByLowerCase.get(lower);
   if (today !== undefined) return fromOldName(today);
   const nearest = nearestName(name, builtinNames);
-  return { type: "unknown", ...(nearest === undefined ? {} : { nearest }) };
+  return { type: "unknown", nearest };
 }
 
 /** Some tools were renamed that this product does not have under any name. */

@@ -244,8 +244,8 @@ function grantOne(tool: AvailableTool, limits: Limits | undefined, denied: Denia
   if (allowOnly?.length === 0) return undefined;
   return {
     name: tool.name,
-    ...(allowOnly === undefined ? {} : { allowOnly }),
-    ...(deny === undefined ? {} : { deny }),
+    allowOnly,
+    deny,
   };
 }
 
@@ -293,7 +293,7 @@ function addMemoryTools(
       byName.set(tool.name, {
         name: tool.name,
         confinedTo: "memory",
-        ...(deny === undefined ? {} : { deny }),
+        deny,
       });
     }
   }
@@ -321,7 +321,7 @@ function teamTools({
     .filter((name) => !own.has(name) && !denied.whole.has(name) && isOffered(name, offered))
     .map((name) => {
       const deny = denied.scoped.get(name);
-      return { name, ...(deny === undefined ? {} : { deny }) };
+      return { name, deny };
     });
 }
 

@@ -9,7 +9,7 @@ describe("reading git's short status", () => {
     ["## HEAD (no branch)\n?? b\n", undefined, ["?? b"]],
     ["## feat/a.b-c...origin/x\n", "feat/a.b-c", []],
   ])("%j", (output, branch, status) => {
-    expect(readStatus(output)).toEqual({ ...(branch === undefined ? {} : { branch }), status });
+    expect(readStatus(output)).toEqual({ branch, status });
   });
 
   it("long and odd file names stay within bounds and on their line", () => {

@@ -49,7 +49,7 @@ describe("[SPN-3] rules with paths", () => {
   ])("%j has the globs %j", (source, paths, text) => {
     expect(readInstructionRule(source, "/r.md")).toEqual({
       text,
-      ...(paths === undefined ? {} : { paths }),
+      paths,
       diagnostics: [],
     });
   });

@@ -48,7 +48,7 @@ export async function gatherGitState(question: GitQuestion): Promise<GitState | 
     environment,
     folders: [root],
     timeLimitMs: timeoutMs,
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   };
   const repository = await askRepository(directory, call);
   if (repository.type !== "repository") return { ...unasked, note: noteWithout(repository) };
@@ -197,6 +197,6 @@ export function gatherEnvironment(question: EnvironmentQuestion): EnvironmentFac
     systemVersion: `${type()} ${release()}`,
     ...(shell === undefined || shell === "" ? {} : { shell: basename(shell.replaceAll("\\", "/")) }),
     date: localDate(now),
-    ...(model === undefined ? {} : { model }),
+    model,
   };
 }

@@ -51,7 +51,7 @@ export function readStatus(output: string): Pick<GitState, "branch" | "status" |
   }
   const leftOut = changes.length - status.length;
   return {
-    ...(branch === undefined ? {} : { branch }),
+    branch,
     status,
     ...(leftOut > 0 ? { statusLeftOut: leftOut } : {}),
   };

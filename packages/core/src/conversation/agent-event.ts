@@ -51,8 +51,8 @@ export function createTreeFold(): { add(event: AgentEvent): void; totals(): Tree
     const { agentId, parentId, agentType } = source;
     const before = agents.get(agentId) ?? {
       agentId,
-      ...(parentId === undefined ? {} : { parentId }),
-      ...(agentType === undefined ? {} : { agentType }),
+      parentId,
+      agentType,
       status: "running",
       totals: noTotals,
     };

@@ -5,7 +5,7 @@ import type { Usage } from "./usage.ts";
 export interface TextBlock {
   readonly type: "text";
   readonly text: string;
-  readonly citations?: readonly unknown[] | null;
+  readonly citations?: readonly unknown[] | null | undefined;
 }
 
 interface ThinkingBlock {
@@ -37,14 +37,14 @@ export interface ImageBlock {
 export interface DocumentBlock {
   readonly type: "document";
   readonly source: { readonly type: "base64"; readonly media_type: string; readonly data: string };
-  readonly title?: string;
+  readonly title?: string | undefined;
 }
 
 export interface ToolResultBlock {
   readonly type: "tool_result";
   readonly tool_use_id: string;
   readonly content: string | readonly (TextBlock | ImageBlock | DocumentBlock)[];
-  readonly is_error?: boolean;
+  readonly is_error?: boolean | undefined;
 }
 
 /** What a provider's own server tools put into an answer; kept and sent back unchanged. */
@@ -60,7 +60,7 @@ export interface UserMessage {
   readonly role: "user";
   readonly content: string | readonly UserBlock[];
   /** The keys of the team mail it delivers; written down with it, so that no mail is delivered twice. Never sent. */
-  readonly mail?: readonly string[];
+  readonly mail?: readonly string[] | undefined;
 }
 
 export interface AssistantMessage {
@@ -93,8 +93,8 @@ export type ModelEvent =
       readonly type: "message-started";
       readonly id: string;
       readonly model: string;
-      readonly usage?: Usage;
-      readonly requestId?: string;
+      readonly usage?: Usage | undefined;
+      readonly requestId?: string | undefined;
     }
   | { readonly type: "block-started"; readonly index: number; readonly block: AssistantBlock }
   | { readonly type: "text-delta"; readonly index: number; readonly text: string }
@@ -107,7 +107,7 @@ export type ModelEvent =
       readonly maxAttempts: number;
       readonly delayMs: number;
       readonly code: string;
-      readonly status?: number;
+      readonly status?: number | undefined;
       readonly message: string;
     }
   | {
@@ -117,7 +117,7 @@ export type ModelEvent =
       readonly message: AssistantMessage;
       readonly stopReason: StopReason;
       readonly usage: Usage;
-      readonly requestId?: string;
+      readonly requestId?: string | undefined;
     };
 
 /** Why a model stopped talking, in the provider-neutral words of the Anthropic API. */

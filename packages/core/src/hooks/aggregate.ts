@@ -103,7 +103,7 @@ function common(results: readonly HookResult[], reasons: readonly string[]): Com
   return {
     reason: [...new Set(reasons)].join("\n"),
     ...(contexts.length === 0 ? {} : { context: contexts.join("\n") }),
-    ...(stop === undefined ? {} : { stop }),
+    stop,
     systemMessages: answers.flatMap(({ systemMessage }) => systemMessage ?? []),
     failures: failuresOf(results),
   };

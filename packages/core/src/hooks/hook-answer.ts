@@ -258,7 +258,7 @@ function readDecision(event: FiredEvent, value: JsonRecord, specific: JsonRecord
   const reason = textIn(specific["permissionDecisionReason"]) ?? textIn(value["reason"]);
   if (verdict === "deny") return blockingAnswer(event, reason ?? "the hook gave no reason");
   if (blockEffects[event] !== "deny") return {};
-  return { verdict, ...(reason === undefined ? {} : { reason }) };
+  return { verdict, reason };
 }
 
 /** A decision where none is looked for: it may restrict, but an approval counts only in its own place. */
@@ -294,8 +294,8 @@ function readTexts(value: JsonRecord, specific: JsonRecord): HookAnswer {
   const context = textIn(specific["additionalContext"]) ?? textIn(value["additionalContext"]);
   const systemMessage = textIn(value["systemMessage"]);
   return {
-    ...(context === undefined ? {} : { context }),
-    ...(systemMessage === undefined ? {} : { systemMessage }),
+    context,
+    systemMessage,
     ...(value["continue"] === false ? { stop: textIn(value["stopReason"]) ?? "a hook ended the run" } : {}),
   };
 }

@@ -118,7 +118,7 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
     const input = hookInput(event, payload as never, { ...options.session, ...situation });
     const subject = hookSubject(event, payload as never);
     const agentId = situation.agentId ?? mainAgentId;
-    const question = { event, subject, agentId, ...(meetsCondition === undefined ? {} : { meetsCondition }) };
+    const question = { event, subject, agentId, meetsCondition };
     const { selected: matching, diagnostics } = selectHooks(rules, question, match);
     const selected = matching.filter(({ handler }) => single.get(handler) !== true);
     for (const { handler } of selected) if (single.has(handler)) single.set(handler, true);

@@ -9,10 +9,10 @@ import { type StartedCommand, startCommandHook } from "./start-command-hook.ts";
 /** A hook in code: reads what a command would read, gives what a command would print. */
 export interface HookFunction {
   readonly event: FiredEvent;
-  readonly matcher?: string;
+  readonly matcher?: string | undefined;
   /** For messages. */
-  readonly name?: string;
-  readonly timeoutMs?: number;
+  readonly name?: string | undefined;
+  readonly timeoutMs?: number | undefined;
   readonly run: (
     input: Readonly<Record<string, unknown>>,
     options: { readonly signal: AbortSignal },
@@ -151,8 +151,8 @@ async function reportLate(hook: SelectedHook, started: StartedCommand, context: 
   context.options.onLate?.({
     name,
     wakes,
-    ...(text === undefined ? {} : { context: text }),
-    ...(systemMessage === undefined ? {} : { systemMessage }),
+    context: text,
+    systemMessage,
   });
 }
 

@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { addUsage } from "../conversation/usage.ts";
 import { interruptedReason } from "../tasks/drive-task.ts";
@@ -5,7 +6,6 @@ import type { AgentState, InFlight, InspectedAgent, RecordedTotals, Step } from 
 import {
   bounded,
   boundedLine,
-  defined,
   numberField,
   readSystemLine,
   recordField,

@@ -1,8 +1,9 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import { readAssistantBlocks, readUserBlocks } from "../journal/read-assistant-blocks.ts";
 import type { CallStep, Step } from "./inspection.ts";
-import { bounded, defined, readSystemLine, textField, timeOf } from "./read-answer.ts";
+import { bounded, readSystemLine, textField, timeOf } from "./read-answer.ts";
 import { readCall, settleCall } from "./read-call.ts";
 
 /** One thing that was said or done in an agent's conversation, with its text in full up to a generous limit. */

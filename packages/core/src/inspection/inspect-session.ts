@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { addUsage, contextTokens } from "../conversation/usage.ts";
 import type { KnownChild } from "../tasks/child-record.ts";
 import type { FoldedAgent } from "./agent-fold.ts";
@@ -10,7 +11,7 @@ import type {
   Step,
   ToolShare,
 } from "./inspection.ts";
-import { boundedLine, defined } from "./read-answer.ts";
+import { boundedLine } from "./read-answer.ts";
 import { addTotals, noTotals } from "./totals-of.ts";
 
 export interface SessionParts {
@@ -67,7 +68,7 @@ export function inspectSession(parts: SessionParts, only?: string): Inspection {
       isLive: parts.agents.some(({ folded }) => folded.isLive),
     },
     takenAt: parts.now,
-    ...(only === undefined ? {} : { only }),
+    only,
     agents,
     totals: agents.map(({ totals }) => totals).reduce(addTotals, noTotals),
     byModel: shareByModel(agents),
@@ -221,7 +222,7 @@ function placeAgents(parts: readonly AgentParts[]): readonly PlacedAgent[] {
       while ((placed[end]?.path.length ?? 0) > path.length) end += 1;
       return placed.slice(at, end).map((other) => other.part.folded.totals);
     };
-    placed.push({ part, path, family, ...(parentId === undefined ? {} : { parentId }) });
+    placed.push({ part, path, family, parentId });
   };
   place(main, [main.id]);
   const waiting = (children.get(main.id) ?? []).map((part) => ({ part, above: [main.id] })).reverse();

@@ -1,7 +1,9 @@
 // @io
+
 import { statSync } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { errorCode, fileError } from "@retinue/base/foundation/file-error.ts";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
@@ -15,7 +17,7 @@ import { loadChildMeta } from "../tasks/find-tasks.ts";
 import { type AgentFold, createAgentFold } from "./agent-fold.ts";
 import { type AgentParts, inspectSession } from "./inspect-session.ts";
 import type { InspectedAct, Inspection } from "./inspection.ts";
-import { bounded, boundedLine, defined, recordField, textField, timeOf } from "./read-answer.ts";
+import { bounded, boundedLine, recordField, textField, timeOf } from "./read-answer.ts";
 
 /** Reads a file of JSON lines in pieces, and the next time only what was added. */
 export interface LineSource {

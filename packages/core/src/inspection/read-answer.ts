@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { costOf, type Usage } from "../conversation/usage.ts";
 import { readUsage } from "../journal/transcript-usage.ts";
@@ -150,17 +151,4 @@ export function boundedLine(text: string, limit: number): string {
       .trim(),
     limit,
   );
-}
-
-/** The object without the keys whose value is undefined. */
-export function defined<T extends object>(
-  value: T,
-): { [Key in keyof T as undefined extends T[Key] ? never : Key]: T[Key] } & {
-  [Key in keyof T as undefined extends T[Key] ? Key : never]?: Exclude<T[Key], undefined>;
-} {
-  // Called for every line of every transcript, so nothing is made that is not needed.
-  const kept: Record<string, unknown> = {};
-  for (const [name, field] of Object.entries(value)) if (field !== undefined) kept[name] = field;
-  // Only keys without a value were taken out, which the type says.
-  return kept as ReturnType<typeof defined<T>>;
 }

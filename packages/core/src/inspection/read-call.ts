@@ -1,7 +1,8 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import type { CallStep } from "./inspection.ts";
-import { boundedLine, defined, numberField, recordField, textField } from "./read-answer.ts";
+import { boundedLine, numberField, recordField, textField } from "./read-answer.ts";
 
 const maxAbout = 200;
 const maxReason = 500;

@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { readAssistantBlocks, readUserBlocks } from "../journal/read-assistant-blocks.ts";
 import { lineKey } from "../journal/transcript-usage.ts";
@@ -5,7 +6,6 @@ import type { CallStep, Step, TurnStep } from "./inspection.ts";
 import {
   bounded,
   boundedLine,
-  defined,
   numberField,
   readAnswer,
   recordField,

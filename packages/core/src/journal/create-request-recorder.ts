@@ -1,7 +1,9 @@
 // @io
+
 import { createHash, hash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { errorCode } from "@retinue/base/foundation/file-error.ts";
 import type { RequestRecord } from "../conversation/run-event.ts";
 import type { ModelRequest } from "../models/model.ts";
@@ -43,7 +45,8 @@ export function createRequestRecorder(directory: string): RecordRequest {
 }
 
 function optionsIn(rest: Readonly<Record<string, unknown>>): Pick<RequestRecord, "options"> {
-  return Object.keys(rest).length === 0 ? {} : { options: rest };
+  const options = defined(rest);
+  return Object.keys(options).length === 0 ? {} : { options };
 }
 
 /** The same digest without keeping anything. */

@@ -83,7 +83,7 @@ export async function findSession(transcripts: string, idOrTitle: string): Promi
     wanted,
     all.map(({ title }) => title),
   );
-  return { type: "missing", ...(nearest === undefined ? {} : { nearest }) };
+  return { type: "missing", nearest };
 }
 
 /** Fewer digits of an id are more likely a word. */

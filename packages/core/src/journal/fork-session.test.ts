@@ -128,7 +128,7 @@ describe("[TRN-3] a fork continues in a copy", () => {
 
   it("[TRN-7] what is not an id is refused; a session that is not there or holds nothing is an error", async () => {
     const fork = (source: string, target?: string) =>
-      forkSession({ transcripts: root, from: source, ids, ...(target === undefined ? {} : { to: target }) });
+      forkSession({ transcripts: root, from: source, ids, to: target });
     await expect(fork("../x")).rejects.toMatchObject({ code: "bad-session-id" });
     await expect(fork(from, "../x")).rejects.toMatchObject({ code: "bad-session-id" });
     await expect(fork(from)).rejects.toMatchObject({ code: "file-missing" });

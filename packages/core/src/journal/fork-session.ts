@@ -40,7 +40,7 @@ export async function forkSession({
   const file = sessionFiles(transcripts, sessionId).transcript;
   const read = await readLines(source);
   const values = at === undefined ? read.values : recordsUpTo(read.values, at);
-  const lines = forkLines(values, { from, to: sessionId, ids, ...(title === undefined ? {} : { title }) });
+  const lines = forkLines(values, { from, to: sessionId, ids, title });
   if (lines.length === 1)
     throw new RetinueError("empty-session", `The session ${from} has no conversation that could be copied.`);
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");

@@ -33,7 +33,7 @@ function createTranscript({ agentId }: { agentId?: string } = {}) {
       cwd: "/w",
       version: "1",
       entrypoint: "cli",
-      ...(agentId === undefined ? {} : { agentId }),
+      agentId,
     },
   });
   const records = () => parseLines(Buffer.from(writes.flat().join("\n"))).values;

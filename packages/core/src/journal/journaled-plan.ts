@@ -93,8 +93,8 @@ function readTools(tools: readonly unknown[]): readonly GrantedTool[] {
     return [
       {
         name: tool.name,
-        ...(allowOnly === undefined ? {} : { allowOnly }),
-        ...(deny === undefined ? {} : { deny }),
+        allowOnly,
+        deny,
         ...(tool.confinedTo === "memory" ? { confinedTo: "memory" } : {}),
         ...(tool.alsoIn === "memory" ? { alsoIn: "memory" } : {}),
       },

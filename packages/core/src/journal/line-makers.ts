@@ -189,13 +189,13 @@ function factsOf(
   startedAt: number | undefined,
 ): ToolCallFacts {
   return {
-    ...(startedAt === undefined ? {} : { startedAt }),
+    startedAt,
     durationMs: Math.round(durationMs),
-    ...(decidedMs === undefined ? {} : { decidedMs: Math.round(decidedMs) }),
+    decidedMs: decidedMs === undefined ? undefined : Math.round(decidedMs),
     ...(asked === true ? { asked } : {}),
-    ...(denied === undefined ? {} : { denied }),
-    ...(allowed === undefined ? {} : { allowed }),
-    ...(approval === undefined ? {} : { approval }),
+    denied,
+    allowed,
+    approval,
   };
 }
 

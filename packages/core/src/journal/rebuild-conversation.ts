@@ -99,7 +99,7 @@ function arrangeTurns(lines: readonly ChainLine[]): readonly Turn[] {
         role: "assistant",
         blocks,
         line: line.uuid,
-        ...(line.messageId === undefined ? {} : { id: line.messageId }),
+        id: line.messageId,
       });
   }
   return joinPausedAnswers(turns);

@@ -107,7 +107,7 @@ export async function findChoices(file: string): Promise<SessionChoices> {
   const bytes = await readFile(file).catch(() => Buffer.alloc(0));
   const agent = lastChoice(bytes, "agent");
   const model = lastChoice(bytes, "model");
-  return { ...(agent === undefined ? {} : { agent }), ...(model === undefined ? {} : { model }) };
+  return { agent, model };
 }
 
 /** Looks from the end for the kind's mark and reads only lines that have it, since a transcript can be long. */

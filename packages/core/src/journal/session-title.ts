@@ -17,9 +17,9 @@ export function readSessionTitles(records: readonly JsonRecord[]): SessionTitles
   const generated = lastText(records, "ai-title", "aiTitle") ?? lastText(records, "summary", "summary");
   const firstPrompt = firstPromptOf(records);
   return {
-    ...(custom === undefined ? {} : { custom }),
-    ...(generated === undefined ? {} : { generated }),
-    ...(firstPrompt === undefined ? {} : { firstPrompt }),
+    custom,
+    generated,
+    firstPrompt,
   };
 }
 

@@ -74,7 +74,7 @@ const added = (
   type: "user-added",
   message: { role: "user", content },
   origin,
-  ...(results === undefined ? {} : { results }),
+  results,
 });
 const answered = (content: AssistantMessage["content"], id = "msg_1"): RunEvent => ({
   type: "assistant-answered",

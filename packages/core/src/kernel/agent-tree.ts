@@ -504,7 +504,7 @@ async function performForChild(
   const handle = session.spawn(state?.agentType ?? "general-purpose", text, {
     resume: id,
     background: true,
-    ...(state === undefined ? {} : { description: state.description }),
+    description: state?.description,
   });
   await handle.id;
   return { text: "It continues in the background with your message." };

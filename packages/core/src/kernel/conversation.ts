@@ -341,9 +341,9 @@ function inputOf(
   return {
     system: plan.system,
     history,
-    ...(prompt === undefined ? {} : { prompt }),
-    ...(plan.reminder === undefined ? {} : { reminder: plan.reminder }),
-    ...(plan.effort === undefined ? {} : { effort: plan.effort.value }),
+    prompt,
+    reminder: plan.reminder,
+    effort: plan.effort?.value,
   };
 }
 

@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import {
@@ -166,7 +167,7 @@ function toolsOf(
 function childLimits({ variables, discovered, childLimits: own }: RuntimeContext): ChildLimits {
   return {
     ...readChildLimits(discovered.settings.settings.plain.limits, variables.maxConcurrentSubagents),
-    ...own,
+    ...defined(own ?? {}),
   };
 }
 
@@ -290,8 +291,8 @@ async function findServing(runtime: RuntimeContext, selection: ModelSelection): 
 export function modelLimits({ discovered }: RuntimeContext): ModelLimits {
   const { availableModels, deniedModels } = discovered.settings.settings.plain;
   return {
-    ...(availableModels === undefined ? {} : { available: availableModels }),
-    ...(deniedModels === undefined ? {} : { denied: deniedModels }),
+    available: availableModels,
+    denied: deniedModels,
   };
 }
 

@@ -106,7 +106,7 @@ export async function gatherSystemPrompt({
     .filter(({ severity }) => severity !== "note")
     .map((diagnostic) => diagnosticNote(diagnostic, paths.cwd));
   const child = (own: AgentDefinition) => childContext(own, shared);
-  return { parts, child, memory, notes, ...(git?.branch === undefined ? {} : { branch: git.branch }) };
+  return { parts, child, memory, notes, branch: git?.branch };
 }
 
 interface SharedFacts extends Pick<SystemPromptParts, "runtime" | "options" | "rules" | "skills"> {
@@ -201,7 +201,7 @@ async function gatherMemory(
   const mayLoad = mayLoadIn(runtime, rules, ownRules(definition, paths.cwd));
   return loadMemory({
     definition,
-    ...(mayLoad === undefined ? {} : { mayLoad }),
+    mayLoad,
     paths,
     trusted: runtime.trusted,
     disabled: isOff || settings.settings.plain.autoMemoryEnabled === false,

@@ -266,14 +266,14 @@ async function planMain(
   const plan = decidePlan(runtime, options, {
     sessionId: gathered.chosen.sessionId,
     chosenModel: gathered.chosenModel,
-    ...(definition === undefined ? {} : { definition }),
+    definition,
     model: gathered.decidedModel,
     canSearch: () => model.facts.supportsServerTools,
     available: gathered.tools.available,
     servers: servers.servers,
     serverInstructions: servers.instructions,
     system: system.parts,
-    ...(system.memory.place === undefined ? {} : { memory: system.memory.place }),
+    memory: system.memory.place,
     skills: preloaded.names,
     limits: limited,
     rules,
@@ -310,7 +310,7 @@ function openServices(
   const { projectRoot } = runtime.discovered.paths;
   const inbox = planOnly === true ? undefined : openInbox(runtime, plan);
   return {
-    ...(inbox === undefined ? {} : { inbox }),
+    inbox,
     liveText: createLiveText(runtime.keepsTranscripts ? liveFiles(gathered.files) : undefined),
     ...(runtime.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
     runtime,
@@ -322,9 +322,10 @@ function openServices(
     acceptedFiles: createAcceptedFiles(),
     main: plan.agent,
     toolContext: createToolContexts(runtime, plan, environment),
-    ...(approver === undefined
-      ? {}
-      : { asking: openAsking(approver, plan, { projectRoot, mode: interactive?.mode }) }),
+    asking:
+      approver === undefined
+        ? undefined
+        : openAsking(approver, plan, { projectRoot, mode: interactive?.mode }),
   };
 }
 

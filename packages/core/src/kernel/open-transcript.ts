@@ -316,6 +316,6 @@ export function transcriptFacts(
     version,
     entrypoint: runtime.entrypoint,
     permissionMode: plan.policy.mode,
-    ...(branch === undefined ? {} : { gitBranch: branch }),
+    gitBranch: branch,
   };
 }

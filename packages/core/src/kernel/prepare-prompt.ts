@@ -127,8 +127,8 @@ async function attachMentions(
     const context = ports.toolContext(call.id, {
       signal,
       progress: () => undefined,
-      ...(allowedBy === undefined ? {} : { allowedBy }),
-      ...(paths === undefined ? {} : { approvedPaths: paths }),
+      allowedBy,
+      approvedPaths: paths,
     });
     const outcome = await tool.call(authorization.input, context);
     if (outcome.isError === true) continue;

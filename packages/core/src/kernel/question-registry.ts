@@ -91,7 +91,7 @@ export function createQuestionRegistry(options: QuestionRegistryOptions): Questi
         };
       }
       await follow(answer.updates);
-      return { behavior: "allow", ...(answer.input === undefined ? {} : { updatedInput: answer.input }) };
+      return { behavior: "allow", updatedInput: answer.input };
     },
     approver: {
       isConcurrent: true,
@@ -107,7 +107,7 @@ export function createQuestionRegistry(options: QuestionRegistryOptions): Questi
         if (answer.type === "allow") {
           const { scope = "call", rules: chosen } = answer;
           if (scope === "call") return { type: "allow", for: scope };
-          return { type: "allow", for: scope, ...(chosen === undefined ? {} : { rules: chosen }) };
+          return { type: "allow", for: scope, rules: chosen };
         }
         const { message, stop } = denialOf(answer);
         const said = message === undefined ? {} : { message };

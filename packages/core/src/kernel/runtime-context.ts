@@ -207,8 +207,8 @@ async function withEarlierChoices<Output>(
   }
   // By its id the session is found again immediately, and is the same one even if another was written to meanwhile.
   return {
-    ...(agent === undefined ? {} : { agent }),
-    ...(model === undefined ? {} : { model }),
+    agent,
+    model,
     ...options,
     resume: from,
   };

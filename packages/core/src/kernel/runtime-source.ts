@@ -212,7 +212,7 @@ function createSkillSource(
       settings: settings.settings.plain,
       additionalDirectories,
       touchedDirectories,
-      ...(settingSources === undefined ? {} : { settingSources }),
+      settingSources,
     });
   };
 }
@@ -264,11 +264,11 @@ async function readServers(
     discovered,
     trusted,
     environment: environmentOf(place, discovered),
-    ...(mcpServers === undefined ? {} : { mcpServers }),
-    ...(mcpConfig === undefined ? {} : { mcpConfig }),
-    ...(strictMcpConfig === undefined ? {} : { strictMcpConfig }),
-    ...(settingSources === undefined ? {} : { settingSources }),
-    ...(ask === undefined ? {} : { ask }),
+    mcpServers,
+    mcpConfig,
+    strictMcpConfig,
+    settingSources,
+    ask,
   });
 }
 
@@ -298,7 +298,7 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     ...(teams === undefined ? {} : { teams: { ...teams, open: shared.openTeam } }),
     discovered,
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
-    servers: (ask) => readServers(shared, discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
+    servers: (ask) => readServers(shared, discovered, { trusted, ask }),
     programServers: programServers(options.mcpServers ?? {}),
     trusted,
     environment,
@@ -349,17 +349,17 @@ function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
     disallowedTools: options.disallowedTools ?? [],
     host: options.host ?? {},
     hooks: options.hooks ?? [],
-    ...(settingSources === undefined ? {} : { settingSources }),
-    ...(model === undefined ? {} : { model }),
+    settingSources,
+    model,
     ...(options.wrapModel === undefined ? {} : { wrapsModels: true }),
-    ...(wrapExecutor === undefined ? {} : { wrapExecutor }),
-    ...(wrapPlan === undefined ? {} : { wrapPlan }),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(canUseTool === undefined ? {} : { canUseTool }),
-    ...(approver === undefined ? {} : { approver: withEarlierNames(approver) }),
-    ...(live === undefined ? {} : { live }),
-    ...(portable === undefined ? {} : { portable }),
-    ...(notice === undefined ? {} : { notice }),
+    wrapExecutor,
+    wrapPlan,
+    idempotencyKey,
+    canUseTool,
+    approver: approver === undefined ? undefined : withEarlierNames(approver),
+    live,
+    portable,
+    notice,
   };
 }
 
@@ -374,12 +374,11 @@ function modelsOf(
   const helper = plain.apiKeyHelper;
   const { wrapModel: wrap = options.live?.gatherText } = options;
   return createModelFactory({
-    ...(wrap === undefined ? {} : { wrap }),
+    wrap,
     environment,
     settings: plain,
-    ...(helper === undefined
-      ? {}
-      : { apiKeyHelper: () => runKeyHelper(helper, { environment, directory: place.cwd }) }),
+    apiKeyHelper:
+      helper === undefined ? undefined : () => runKeyHelper(helper, { environment, directory: place.cwd }),
     timeouts: readModelClocks(plain.limits),
     // A package of the project is the project's code, so it is loaded only where that may run.
     load: (name) => loadPackage(name, trusted ? [place.cwd] : []),

@@ -79,17 +79,15 @@ export function runInStore<Output>(
     sessionId,
     prompt,
     isResumed: resume !== undefined,
-    options: { ...(model === undefined ? {} : { model }), ...session },
+    options: { model, ...session },
     directory: cwd,
-    ...(home === undefined ? {} : { home }),
+    home,
     environment: env,
-    ...(agents === undefined ? {} : { agents: byName(agents) }),
-    ...(approver === undefined
-      ? {}
-      : {
-          approve: (asked: Parameters<typeof approver.approve>[0]) =>
-            approver.approve(asked, { signal: closed }),
-        }),
+    agents: agents === undefined ? undefined : byName(agents),
+    approve:
+      approver === undefined
+        ? undefined
+        : (asked: Parameters<typeof approver.approve>[0]) => approver.approve(asked, { signal: closed }),
   };
   return startRun<Output>({
     wantsOutput: given.output !== undefined,

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { abortable } from "@retinue/base/foundation/abortable.ts";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import type { Model } from "../models/model.ts";
@@ -144,7 +145,7 @@ async function openTracked<Output>(
   const { facts, remove } = withScratch(change(await program.forSession(shared, own)));
   // Known from the start, so that those who are asked while it is opened can say for whom.
   const isNew = given.resume === undefined && given.continue !== true;
-  const setup = isNew ? { sessionId: randomUUID(), ...given } : given;
+  const setup = isNew ? { ...given, sessionId: given.sessionId ?? randomUUID() } : given;
   const measured = setup.planOnly === true ? undefined : await measure(facts);
   const session = await beginSession(measured?.facts ?? facts, setup, { look: there.look, signal }).catch(
     async (error: unknown) => {
@@ -226,7 +227,7 @@ export function createProgramContext(source: RuntimeSource, normalized: Normaliz
       const { hooks, ...functions } = own.functions;
       const facts = {
         ...common,
-        ...functions,
+        ...defined(functions),
         ...(hooks === undefined ? {} : { hooks: [...common.hooks, ...hooks] }),
       };
       if (own.tools.length === 0 && own.model === undefined) return facts;

@@ -133,7 +133,7 @@ export function rulesOf(
 }
 
 function fromSettings({ rule, source }: SourcedRule): PolicyRule {
-  return { rule, anchor: source.anchor, ...(source.file === undefined ? {} : { from: source.file }) };
+  return { rule, anchor: source.anchor, from: source.file };
 }
 
 function fromFlags(list: RuleList, texts: readonly string[] = [], directory: string): PolicyRule[] {
@@ -160,7 +160,7 @@ export function refuseBrokenRestrictions({
   const what = diagnostic?.message ?? broken?.text ?? "a rule is broken.";
   if (incompleteScopes.includes("flags")) {
     throw new RetinueError("invalid-settings", `The settings given to this run cannot be used: ${what}`, {
-      ...(diagnostic?.advice === undefined ? {} : { advice: diagnostic.advice }),
+      advice: diagnostic?.advice,
     });
   }
   throw new RetinueError(
@@ -233,16 +233,17 @@ export function policyFacts(
   const mode = permissions.defaultMode;
   return {
     rules,
-    ...(mode === undefined
-      ? {}
-      : { settingsMode: { mode, from: sources.get("permissions.defaultMode")?.file ?? "settings" } }),
+    settingsMode:
+      mode === undefined
+        ? undefined
+        : { mode, from: sources.get("permissions.defaultMode")?.file ?? "settings" },
     bypassForbidden: permissions.switches.disableBypassPermissionsMode === "disable",
     switches: permissions.switches,
     directory: paths.cwd,
     home: paths.home,
     platform,
     steering: steeringPlaces(paths),
-    ...(sandbox === undefined ? {} : { sandbox }),
+    sandbox,
     trusted,
   };
 }
@@ -312,12 +313,12 @@ export function decidePlan(
   const planned = planAgent(
     {
       origin: "program",
-      ...(mode === undefined ? {} : { mode }),
-      ...(skipPermissions === undefined ? {} : { skipPermissions }),
-      ...(tools === undefined ? {} : { tools }),
-      ...(maxTurns === undefined ? {} : { maxTurns }),
-      ...(maxBudgetUsd === undefined ? {} : { maxBudgetUsd }),
-      ...(effort === undefined ? {} : { effort }),
+      mode,
+      skipPermissions,
+      tools,
+      maxTurns,
+      maxBudgetUsd,
+      effort,
     },
     {
       ...rights,
@@ -343,7 +344,7 @@ export function limitFacts(runtime: RuntimeContext, options: Pick<SessionSetup, 
   return {
     settings: limits,
     settingsFrom: (name) => settings.sources.get(name)?.file,
-    ...(options.limits === undefined ? {} : { session: options.limits }),
+    session: options.limits,
     background:
       agentStallTimeoutMs === undefined
         ? { stopMs: defaultStallMs, from: "the default" }

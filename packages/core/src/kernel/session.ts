@@ -207,7 +207,7 @@ function hostOf({ children: { spawner, team }, tasks, childOutputs }: SessionPar
     spawner,
     tasks,
     outputs: childOutputs,
-    ...(team === undefined ? {} : { spawnInTeam: team.spawn }),
+    spawnInTeam: team?.spawn,
   };
 }
 

@@ -20,7 +20,7 @@ export function suggestUpdates(
     if (parseRule(text, { list: "allow" }).type !== "rule") return [];
     const match = /^([^(]+)(?:\((.*)\))?$/s.exec(text);
     const content = match?.[2];
-    return [{ toolName: match?.[1] ?? text, ...(content === undefined ? {} : { ruleContent: content }) }];
+    return [{ toolName: match?.[1] ?? text, ruleContent: content }];
   });
   const command = tool === "Bash" && isRecord(input) ? input["command"] : undefined;
   const [first = ""] = typeof command === "string" ? command.trim().split(/\s/) : [];

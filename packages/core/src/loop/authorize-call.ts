@@ -62,7 +62,7 @@ export async function authorizeCall(
     const authorization = await ports.authorize({ call, tool, input: checked.input }, options);
     const asked = {
       ...(authorization.asked === true ? { asked: true } : {}),
-      ...(authorization.approval === undefined ? {} : { approval: authorization.approval }),
+      approval: authorization.approval,
     };
     if (authorization.type === "denied") return { ...refuse(authorization.reason, true), ...asked };
     const { paths, allowedBy, run, reason, recheck } = authorization;

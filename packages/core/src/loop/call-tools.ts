@@ -144,9 +144,9 @@ async function rechecked(call: AuthorizedCall | RefusedCall): Promise<Authorized
     call: call.call,
     reason,
     denied: true,
-    ...(asked === undefined ? {} : { asked }),
-    ...(approval === undefined ? {} : { approval }),
-    ...(decidedMs === undefined ? {} : { decidedMs }),
+    asked,
+    approval,
+    decidedMs,
   };
 }
 
@@ -177,7 +177,7 @@ async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Pro
   const deciding = {
     decidedMs,
     ...(asked === true ? { asked } : {}),
-    ...(approval === undefined ? {} : { approval }),
+    approval,
   };
   if (authorized.type === "refused") {
     const { reason, denied } = authorized;
@@ -255,9 +255,9 @@ async function runTool(authorized: AuthorizedCall, work: Work): Promise<ToolOutc
         };
   try {
     const decided = {
-      ...(paths === undefined ? {} : { approvedPaths: paths }),
-      ...(allowedBy === undefined ? {} : { allowedBy }),
-      ...(run === undefined ? {} : { judged: run }),
+      approvedPaths: paths,
+      allowedBy,
+      judged: run,
     };
     const running = tool.call(input, ports.toolContext(call.id, { signal: own, progress, ...decided }));
     const outcome = await settleWithin(running, own, brokenOff);

@@ -89,8 +89,8 @@ export async function* compactConversation(
     model: order.model.facts.id,
     durationMs: order.now() - start,
     usage: summary.usage,
-    ...(summary.costUsd === undefined ? {} : { costUsd: summary.costUsd }),
-    ...(summary.asked === undefined ? {} : { asked: summary.asked }),
+    costUsd: summary.costUsd,
+    asked: summary.asked,
   };
   return { type: "compacted", messages, event, summary };
 }
@@ -257,7 +257,7 @@ async function* summarize(order: SummaryOrder, signal: AbortSignal): AsyncGenera
     const answer = yield* ask(order, asked.request, { signal, onLost: count });
     modelMs += order.now() - start;
     if (answer === undefined) continue;
-    count({ usage: answer.usage, ...(price === undefined ? {} : { costUsd: costOf(answer.usage, price) }) });
+    count({ usage: answer.usage, costUsd: price === undefined ? undefined : costOf(answer.usage, price) });
     const text = textOf(answer.message).trim();
     const record = order.recordRequest?.(asked.request);
     if (text !== "" && answer.stopReason !== "refusal")
@@ -279,8 +279,8 @@ function summaryRequest(
   const { instructions } = order;
   const question = {
     words: Math.floor(Math.min(order.tokens, maxTokens) * 0.6),
-    ...(instructions === undefined ? {} : { instructions }),
-    ...(earlier === undefined ? {} : { earlier }),
+    instructions,
+    earlier,
     ...(skipped === 0 ? {} : { skipped }),
   };
   const asked: ModelRequest = {

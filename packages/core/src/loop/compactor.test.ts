@@ -60,7 +60,7 @@ async function run(
   const thresholdTokens = compactionThreshold(scripted.facts.contextWindow, { automatic: true });
   const ports: LoopPorts = {
     ...barePorts({ model: scripted, tools: [read] }),
-    compaction: { ...(thresholdTokens === undefined ? {} : { thresholdTokens }), ...compaction },
+    compaction: { thresholdTokens, ...compaction },
     ...more.ports,
   };
   const prompt: UserMessage = { role: "user", content: "The task: count to nine." };

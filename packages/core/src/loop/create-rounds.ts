@@ -68,7 +68,7 @@ export function createRounds({ ports, tally, signal }: RoundOptions) {
     return {
       content: isNoticed ? withRepetitionNote(answered, repetition, maxRepeats) : answered,
       data: results.data,
-      ...(reached === undefined ? {} : { limit: reached }),
+      limit: reached,
     };
   };
 }

@@ -157,10 +157,10 @@ export function requestOf({
   return {
     system: input.system,
     tools: specificationsOf(offeredTools(ports)),
-    ...(ports.serverTools === undefined ? {} : { serverTools: ports.serverTools }),
+    serverTools: ports.serverTools,
     messages,
-    ...(input.maxTokens === undefined ? {} : { maxTokens: input.maxTokens }),
-    ...(input.effort === undefined ? {} : { effort: input.effort }),
+    maxTokens: input.maxTokens,
+    effort: input.effort,
   };
 }
 
@@ -232,7 +232,7 @@ async function* add(
 ): AsyncGenerator<RunEvent, void> {
   messages.push(message);
   compactor.added(message, origin === "prompt");
-  yield { type: "user-added", message, origin, ...(results === undefined ? {} : { results }) };
+  yield { type: "user-added", message, origin, results };
 }
 
 /** The reminder becomes part of the message for good: adding it only to the newest one would void the prompt cache. */
@@ -365,7 +365,7 @@ export function createTally(now: () => number): Tally {
         toolUses,
         durationMs: now() - start,
         modelMs,
-        ...(cost === undefined ? {} : { costUsd: cost }),
+        costUsd: cost,
       },
       denials,
     }),

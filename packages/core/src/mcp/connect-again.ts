@@ -99,8 +99,8 @@ async function connect(link: LinkState): Promise<void> {
   if (result.type === "failed") {
     const { reason, advice, needsAuth } = result;
     const more = {
-      ...(advice === undefined ? {} : { advice }),
-      ...(needsAuth === undefined ? {} : { needsAuth }),
+      advice,
+      needsAuth,
     };
     link.life = { type: "none", status: { type: "failed", reason, ...more } };
     return;
@@ -203,8 +203,8 @@ function statusOf(life: Life, tools: number): McpStatus {
   return {
     type: "connected",
     tools,
-    ...(version === undefined ? {} : { version }),
-    ...(instructions === undefined ? {} : { instructions }),
+    version,
+    instructions,
   };
 }
 

@@ -133,13 +133,12 @@ function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }:
   const client = new sdk.Client(
     { name: "retinue", version },
     {
-      capabilities: { roots: {}, ...(ask === undefined ? {} : { elicitation: { form: {}, url: {} } }) },
+      capabilities: { roots: {}, elicitation: ask === undefined ? undefined : { form: {}, url: {} } },
       versionNegotiation: { mode },
-      ...(onListChanged === undefined
-        ? {}
-        : {
-            listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => onListChanged() } },
-          }),
+      listChanged:
+        onListChanged === undefined
+          ? undefined
+          : { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => onListChanged() } },
     },
   );
   client.setRequestHandler("roots/list", () => ({
@@ -153,7 +152,7 @@ function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }:
         { server: server.name, message, ...schema, ...urlOf(params) },
         { signal: mcpReq.signal },
       );
-      return { action, ...(content === undefined ? {} : { content: { ...content } }) };
+      return { action, content: content === undefined ? undefined : { ...content } };
     });
   }
   return client;

@@ -320,7 +320,7 @@ describe("permissions", () => {
     return { rule: reading.rule, anchor: "/project" };
   };
   const judge = ({ name, effect, mcp }: Tool, changes: Partial<PermissionPolicy>) => {
-    const facts = { paths: [], ...(mcp === undefined ? {} : { mcp }) };
+    const facts = { paths: [], mcp };
     return decide({ tool: name, effect, paths: [], input: {}, facts }, policy(changes)).type;
   };
 

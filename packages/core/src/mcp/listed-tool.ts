@@ -97,9 +97,9 @@ function readHints(annotations: unknown): McpHints {
   const hint = (name: string) => (typeof annotations[name] === "boolean" ? annotations[name] : undefined);
   const [readOnly, destructive, idempotent] = ["readOnlyHint", "destructiveHint", "idempotentHint"].map(hint);
   return {
-    ...(readOnly === undefined ? {} : { readOnly }),
-    ...(destructive === undefined ? {} : { destructive }),
-    ...(idempotent === undefined ? {} : { idempotent }),
+    readOnly,
+    destructive,
+    idempotent,
   };
 }
 

@@ -38,16 +38,16 @@ export type McpStatus =
   | {
       readonly type: "connected";
       readonly tools: number;
-      readonly version?: string;
-      readonly instructions?: string;
+      readonly version?: string | undefined;
+      readonly instructions?: string | undefined;
     }
   | { readonly type: "connecting" }
   | {
       readonly type: "failed";
       readonly reason: string;
-      readonly advice?: string;
+      readonly advice?: string | undefined;
       /** It answered, and wants to know who asks. */
-      readonly needsAuth?: true;
+      readonly needsAuth?: true | undefined;
     }
   | { readonly type: "closed" };
 

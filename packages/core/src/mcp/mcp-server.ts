@@ -295,8 +295,8 @@ function createMcpTool(listed: ListedTool, link: ServerLink, options: McpToolOpt
       const end = await link.callTool(listed, isRecord(input) ? input : {}, {
         signal,
         onProgress,
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-        ...(traceParent === undefined ? {} : { traceParent }),
+        idempotencyKey,
+        traceParent,
       });
       if (end.type !== "answered") return { content: end.reason, isError: true };
       const { parts, isError, structured } = readToolResult(end.result);

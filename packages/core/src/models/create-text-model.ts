@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { abortable } from "@retinue/base/foundation/abortable.ts";
 import { type Check, checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { kindOf, quote } from "@retinue/base/foundation/json-record.ts";
 import { estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
 import { textOf } from "../conversation/message.ts";
@@ -53,7 +54,7 @@ export function createTextModel(
     contextWindow: 200_000,
     maxOutputTokens: 32_000,
     supportsServerTools: false,
-    ...facts,
+    ...defined(facts),
   };
   return {
     facts: known,

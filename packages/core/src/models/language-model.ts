@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
 import type { ModelEvent } from "../conversation/message.ts";
@@ -76,11 +77,11 @@ export function createModelFromLanguageModel(
   };
   const settings: StreamSettings = {
     shape,
-    limits: { ...defaultTimeouts, ...options.timeouts },
+    limits: { ...defaultTimeouts, ...defined(options.timeouts ?? {}) },
     createId: options.createId ?? (() => `msg_${randomUUID()}`),
   };
   return {
-    facts: { ...defaultFacts, ...options.facts, id, provider, supportsServerTools: false },
+    facts: { ...defaultFacts, ...defined(options.facts ?? {}), id, provider, supportsServerTools: false },
     stream: (request, { signal }) => streamAnswer(languageModel, request, signal, settings),
   };
 }
@@ -114,7 +115,7 @@ async function* streamAnswer(
     const providerOptions = optionsWith(shape, effort);
     const call: JsonRecord = {
       prompt: toPrompt(request, shape),
-      ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
+      maxOutputTokens: maxTokens,
       ...(tools.length === 0
         ? {}
         : {

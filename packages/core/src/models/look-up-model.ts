@@ -65,7 +65,7 @@ export function lookUpModel(id: string, overrides: ModelOverrides = new Map()): 
       provider: "anthropic",
       contextWindow: override.contextWindow ?? window,
       maxOutputTokens: override.maxOutputTokens ?? entry.maxOutputTokens,
-      ...(price === undefined ? {} : { price }),
+      price,
       supportsServerTools: entry.traits.serverTools,
     },
     traits: entry.traits,
@@ -230,9 +230,9 @@ function readOverride(value: Readonly<Record<string, unknown>>): ModelOverride {
   const maxOutputTokens = positive(value["maxOutputTokens"]);
   const price = readSettingPrice(value["price"]);
   return {
-    ...(contextWindow === undefined ? {} : { contextWindow }),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(price === undefined ? {} : { price }),
+    contextWindow,
+    maxOutputTokens,
+    price,
   };
 }
 

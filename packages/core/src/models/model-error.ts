@@ -59,7 +59,7 @@ export class ModelError extends RetinueError {
   constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions = {}) {
     // It becomes part of conversations, which are paid for by the word.
     super(code, boundedText(message), {
-      ...(options.advice === undefined ? {} : { advice: options.advice }),
+      advice: options.advice,
       ...(options.cause === undefined ? {} : { cause: options.cause }),
     });
     this.code = code;

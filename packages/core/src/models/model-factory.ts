@@ -1,4 +1,5 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import type { AnthropicAccess } from "./anthropic/create-anthropic-model.ts";
 import { createHttpFetch, type Proxies, readProxies } from "./create-http-fetch.ts";
@@ -104,19 +105,19 @@ async function createAnthropic({ id }: ChosenModel, options: ModelFactoryOptions
   const authToken = textOf(environment["ANTHROPIC_AUTH_TOKEN"]);
   const baseUrl = textOf(environment["ANTHROPIC_BASE_URL"]);
   const access: AnthropicAccess = {
-    ...(apiKeyHelper === undefined ? {} : { apiKeyHelper }),
-    ...(apiKey === undefined ? {} : { apiKey }),
-    ...(authToken === undefined ? {} : { authToken }),
-    ...(baseUrl === undefined ? {} : { baseUrl }),
+    apiKeyHelper,
+    apiKey,
+    authToken,
+    baseUrl,
     headers: readHeaders(environment["ANTHROPIC_CUSTOM_HEADERS"]),
   };
   return createAnthropicModel({
     id,
     known: lookUpModel(id, overrides.facts),
-    ...(wireId === undefined ? {} : { wireId }),
+    wireId,
     ...access,
     fetch,
-    timeouts: { ...defaultTimeouts, ...options.timeouts },
+    timeouts: { ...defaultTimeouts, ...defined(options.timeouts ?? {}) },
   });
 }
 
@@ -140,7 +141,7 @@ function patient(
   const { coolDowns, gates, clock, random, environment } = options;
   return withRetry(model, {
     coolDown: coolDowns.of(model.facts.provider, model.facts.id),
-    ...(gates === undefined ? {} : { gate: gates.of(model.facts.provider) }),
+    gate: gates?.of(model.facts.provider),
     clock,
     random,
     maxAttempts: readMaxAttempts(environment["CLAUDE_CODE_MAX_RETRIES"]),
@@ -251,8 +252,8 @@ function waitTooLong(failure: ModelError, maxWaitMs: number): ModelError {
   return new ModelError(code, `${message} ${asked}`, {
     retryAfterMs,
     cause,
-    ...(status === undefined ? {} : { status }),
-    ...(requestId === undefined ? {} : { requestId }),
+    status,
+    requestId,
     advice: `Try again in ${inWords(retryAfterMs)}, or choose another model.`,
   });
 }

@@ -14,21 +14,21 @@ export interface ToolSpecification {
 /** A tool that the provider runs itself, such as its web search. Models without it ignore it. */
 export interface ServerTool {
   readonly name: "web_search";
-  readonly maxUses?: number;
-  readonly allowedDomains?: readonly string[];
-  readonly blockedDomains?: readonly string[];
+  readonly maxUses?: number | undefined;
+  readonly allowedDomains?: readonly string[] | undefined;
+  readonly blockedDomains?: readonly string[] | undefined;
 }
 
 /** One provider turn, complete as data. The order tools, system, messages is stable between turns, so that caches hold. */
 export interface ModelRequest {
   readonly system: readonly string[];
   readonly tools: readonly ToolSpecification[];
-  readonly serverTools?: readonly ServerTool[];
+  readonly serverTools?: readonly ServerTool[] | undefined;
   readonly messages: readonly Message[];
   /** The most tokens the answer may have; the model's own limit when absent. */
-  readonly maxTokens?: number;
-  readonly toolChoice?: "auto" | "none" | { readonly tool: string };
-  readonly effort?: string | number;
+  readonly maxTokens?: number | undefined;
+  readonly toolChoice?: "auto" | "none" | { readonly tool: string } | undefined;
+  readonly effort?: string | number | undefined;
 }
 
 /** What is known of a model before it is asked. */
@@ -38,7 +38,7 @@ export interface ModelFacts {
   /** Tokens that fit, prompt and answer together. */
   readonly contextWindow: number;
   readonly maxOutputTokens: number;
-  readonly price?: Price;
+  readonly price?: Price | undefined;
   readonly supportsServerTools: boolean;
 }
 

@@ -156,7 +156,7 @@ function key(...variables: readonly string[]): ProviderSetting {
 }
 
 function url(variable: string, byDefault?: string): ProviderSetting {
-  return { setting: "baseURL", variables: [variable], ...(byDefault === undefined ? {} : { byDefault }) };
+  return { setting: "baseURL", variables: [variable], byDefault };
 }
 
 /** `OLLAMA_HOST` is often no more than a host; where it listens on all addresses, this machine is meant. */

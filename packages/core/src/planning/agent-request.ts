@@ -8,45 +8,45 @@ import type { SkillOfSpawn, TeamMembership } from "./agent-plan.ts";
 /** What a caller wants of an agent, before anything is decided. */
 export interface AgentRequest {
   /** The agent type; absent means `general-purpose`. */
-  readonly agentType?: string;
+  readonly agentType?: string | undefined;
   /** A few words for people. */
-  readonly description?: string;
-  readonly prompt?: string;
-  readonly model?: string;
+  readonly description?: string | undefined;
+  readonly prompt?: string | undefined;
+  readonly model?: string | undefined;
   /** The id of an earlier child to resume. */
-  readonly resume?: string;
+  readonly resume?: string | undefined;
   /** The id of a new child, where the program has chosen it. */
-  readonly agentId?: string;
+  readonly agentId?: string | undefined;
   /** False, from a program: the resumed child gets the tools of its definition as it is now, also new ones. */
-  readonly keepTools?: boolean;
-  readonly background?: boolean;
-  readonly maxTurns?: number;
+  readonly keepTools?: boolean | undefined;
+  readonly background?: boolean | undefined;
+  readonly maxTurns?: number | undefined;
   /** What it may take; only ever narrows what settings and the definition say. */
-  readonly limits?: AgentLimits;
-  readonly name?: string;
-  readonly mode?: PermissionMode;
-  readonly isolation?: string;
-  readonly effort?: string | number;
+  readonly limits?: AgentLimits | undefined;
+  readonly name?: string | undefined;
+  readonly mode?: PermissionMode | undefined;
+  readonly isolation?: string | undefined;
+  readonly effort?: string | number | undefined;
   /** From a program: takes the place of the definition's prompt. */
-  readonly systemPrompt?: string;
+  readonly systemPrompt?: string | undefined;
   /** From a program: added to the definition's prompt. */
-  readonly appendSystemPrompt?: string;
+  readonly appendSystemPrompt?: string | undefined;
   /** What a program requests counts as it is; what a model requests only where it does not widen. */
   readonly origin: "model" | "program";
   /** The skill whose text is the prompt. */
-  readonly skill?: SkillOfSpawn;
+  readonly skill?: SkillOfSpawn | undefined;
   /** The call that asked for it, when a model did. */
-  readonly callId?: string;
+  readonly callId?: string | undefined;
   /** The team that the call names. */
-  readonly teamName?: string;
+  readonly teamName?: string | undefined;
   /** It is a member of a team, as the session has decided. */
-  readonly team?: TeamMembership;
+  readonly team?: TeamMembership | undefined;
   /** Of a main agent: the person said that nothing needs permission. */
-  readonly skipPermissions?: boolean;
+  readonly skipPermissions?: boolean | undefined;
   /** Of a main agent, `--tools`: which of the built-in tools exist; absent means all. */
-  readonly tools?: readonly string[];
+  readonly tools?: readonly string[] | undefined;
   /** Of a main agent: what it and all its children may cost. */
-  readonly maxBudgetUsd?: number;
+  readonly maxBudgetUsd?: number | undefined;
 }
 
 /** A request for an agent that another one, or the program, gives a task. */
@@ -55,17 +55,17 @@ export type SpawnRequest = AgentRequest & { readonly description: string; readon
 /** What was decided for a child before, as far as continuing with it respects that. */
 export interface EarlierRun {
   /** Of its first run: going on never adds to them. */
-  readonly tools?: readonly GrantedTool[];
+  readonly tools?: readonly GrantedTool[] | undefined;
   /** A mode of its own that it had; counts only where it is no wider than what it may have today. */
-  readonly mode?: PermissionMode;
-  readonly name?: string;
+  readonly mode?: PermissionMode | undefined;
+  readonly name?: string | undefined;
   /** The call of the main agent that first asked for it. */
-  readonly callId?: string;
-  readonly isolation?: "worktree";
-  readonly maxTurns?: number;
-  readonly effort?: string | number;
+  readonly callId?: string | undefined;
+  readonly isolation?: "worktree" | undefined;
+  readonly maxTurns?: number | undefined;
+  readonly effort?: string | number | undefined;
   /** The task of one that never got to its first words. */
-  readonly unbegun?: string;
+  readonly unbegun?: string | undefined;
 }
 
 /** What an interrupted child is shown when no one gives it other words. */

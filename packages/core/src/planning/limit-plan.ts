@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
@@ -13,9 +14,9 @@ import type { AgentPlan, Decided, RunLimits } from "./agent-plan.ts";
 /** What a caller says for one session; the smallest number of all that speak counts. */
 export interface SessionLimitOptions {
   /** Of each child. */
-  readonly agent?: AgentLimits;
+  readonly agent?: AgentLimits | undefined;
   /** Of the main agent and all its children together. */
-  readonly tree?: TreeLimits;
+  readonly tree?: TreeLimits | undefined;
 }
 
 /** What was found out about limits before planning. */
@@ -56,8 +57,8 @@ export function planLimits(
   ]);
   // What a setting says of agents is about children, but a tool that hangs and a loop are the same for everybody.
   const perCall = ({ toolSeconds, repeatedCalls }: AgentLimits): AgentLimits => ({
-    ...(toolSeconds === undefined ? {} : { toolSeconds }),
-    ...(repeatedCalls === undefined ? {} : { repeatedCalls }),
+    toolSeconds,
+    repeatedCalls,
   });
   // The main agent is not watched for silence: its caller sees that.
   const { silenceSeconds: _silence, ...own } = definition?.limits ?? {};
@@ -126,7 +127,7 @@ interface LimitSource {
 export function decideLimits(sources: readonly LimitSource[]): RunLimits {
   const decided = (key: AgentLimitKey, factor = 1): Decided<number> | undefined =>
     smallest(sources, key, factor);
-  return withoutAbsent({
+  return defined({
     timeMs: decided("seconds", 1000),
     tokens: decided("tokens"),
     costUsd: decided("usd"),
@@ -153,15 +154,6 @@ function smallest(
   );
 }
 
-function withoutAbsent(
-  limits: {
-    readonly [Key in keyof RunLimits]: RunLimits[Key] | undefined;
-  },
-): RunLimits {
-  // Only entries that are there are kept, under their own keys.
-  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)) as RunLimits;
-}
-
 /** What all agents of the session of a plan may take together, for a process in which it is the only one. */
 export function treeLimitsOf(
   { treeLimits = {} }: Pick<AgentPlan, "treeLimits">,
@@ -171,9 +163,9 @@ export function treeLimitsOf(
   const seconds = Math.min(maxSeconds, (timeMs?.value ?? Number.POSITIVE_INFINITY) / 1000);
   return {
     ...(Number.isFinite(seconds) ? { seconds } : {}),
-    ...(tokens === undefined ? {} : { tokens: tokens.value }),
-    ...(cost === undefined ? {} : { usd: cost.value }),
-    ...(toolCalls === undefined ? {} : { toolCalls: toolCalls.value }),
+    tokens: tokens?.value,
+    usd: cost?.value,
+    toolCalls: toolCalls?.value,
   };
 }
 
@@ -225,8 +217,8 @@ export function readModelClocks(setting: Readonly<Record<string, unknown>> | und
   const firstTokenMs = millisecondsOf(model.firstTokenSeconds);
   const betweenTokensMs = millisecondsOf(model.betweenTokensSeconds);
   return {
-    ...(firstTokenMs === undefined ? {} : { firstTokenMs }),
-    ...(betweenTokensMs === undefined ? {} : { betweenTokensMs }),
+    firstTokenMs,
+    betweenTokensMs,
   };
 }
 

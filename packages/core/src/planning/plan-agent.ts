@@ -166,17 +166,17 @@ export function planAgent(request: AgentRequest, facts: AgentFacts): AgentPlanne
     agent: { id: facts.agentId, name: definition?.name ?? "main" },
     model: { value: selection.id, from: selection.from },
     chosenModel: selection.model,
-    ...(effort === undefined ? {} : { effort }),
+    effort,
     tools,
     spawn: rights.spawn,
-    ...(rights.programSpawn === undefined ? {} : { programSpawn: rights.programSpawn }),
-    ...(rights.sessionTools === undefined ? {} : { sessionTools: rights.sessionTools }),
+    programSpawn: rights.programSpawn,
+    sessionTools: rights.sessionTools,
     policy,
     modeFrom: rights.modeFrom,
     system: task?.team === undefined ? facts.system : [...facts.system, membershipText(task.team)],
-    ...(reminder === undefined ? {} : { reminder }),
+    reminder,
     ...(child !== undefined || initialPrompt === undefined ? {} : { initialPrompt }),
-    ...(maxTurns === undefined ? {} : { maxTurns }),
+    maxTurns,
     ...limits,
     ...(facts.memory === undefined ? {} : { memory: facts.memory }),
     ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),
@@ -334,11 +334,11 @@ function planRights(
       definition:
         facts.memory === undefined ? withoutMemory : { ...withoutMemory, ...(memory && { memory }) },
       available: facts.available,
-      ...(facts.own === undefined ? {} : { own: facts.own }),
+      own: facts.own,
       skillDeny: request.skill?.deny ?? [],
       noSearch,
       background: base.isUnattended,
-      ...(base.teamTools === undefined ? {} : { forTeam: base.teamTools }),
+      forTeam: base.teamTools,
     });
   const planned = toolsWithin(base.above);
   const grant = child === undefined ? planned.grant : keptGrant(planned.grant, request, child.earlier);
@@ -348,7 +348,7 @@ function planRights(
   const scope = {
     anchor: directory,
     tools,
-    ...(facts.memory === undefined ? {} : { memoryDirectory: facts.memory.directory }),
+    memoryDirectory: facts.memory?.directory,
     ...grant.exclusions,
     ...(definition.onlyReads === undefined ? {} : { onlyReads: definition.onlyReads }),
   };
@@ -407,7 +407,7 @@ function mainRights(request: AgentRequest, facts: MainFacts): BaseRights | Refus
   const limitedTo = (tools: readonly AvailableTool[]): ToolsAbove => ({
     policy,
     agent,
-    ...(names === undefined ? {} : { sessionTools: builtinNames(tools) }),
+    sessionTools: names === undefined ? undefined : builtinNames(tools),
   });
   const isNamed =
     names?.some((entry) => canonicalToolName(parseToolEntry(entry).name) === agentTool) !== false;
@@ -432,7 +432,7 @@ function childRights(request: AgentRequest, facts: ChildFacts, background: boole
   const isUnattended = background && facts.backgroundAttended !== true;
   const call = callMode(request, earlier);
   const policy = childPolicy(above, {
-    ...(call === undefined ? {} : { call }),
+    call,
     definition: { mode: definition.permissionMode, scope: definition.source.scope },
     projectMayWiden: definition.permissionMode !== undefined && mayWiden(definition.source, facts.trusted),
     background: isUnattended,
@@ -513,7 +513,7 @@ function narrowed(tool: GrantedTool, had: GrantedTool): readonly GrantedTool[] {
   return [
     {
       name: tool.name,
-      ...(allowOnly === undefined ? {} : { allowOnly }),
+      allowOnly,
       ...(deny.length === 0 ? {} : { deny }),
       ...(isConfined ? { confinedTo: "memory" } : {}),
       ...(isAlso ? { alsoIn: "memory" } : {}),
@@ -573,13 +573,13 @@ function describeTask(
     prompt,
     background,
     parentId: parent.agent.id,
-    ...(callId === undefined ? {} : { callId }),
-    ...(name === undefined ? {} : { name }),
+    callId,
+    name,
     resumed: request.resume !== undefined,
     ...(isolationOf(request, definition) === "worktree" ? { isolation: "worktree" } : {}),
     forksContext: definition.forkContext === true,
-    ...(skill === undefined ? {} : { skill }),
-    ...(team === undefined ? {} : { team: { ...team, ...approvedMode } }),
+    skill,
+    team: team === undefined ? undefined : { ...team, ...approvedMode },
   };
 }
 

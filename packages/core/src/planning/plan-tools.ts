@@ -67,13 +67,12 @@ export function planTools(facts: ToolFacts): PlannedTools {
     role: above.tools === undefined ? "main" : "subagent",
     ...(facts.forTeam === undefined ? {} : { forTeam: facts.forTeam, offered: session.offered }),
     // A child that inherits a tool has it only as far as its parent.
-    ...(inherited === undefined
-      ? {}
-      : {
-          inherited: new Map(
+    inherited:
+      inherited === undefined
+        ? undefined
+        : new Map(
             inherited.flatMap(({ name, allowOnly }) => (allowOnly === undefined ? [] : [[name, allowOnly]])),
           ),
-        }),
   });
   return { grant, available: narrowed.available, notes: narrowed.notes };
 }

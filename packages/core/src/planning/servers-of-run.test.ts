@@ -24,7 +24,7 @@ const servers = ["a", "my.b", "papers"].map((name) => ({ name, own: false }));
 const reference = (name: string, tools?: readonly string[]): AgentMcpServer => ({
   type: "reference",
   name,
-  ...(tools === undefined ? {} : { tools }),
+  tools,
 });
 
 interface Fields {

@@ -106,7 +106,7 @@ function joinConfinement(
       : mine.filter((path) => theirs.includes(path));
   return {
     confinement: {
-      ...(both === undefined ? {} : { readsExcept: both }),
+      readsExcept: both,
       ...(a.writes === true || b.writes === true ? { writes: true } : {}),
     },
   };

@@ -96,7 +96,7 @@ function begin(reader: Reader, record: JsonRecord, index: number): void {
     uuid,
     steps: [],
     options: given,
-    ...(plan === undefined ? {} : { plan }),
+    plan,
     ...named,
   };
   runs.push(reader.run);

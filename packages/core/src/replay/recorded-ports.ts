@@ -62,7 +62,7 @@ export function createRecordedPorts(run: RecordedRun, options: RecordedPortsOpti
       ...tool,
       call: (_input, { callId }) => Promise.resolve(outcomeOf(current(), callId)),
     })),
-    ...(options.serverTools === undefined ? {} : { serverTools: options.serverTools }),
+    serverTools: options.serverTools,
     isOffered: offeredBy(options, () => peekAnswer(steps, at)),
     authorize: async ({ call, input }) => {
       const known = resultFor(current(), call.id);
@@ -101,7 +101,7 @@ function factsOf({ modelId, serverTools, price }: RecordedPortsOptions): LoopPor
     contextWindow: Number.MAX_SAFE_INTEGER,
     maxOutputTokens: Number.MAX_SAFE_INTEGER,
     supportsServerTools: serverTools !== undefined,
-    ...(price === undefined ? {} : { price }),
+    price,
   };
 }
 
@@ -110,7 +110,7 @@ function recordedCompaction(
   { onSummaryRequest }: RecordedPortsOptions,
 ): NonNullable<LoopPorts["compaction"]> {
   return {
-    ...(onSummaryRequest === undefined ? {} : { onSummaryRequest }),
+    onSummaryRequest,
     recorded: () => {
       const step = current();
       return step?.type === "compaction" ? step : undefined;
@@ -185,7 +185,7 @@ function outcomeOf(step: RecordedStep | undefined, callId: string): ToolOutcome 
   return {
     content,
     ...(is_error === true ? { isError: true } : {}),
-    ...(known.data === undefined ? {} : { data: known.data }),
+    data: known.data,
   };
 }
 
@@ -231,7 +231,7 @@ export function toolFromRecord({ name, description, inputSchema }: ToolSpecifica
     effect: facts?.effect ?? "execute",
     origin: facts === undefined ? otherOrigin : "builtin",
     isConcurrencySafe: () => true,
-    ...(facts?.repeats === undefined ? {} : { repeats: facts.repeats }),
+    repeats: facts?.repeats,
     call: () =>
       Promise.reject(new RetinueError("not-recorded", "Only what was recorded of this tool is known.")),
   };

@@ -86,7 +86,7 @@ export async function replayRun(input: ReplayRunInput): Promise<ReplayedRun> {
       if (answer === undefined) return takeUnrecorded(sent);
       const recorded = answer.request;
       const isSame = recorded === undefined ? undefined : digestRequest(sent).digest === recorded.digest;
-      requests.push({ request: sent, ...(isSame === undefined ? {} : { isSame }) });
+      requests.push({ request: sent, isSame });
       cost = addCost(cost, answer, input.now);
       if (isSame === true) return;
       const before = requestBefore(input.recording, run, answer);
@@ -144,7 +144,7 @@ function loopInput({ agent, run, turnsBefore, now, recording }: ReplayRunInput):
     prompt: withoutReminder(run.prompt, textIn(plan?.reminder)),
     maxTurns: (typeof turns === "number" ? turns : Number.POSITIVE_INFINITY) - turnsBefore.ofPrompt,
     ...(isChild ? { lastTurn: true, askWhenSilent: true } : {}),
-    ...(reminder === undefined ? {} : { reminder }),
+    reminder,
     ...(typeof effort === "number" || typeof effort === "string" ? { effort } : {}),
     ...(typeof maxTokens === "number" ? { maxTokens } : {}),
   };

@@ -225,11 +225,11 @@ function metaOf({ task, chosenModel }: Pick<ChildPlan, "task" | "chosenModel">):
   return {
     agentType: task.agentType,
     description: task.description,
-    ...(task.callId === undefined ? {} : { toolUseId: task.callId }),
+    toolUseId: task.callId,
     spawnDepth: 1,
-    ...(task.name === undefined ? {} : { name: task.name }),
+    name: task.name,
     model: chosenModel.id,
-    ...(chosenModel.provider === undefined ? {} : { provider: chosenModel.provider }),
+    provider: chosenModel.provider,
   };
 }
 

@@ -28,8 +28,8 @@ export function foldChildRun(records: readonly JsonRecord[]): ChildRun {
   );
   return {
     hasBegun: messages.length > 0,
-    ...(first === undefined ? {} : { first }),
-    ...(last === undefined ? {} : { last }),
+    first,
+    last,
     inFlight: inFlight.map(describeInFlight),
     isStopOwed: isStopOwed(records),
     lastText: answer === undefined ? "" : textOf(answer),

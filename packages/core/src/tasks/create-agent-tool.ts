@@ -42,8 +42,9 @@ export function createAgentTool(options: AgentToolOptions): Tool {
     ...offeredSchema(options),
     ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     async call(value, { signal, callId }) {
-      const placed = options.inBackground === true && options.background ? { background: true } : {};
-      return outcomeOf(await options.spawn({ ...placed, ...toRequest(value), callId }, { signal }));
+      const request = toRequest(value);
+      const background = request.background ?? ((options.inBackground && options.background) || undefined);
+      return outcomeOf(await options.spawn({ ...request, background, callId }, { signal }));
     },
   });
 }
@@ -91,16 +92,16 @@ function toRequest(input: AgentInput): SpawnRequest {
     description: input.description,
     prompt: input.prompt,
     origin: "model",
-    ...(input.subagent_type === undefined ? {} : { agentType: input.subagent_type }),
-    ...(input.model === undefined ? {} : { model: input.model }),
-    ...(input.resume === undefined ? {} : { resume: input.resume }),
-    ...(input.run_in_background === undefined ? {} : { background: input.run_in_background }),
-    ...(input.max_turns === undefined ? {} : { maxTurns: input.max_turns }),
-    ...(input.name === undefined ? {} : { name: input.name }),
-    ...(input.team_name === undefined ? {} : { teamName: input.team_name }),
-    ...(mode === undefined ? {} : { mode }),
-    ...(input.isolation === undefined ? {} : { isolation: input.isolation }),
-    ...(input.effort === undefined ? {} : { effort: input.effort }),
+    agentType: input.subagent_type,
+    model: input.model,
+    resume: input.resume,
+    background: input.run_in_background,
+    maxTurns: input.max_turns,
+    name: input.name,
+    teamName: input.team_name,
+    mode,
+    isolation: input.isolation,
+    effort: input.effort,
   };
 }
 

@@ -114,7 +114,7 @@ function endedIdle({ text }: RunEnding, { now }: LoopPorts, signal: AbortSignal)
   const { totals, denials } = createTally(now).result();
   if (!signal.aborted) return { status: "completed", reason: "idle_timeout", text, totals, denials };
   const { status, reason, error } = endingOfCause(signal.reason, true);
-  return { status, reason, text, totals, denials, ...(error === undefined ? {} : { error }) };
+  return { status, reason, text, totals, denials, error };
 }
 
 /** The conversation as the next piece of work continues it. */
@@ -130,8 +130,8 @@ function inputOf({ plan, history }: Execution): LoopInput {
     maxTurns: plan.maxTurns?.value ?? Number.POSITIVE_INFINITY,
     lastTurn: true,
     askWhenSilent: true,
-    ...(plan.reminder === undefined ? {} : { reminder: plan.reminder }),
-    ...(plan.effort === undefined ? {} : { effort: plan.effort.value }),
+    reminder: plan.reminder,
+    effort: plan.effort?.value,
   };
 }
 

@@ -278,7 +278,7 @@ function endedBy(
       toolUses,
       durationMs: at - startedAt,
       modelMs: 0,
-      ...(cost === undefined ? {} : { costUsd: cost }),
+      costUsd: cost,
     },
   };
   return { type: "run-ended", ending };

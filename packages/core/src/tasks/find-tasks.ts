@@ -165,8 +165,8 @@ function standingOf(
     const current = foldChildRun(records).inFlight.at(-1);
     return {
       state: "running",
-      ...(current === undefined ? {} : { current }),
-      ...(number === undefined ? {} : { queuePosition: number }),
+      current,
+      queuePosition: number,
       ...optional("runsOn", unseenMachine(transcript)),
     };
   }

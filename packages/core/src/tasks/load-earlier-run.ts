@@ -34,21 +34,21 @@ export function foldEarlierRun(
   const model = meta?.model ?? run?.last?.model;
   return {
     agentType,
-    ...(model === undefined ? {} : { model }),
-    ...(run === undefined ? {} : { earlier: earlierOf(run) }),
+    model,
+    earlier: run === undefined ? undefined : earlierOf(run),
   };
 }
 
 function earlierOf({ first, last, hasBegun }: ChildRun): EarlierRun {
   const { mode, name, callId, isolation, maxTurns, effort, prompt } = last ?? {};
   return {
-    ...(first?.tools === undefined ? {} : { tools: first.tools }),
-    ...(mode === undefined ? {} : { mode }),
-    ...(name === undefined ? {} : { name }),
-    ...(callId === undefined ? {} : { callId }),
-    ...(isolation === undefined ? {} : { isolation }),
-    ...(maxTurns === undefined ? {} : { maxTurns }),
-    ...(effort === undefined ? {} : { effort }),
+    tools: first?.tools,
+    mode,
+    name,
+    callId,
+    isolation,
+    maxTurns,
+    effort,
     ...(hasBegun || prompt === undefined ? {} : { unbegun: prompt }),
   };
 }

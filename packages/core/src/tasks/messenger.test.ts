@@ -43,7 +43,7 @@ function setUp(onDisk: readonly Partial<FoundTask>[] = [], outcome?: SpawnOutcom
         description: `task ${id}`,
         background: true,
         parentId: "main",
-        ...(name === undefined ? {} : { name }),
+        name,
       },
       async *events() {
         yield { type: "turn-started", turn: 1 };

@@ -107,7 +107,7 @@ async function recipientsOf(
       description,
       background,
       state: hasEnded(state) ? "ended" : "running",
-      ...(name === undefined ? {} : { name }),
+      name,
     };
   });
   const ids = new Set(inMemory.map(({ id }) => id));
@@ -122,7 +122,7 @@ function recipientOf({ id, agentType, description, name, background, state }: Fo
     description,
     background,
     state: state === "running" ? "elsewhere" : "ended",
-    ...(name === undefined ? {} : { name }),
+    name,
   };
 }
 

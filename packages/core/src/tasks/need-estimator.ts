@@ -77,7 +77,7 @@ export function createNeedEstimator(facts: ModelFacts): NeedEstimator {
         model: facts.id,
         inputTokens: Math.ceil(lastEstimate * margin),
         maxOutput: Math.min(maxTokens ?? facts.maxOutputTokens, facts.maxOutputTokens),
-        ...(facts.price === undefined ? {} : { price: facts.price }),
+        price: facts.price,
       };
     },
     learn(promptTokens) {

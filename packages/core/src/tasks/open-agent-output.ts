@@ -101,7 +101,7 @@ export function createAgentTaskSource(tasks: TaskManager, files: AgentTaskFiles)
         agentId: id,
         description: state.description,
         ending: state.ending,
-        ...(file === undefined ? {} : { file }),
+        file,
       });
     },
     async page(id, offset) {
@@ -132,9 +132,9 @@ function viewOf(state: TaskState, outputFile: AgentTaskFiles["outputFile"]): Tas
     owner: state.parentId,
     agentId: id,
     startedAt: state.startedAt,
-    ...(state.endedAt === undefined ? {} : { endedAt: state.endedAt }),
+    endedAt: state.endedAt,
     lastSignAt: state.lastSignAt,
-    ...(note === undefined ? {} : { note }),
+    note,
     ...fileOf(outputFile(id)),
     metrics: {
       tokens: contextTokens(usage) + usage.outputTokens,
@@ -160,7 +160,7 @@ function viewOfFiles({ task }: EndedTask, outputFile: string | undefined): TaskV
     startedAt: 0,
     endedAt: tookMs,
     lastSignAt: tookMs,
-    ...(task.reason === undefined ? {} : { note: task.reason }),
+    note: task.reason,
     ...fileOf(outputFile),
     metrics: { tokens, toolUses, ...(cost === undefined ? {} : { cost }) },
   };

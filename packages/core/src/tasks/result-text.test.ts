@@ -28,7 +28,7 @@ const read = (more: Partial<RunEnding> = {}, file?: string) =>
     agentId: "a1",
     description: "look",
     ending: ending(more),
-    ...(file === undefined ? {} : { file }),
+    file,
   });
 
 describe("what a parent reads of a child's end", () => {

@@ -111,7 +111,7 @@ interface LoopLimitOptions {
 function createLoopLimits(options: LoopLimitOptions): LoopLimits {
   const { budget, shortened, toolTimeMs, maxRepeats, stopwatch } = options;
   return {
-    ...(maxRepeats === undefined ? {} : { maxRepeats }),
+    maxRepeats,
     takeCalls: budget.takeCalls,
     shortened,
     ...(toolTimeMs === undefined

@@ -210,9 +210,9 @@ function taskOf({ agent, task }: ChildPlan) {
     description: task.description,
     background: task.background,
     parentId: task.parentId,
-    ...(task.name === undefined ? {} : { name: task.name }),
-    ...(task.callId === undefined ? {} : { callId: task.callId }),
-    ...(task.team === undefined ? {} : { member: task.team.member }),
+    name: task.name,
+    callId: task.callId,
+    member: task.team?.member,
   };
 }
 
@@ -230,8 +230,8 @@ function resultOf(
     agentId,
     description,
     ending,
-    ...(file === undefined ? {} : { file }),
-    ...(worktree === undefined ? {} : { worktree }),
+    file,
+    worktree,
   });
 }
 
@@ -294,7 +294,7 @@ function completedData(plan: ChildPlan, ending: RunEnding, { said, tokens }: Chi
       cache_creation_input_tokens: usage.cacheWriteTokens,
       cache_read_input_tokens: usage.cacheReadTokens,
     },
-    ...(ending.totals.costUsd === undefined ? {} : { totalCostUsd: ending.totals.costUsd }),
+    totalCostUsd: ending.totals.costUsd,
     description: plan.task.description,
     prompt: plan.task.prompt,
   };
@@ -312,7 +312,7 @@ function launchedData(plan: ChildPlan, outputFile: string | undefined) {
     description: plan.task.description,
     resolvedModel: plan.model.value,
     prompt: plan.task.prompt,
-    ...(outputFile === undefined ? {} : { outputFile }),
+    outputFile,
   };
 }
 

@@ -319,9 +319,9 @@ export function runChild(
     {
       clock: clocks.clock,
       stopwatch,
-      ...(limits?.timeMs === undefined ? {} : { timeMs: limits.timeMs.value }),
+      timeMs: limits?.timeMs?.value,
       silence: () => silenceOf(limits?.silenceMs?.value, line, clocks),
-      ...(treeTimeMs === undefined ? {} : { tree: { stopwatch: clocks.tree, timeMs: treeTimeMs } }),
+      tree: treeTimeMs === undefined ? undefined : { stopwatch: clocks.tree, timeMs: treeTimeMs },
     },
     signal,
   );

@@ -16,9 +16,9 @@ function need(inputTokens: number, maxOutput: number): CallNeed {
 function limits(values: { usd?: number; tokens?: number; toolCalls?: number }): RunLimits {
   const from = "a test";
   return {
-    ...(values.usd === undefined ? {} : { costUsd: { value: values.usd, from } }),
-    ...(values.tokens === undefined ? {} : { tokens: { value: values.tokens, from } }),
-    ...(values.toolCalls === undefined ? {} : { toolCalls: { value: values.toolCalls, from } }),
+    costUsd: values.usd === undefined ? undefined : { value: values.usd, from },
+    tokens: values.tokens === undefined ? undefined : { value: values.tokens, from },
+    toolCalls: values.toolCalls === undefined ? undefined : { value: values.toolCalls, from },
   };
 }
 

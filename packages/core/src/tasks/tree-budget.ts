@@ -168,7 +168,7 @@ function createReservation(
   return {
     type: "reserved",
     maxOutput: output,
-    ...(limit === undefined ? {} : { shortened: limit }),
+    shortened: limit,
     renew(spent) {
       for (const account of accounts) account.pay(spent);
       const left = leftOf(accounts);

@@ -43,9 +43,9 @@ function start(
   const watch = {
     clock,
     stopwatch,
-    ...(clocks.timeMs === undefined ? {} : { timeMs: clocks.timeMs }),
+    timeMs: clocks.timeMs,
     silence: () => clocks.silence,
-    ...(more.treeMs === undefined ? {} : { tree: { stopwatch: tree, timeMs: more.treeMs } }),
+    tree: more.treeMs === undefined ? undefined : { stopwatch: tree, timeMs: more.treeMs },
   };
   const done = (async () => {
     for await (const event of watchRun(run, watch, never)) heard.push(event);

@@ -46,7 +46,7 @@ function settle(file: string, reportStop?: (text: string) => Promise<void>) {
     ids: { uuid: () => crypto.randomUUID() },
     now: () => Date.UTC(2026, 0, 2),
     facts: { sessionId, agentId: "a1", cwd: "/", version: "1", entrypoint: "cli" },
-    ...(reportStop === undefined ? {} : { reportStop }),
+    reportStop,
   });
 }
 

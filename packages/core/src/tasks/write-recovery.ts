@@ -96,7 +96,7 @@ function interruptedEnding(records: readonly JsonRecord[], text: string): RunEnd
       toolUses,
       durationMs: lastSignAt - startedAt,
       modelMs: 0,
-      ...(cost === undefined ? {} : { costUsd: cost }),
+      costUsd: cost,
     },
   };
 }

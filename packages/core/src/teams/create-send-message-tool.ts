@@ -145,7 +145,7 @@ async function sendInTeam(
 ): Promise<ToolOutcome | undefined> {
   const config = seat?.store()?.config();
   if (seat === undefined || config === undefined || findAddressee(config, to) === undefined) return undefined;
-  return delivered(await deliver(seat, to, { body: text, ...(summary === undefined ? {} : { summary }) }));
+  return delivered(await deliver(seat, to, { body: text, summary }));
 }
 
 async function broadcast({ text, summary }: TextMessage, { seat }: SendMessageOptions): Promise<ToolOutcome> {
@@ -155,7 +155,7 @@ async function broadcast({ text, summary }: TextMessage, { seat }: SendMessageOp
   if (names.length === 0) return failed("The team has no other members yet.");
   const results: string[] = [];
   for (const name of names) {
-    const sent = await deliver(seat, name, { body: text, ...(summary === undefined ? {} : { summary }) });
+    const sent = await deliver(seat, name, { body: text, summary });
     results.push(sent.type === "sent" ? sent.text : sent.reason);
   }
   return done(results.join("\n"));

@@ -71,8 +71,8 @@ export function mailEntry(mail: OutgoingMail, { id, now }: { readonly id: string
     text: isText ? plainText(body) : JSON.stringify({ ...body, from, timestamp }),
     timestamp,
     read: false,
-    ...(summary === undefined ? {} : { summary }),
-    ...(color === undefined ? {} : { color }),
+    summary,
+    color,
     id,
     kind: isText ? "text" : "protocol",
   };
@@ -127,7 +127,7 @@ function readEntry(entry: JsonRecord, counts: Map<string, number>): Mail | undef
     read: entry["read"] === true,
     ...(typeof summary === "string" ? { summary } : {}),
     ...(typeof color === "string" ? { color } : {}),
-    ...(protocol === undefined ? {} : { protocol }),
+    protocol,
   };
 }
 
@@ -162,11 +162,11 @@ function readProtocol(value: JsonRecord | undefined): ProtocolMessage | undefine
     case "idle_notification":
       return readIdle(value, text);
     case "shutdown_request":
-      return { type: "shutdown_request", requestId, ...(reason === undefined ? {} : { reason }) };
+      return { type: "shutdown_request", requestId, reason };
     case "shutdown_approved":
       return { type: "shutdown_approved", requestId };
     case "shutdown_rejected":
-      return { type: "shutdown_rejected", requestId, ...(reason === undefined ? {} : { reason }) };
+      return { type: "shutdown_rejected", requestId, reason };
     case "plan_approval_request":
       return { type: "plan_approval_request", requestId, plan: text("plan", "planContent", "content") ?? "" };
     case "plan_approval_response":
@@ -174,7 +174,7 @@ function readProtocol(value: JsonRecord | undefined): ProtocolMessage | undefine
         type: "plan_approval_response",
         requestId,
         approve: approve === true,
-        ...(reason === undefined ? {} : { feedback: reason }),
+        feedback: reason,
       };
     case "teammate_terminated":
       return { type: "teammate_terminated", name: text("name") ?? "", message: text("message") ?? "" };
@@ -192,10 +192,10 @@ function readIdle(value: JsonRecord, text: (...names: readonly string[]) => stri
   return {
     type: "idle_notification",
     idleReason: idleReason === "failed" || idleReason === "partial" ? idleReason : "available",
-    ...(result === undefined ? {} : { result }),
-    ...(failureReason === undefined ? {} : { failureReason }),
+    result,
+    failureReason,
     ...(held.length === 0 ? {} : { tasksInProgress: held }),
-    ...(summary === undefined ? {} : { summary }),
+    summary,
   } as const;
 }
 

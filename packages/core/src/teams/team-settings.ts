@@ -55,7 +55,7 @@ export function readTeamSettings({
   return {
     mode: readMode(settings.teammateMode, environment),
     idleLimitMs: Math.min(idleMinutes * 60_000, maxTimer),
-    ...(taskListId === undefined ? {} : { taskList: taskListId }),
+    taskList: taskListId,
   };
 }
 

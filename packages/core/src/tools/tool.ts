@@ -55,16 +55,16 @@ export interface ToolContext {
 /** What a tool gives back: the text or blocks for the model, and data for programs and transcripts. */
 export interface ToolOutcome {
   readonly content: string | readonly (TextBlock | ImageBlock | DocumentBlock)[];
-  readonly isError?: boolean;
+  readonly isError?: boolean | undefined;
   /** Structured result, kept in the transcript as `toolUseResult`. */
   readonly data?: unknown;
 }
 
 /** What a server says of its tool; a hint, never a permission. */
 export interface McpHints {
-  readonly readOnly?: boolean;
-  readonly destructive?: boolean;
-  readonly idempotent?: boolean;
+  readonly readOnly?: boolean | undefined;
+  readonly destructive?: boolean | undefined;
+  readonly idempotent?: boolean | undefined;
 }
 
 /** Which tool of which MCP server this is: the pair as permission rules spell it, and the name as configured. */
@@ -82,22 +82,22 @@ export interface Tool<Input = unknown> {
   readonly effect: ToolEffect;
   readonly origin: "builtin" | "mcp" | "program";
   /** Present for tools of MCP servers: rules are compared with this pair, never with the name. */
-  readonly mcp?: McpToolFacts;
+  readonly mcp?: McpToolFacts | undefined;
   /** For tools that reach several servers: what rules about the server of this call are compared with. */
-  readonly mcpOf?: (input: Input) => McpIdentity | undefined;
+  readonly mcpOf?: ((input: Input) => McpIdentity | undefined) | undefined;
   /** Checks the input; its JSON Schema is what the model sees. Absent for tools that bring a JSON Schema of their own. */
-  readonly input?: z.ZodType<Input>;
-  readonly inputSchema?: Readonly<Record<string, unknown>>;
+  readonly input?: z.ZodType<Input> | undefined;
+  readonly inputSchema?: Readonly<Record<string, unknown>> | undefined;
   /** Whether this call may run beside others; absent means: when the effect is `read`. */
-  readonly isConcurrencySafe?: (input: Input) => boolean;
+  readonly isConcurrencySafe?: ((input: Input) => boolean) | undefined;
   /** What a second run of a call does, for those who find one cut off; absent means: `pure` when it reads, else `unsafe`. */
-  readonly repeats?: Repeats;
+  readonly repeats?: Repeats | undefined;
   /** How many calls of one answer run at the same time where they may run beside each other; absent means ten. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** Whether what was asked for still continues, by the outcome's data: the same answer again is then no sign of a loop. */
-  readonly isPending?: (data: unknown) => boolean;
+  readonly isPending?: ((data: unknown) => boolean) | undefined;
   /** The paths a call touches, for permission rules; absent for tools that touch none. `home` is what `~` means. */
-  readonly pathsOf?: (input: Input, directory: string, home?: string) => readonly string[];
+  readonly pathsOf?: ((input: Input, directory: string, home?: string) => readonly string[]) | undefined;
   call(input: Input, context: ToolContext): Promise<ToolOutcome>;
 }
 
@@ -108,10 +108,10 @@ type InputSchema<Input> =
 
 /** A tool as a program writes it. */
 interface ToolDefinition<Input> extends Omit<Tool<Input>, "origin" | "effect" | "input" | "call"> {
-  readonly origin?: "program";
+  readonly origin?: "program" | undefined;
   /** What a call does; absent means `execute`, which needs a permission. */
-  readonly effect?: ToolEffect;
-  readonly input?: InputSchema<Input>;
+  readonly effect?: ToolEffect | undefined;
+  readonly input?: InputSchema<Input> | undefined;
   /** Returns a text, or an outcome. */
   call(input: Input, context: ToolContext): ToolOutcome | string | Promise<ToolOutcome | string>;
 }
@@ -163,17 +163,19 @@ export interface TodoItem {
 /** What tools may ask of the program around them. A part that is absent does not exist for this run. */
 export interface ToolHost {
   /** Puts questions to a person; absent when no one can be asked. */
-  readonly ask?: (
-    questions: readonly HostQuestion[],
-    options: {
-      readonly signal: AbortSignal;
-      /** The agent that asks. */
-      readonly agent?: { readonly id: string; readonly name: string };
-      /** The call that asks. */
-      readonly callId?: string;
-    },
-  ) => Promise<Readonly<Record<string, string>>>;
-  readonly todosChanged?: (todos: readonly TodoItem[]) => void;
+  readonly ask?:
+    | ((
+        questions: readonly HostQuestion[],
+        options: {
+          readonly signal: AbortSignal;
+          /** The agent that asks. */
+          readonly agent?: { readonly id: string; readonly name: string } | undefined;
+          /** The call that asks. */
+          readonly callId?: string | undefined;
+        },
+      ) => Promise<Readonly<Record<string, string>>>)
+    | undefined;
+  readonly todosChanged?: ((todos: readonly TodoItem[]) => void) | undefined;
   /** Whether a host name outside may be fetched although it is private or loopback. */
-  readonly mayFetchPrivate?: (host: string) => boolean;
+  readonly mayFetchPrivate?: ((host: string) => boolean) | undefined;
 }

@@ -67,7 +67,7 @@ export async function askRepository(directory: string, options: AskOptions): Pro
     type: "repository",
     gitDirectory,
     commonDirectory,
-    ...(top === undefined ? {} : { top }),
+    top,
     ...settings,
   };
 }

@@ -159,7 +159,7 @@ export function readRepositorySettings(
     own,
     filters,
     ownFilters: filtersIn(own),
-    ...(steering === undefined ? {} : { steering }),
+    steering,
     ...(fetchesPlainly ? { fetchesPlainly } : {}),
   };
 }
@@ -184,7 +184,7 @@ function readSettings(text: string, base: string): readonly GitSetting[] | undef
     const path = origin.startsWith("file:") ? origin.slice("file:".length) : undefined;
     return {
       scope,
-      ...(path === undefined ? {} : { file: posix.resolve(base, path) }),
+      file: path === undefined ? undefined : posix.resolve(base, path),
       key: end === -1 ? entry : entry.slice(0, end),
       ...(end === -1 ? {} : { value: entry.slice(end + 1) }),
     };

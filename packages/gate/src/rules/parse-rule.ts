@@ -14,7 +14,7 @@ export type { PermissionRule, RuleList, RuleReading, RuleSpecifier } from "./per
 
 export interface RuleOptions {
   /** The list the rule is in; some forms only restrict, and are invalid in `allow`. */
-  readonly list?: RuleList;
+  readonly list?: RuleList | undefined;
 }
 
 const ruleShape = checks.shape({ list: checks.oneOf(["allow", "ask", "deny"]) });
@@ -36,7 +36,7 @@ export function parseRule(text: string, options: RuleOptions = {}): RuleReading 
     tool: parts.tool,
     canonicalTool,
     text: parts.specifier,
-    ...(options.list === undefined ? {} : { list: options.list }),
+    list: options.list,
   });
   if (specifier.type === "invalid") return specifier;
   return { type: "rule", rule: { tool: parts.tool, canonicalTool, specifier: specifier.specifier } };

@@ -15,7 +15,12 @@ export type RuleSpecifier =
   /** Lower case; `*` may be in it. */
   | { readonly type: "domain"; readonly domain: string }
   /** Without `tool`: the whole server. `glob`: the tool has stars. */
-  | { readonly type: "mcp"; readonly server: string; readonly tool?: string; readonly glob: boolean }
+  | {
+      readonly type: "mcp";
+      readonly server: string;
+      readonly tool?: string | undefined;
+      readonly glob: boolean;
+    }
   | { readonly type: "agent"; readonly names: readonly string[] }
   | { readonly type: "skill"; readonly name: string; readonly anyArguments: boolean }
   /** An input field with its value, which may have stars; for ask and deny only. */

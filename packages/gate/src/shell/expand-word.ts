@@ -473,7 +473,7 @@ function finishWord(draft: WordDraft, source: string): Word {
     pathKnown,
     rendered: literal ? quoteWord(value) : rendered,
     ...(numeric && { numeric: true as const }),
-    ...(environment !== undefined && { environment }),
+    environment,
     ...(text !== "" && text === draft.temporary && { temporary: true as const }),
   };
 }

@@ -424,8 +424,8 @@ function describe({ name, spec, scanned, inner, at, text, before, variables }: P
     isText,
     variables,
     paths: [...optionPaths(scanned.options), ...(spec.writesBefore === true ? written(before) : [])],
-    ...(reason !== undefined && { reason }),
-    ...(directory !== undefined && { directory }),
+    reason,
+    directory,
   };
 }
 

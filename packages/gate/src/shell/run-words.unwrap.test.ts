@@ -32,7 +32,7 @@ describe("[PRM-9] wrappers are taken off", () => {
     expect(opaque).toBeUndefined();
     expect(units).toHaveLength(1);
     expect(units[0]).toMatchObject({ grantText: "npm test" });
-    expect(units[0]).not.toHaveProperty("exactOnly");
+    expect(units[0]?.exactOnly).toBeUndefined();
     expect(units[0]?.restrictTexts).toContain("npm test");
   });
 

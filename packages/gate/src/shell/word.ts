@@ -160,8 +160,8 @@ export function scanOptions(
     operands,
     taken,
     loose: isLoose,
-    ...(ended !== undefined && { ended }),
-    ...(unclear !== undefined && { unclear }),
+    ended,
+    unclear,
   };
 }
 
@@ -231,7 +231,7 @@ function pushOption(scan: Scan, name: string, signs: string): void {
   scan.options.push({
     name,
     signs,
-    ...(value !== undefined && { value }),
+    value,
     ...(scan.late && { late: true as const }),
   });
 }

@@ -198,7 +198,7 @@ class EditorView {
     // A session is called by its first prompt until it is given a title.
     const title = tree.status().title ?? this.#firstPrompt;
     const updatedAt = new Date().toISOString();
-    this.update({ sessionUpdate: "session_info_update", updatedAt, ...(title !== undefined && { title }) });
+    this.update({ sessionUpdate: "session_info_update", updatedAt, title });
   }
 
   /** A compaction as the editor can show it: as one, or in words. */
@@ -261,7 +261,7 @@ function commandsOf({ facts: { skills } }: AgentTree) {
     ...own.map(({ name, description, argumentHint }) => ({
       name,
       description,
-      ...(argumentHint === undefined ? {} : { input: { hint: argumentHint } }),
+      input: argumentHint === undefined ? undefined : { hint: argumentHint },
     })),
   ];
 }

@@ -64,7 +64,7 @@ export function toolCall(
     status,
     rawInput: call.input,
     content: diffOf(call),
-    ...(path === undefined ? {} : { locations: [{ path }] }),
+    locations: path === undefined ? undefined : [{ path }],
   };
 }
 

@@ -129,7 +129,7 @@ async function askForm(
   const answer = await editor.elicit(
     {
       sessionId,
-      ...(callId === undefined ? {} : { toolCallId: callId }),
+      toolCallId: callId,
       mode: "form",
       message: fields.map(({ question }) => question).join("\n"),
       requestedSchema: {

@@ -22,7 +22,7 @@ export async function answerElicitation(
     : (decided(before) ?? (await askHost(connection, fields, signal)));
   const { mcp_server_name, mode, elicitation_id } = fields;
   const after = await connection.observed().fire("ElicitationResult", {
-    fields: { mcp_server_name, mode, ...(elicitation_id === undefined ? {} : { elicitation_id }), ...answer },
+    fields: { mcp_server_name, mode, elicitation_id, ...answer },
     signal,
     subject,
   });
@@ -35,9 +35,9 @@ function fieldsOf({ server, message, schema, url, elicitationId }: McpQuestion):
     mcp_server_name: server,
     message,
     mode: url === undefined ? "form" : "url",
-    ...(schema === undefined ? {} : { requested_schema: schema }),
-    ...(url === undefined ? {} : { url }),
-    ...(elicitationId === undefined ? {} : { elicitation_id: elicitationId }),
+    requested_schema: schema,
+    url,
+    elicitation_id: elicitationId,
   };
 }
 

@@ -135,7 +135,7 @@ function streamEvent(event: ModelEvent): JsonRecord | undefined {
           content: [],
           stop_reason: null,
           stop_sequence: null,
-          ...(event.usage === undefined ? {} : { usage: sdkUsage(event.usage) }),
+          usage: event.usage === undefined ? undefined : sdkUsage(event.usage),
         },
       };
     case "block-started":

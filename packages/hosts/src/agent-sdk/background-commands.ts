@@ -128,7 +128,7 @@ function taskOf(command: TaskView): JsonRecord {
 
 function about(command: TaskView): JsonRecord {
   const { id, callId } = command;
-  return { task_id: id, run_id: runIdOf(command), ...(callId === undefined ? {} : { tool_use_id: callId }) };
+  return { task_id: id, run_id: runIdOf(command), tool_use_id: callId };
 }
 
 const updatedStatus = {

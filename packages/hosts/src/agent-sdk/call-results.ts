@@ -54,7 +54,7 @@ export function resultMeta({ call, allowed, denied, asked }: FinishedCall): Json
   return meta({
     decision: "accept",
     source: sourceOf(by === "hook", asked === true || by === "person"),
-    ...(reason === undefined ? {} : { reason_type: reason }),
+    reason_type: reason,
   });
 }
 

@@ -40,7 +40,7 @@ export function createHostPermission(options: HostPermissionOptions): CanUseTool
       input,
       tool_use_id: context.callId,
       ...(suggestions.length === 0 ? {} : { permission_suggestions: suggestions }),
-      ...(blocked === undefined ? {} : { blocked_path: blocked }),
+      blocked_path: blocked,
       decision_reason: context.reason,
       decision_reason_type: reasonType(context.reason, blocked),
       display_name: tool,
@@ -129,7 +129,7 @@ function suggestionsOf(tool: string, rules: readonly string[], isOutside: boolea
     if (reading.type !== "rule") return [];
     const match = /^([^(]+)(?:\((.*)\))?$/s.exec(text);
     const content = match?.[2];
-    return [{ toolName: match?.[1] ?? text, ...(content === undefined ? {} : { ruleContent: content }) }];
+    return [{ toolName: match?.[1] ?? text, ruleContent: content }];
   });
   if (written.length === 0) return mode;
   return [{ type: "addRules", rules: written, behavior: "allow", destination }, ...mode];

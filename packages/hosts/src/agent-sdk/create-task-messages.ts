@@ -40,7 +40,7 @@ export function createTaskMessages(options: TaskMessageOptions): (news: TaskEven
     system(subtype, {
       task_id: state.id,
       run_id: runIdOf(state),
-      ...(state.callId === undefined ? {} : { tool_use_id: state.callId }),
+      tool_use_id: state.callId,
       ...fields,
     });
 
@@ -80,7 +80,7 @@ function startOf(
 ): JsonRecord {
   const prompt = callId === undefined ? undefined : promptOf(callId);
   return {
-    ...(prompt === undefined ? {} : { prompt }),
+    prompt,
     description,
     subagent_type: agentType,
     task_type: "local_agent",
@@ -196,7 +196,7 @@ function childMessages(
     partial: false,
     results: options.results,
     prompts: true,
-    ...(state.callId === undefined ? {} : { parentToolUseId: state.callId }),
+    parentToolUseId: state.callId,
     child: childFields(state),
   });
 }

@@ -109,8 +109,8 @@ export function createHostHooks(
       (id): HookFunction => ({
         event: hook.event,
         name: `callback ${id}`,
-        ...(hook.matcher === undefined ? {} : { matcher: hook.matcher }),
-        ...(hook.timeoutMs === undefined ? {} : { timeoutMs: hook.timeoutMs }),
+        matcher: hook.matcher,
+        timeoutMs: hook.timeoutMs,
         run: (input, { signal }) => callBack({ hook, id, input, signal }, channel, reports),
       }),
     ),

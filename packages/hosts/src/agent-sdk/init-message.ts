@@ -57,7 +57,7 @@ export function initMessage(session: Session, facts: InitFacts): SdkMessage {
       .map(({ name, root, manifest: { version: own } }) => ({
         name,
         path: root,
-        ...(own === undefined ? {} : { version: own }),
+        version: own,
       })),
     capabilities,
     additional_directories: plan.policy.workingDirectories.filter((folder) => folder !== plan.directory),
@@ -139,7 +139,7 @@ export function describeAgents({ discovered }: Pick<Session, "discovered">): rea
   return discovered.registry.list().map(({ id, definition }) => ({
     name: id,
     description: definition.description,
-    ...(definition.model === undefined ? {} : { model: definition.model }),
+    model: definition.model,
   }));
 }
 

@@ -86,8 +86,8 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
     onWarning: setup.notice,
     // A host that names the project's settings wants what they run; one that names none has decided nothing.
     ...(isHosted && context.session.settingSources?.includes("project") === true ? { trusted: true } : {}),
-    ...(setup.canUseTool === undefined ? {} : { canUseTool: setup.canUseTool }),
-    ...(setup.ask === undefined ? {} : { host: { ask: setup.ask } }),
+    canUseTool: setup.canUseTool,
+    host: setup.ask === undefined ? undefined : { ask: setup.ask },
     ...(initialize.agents.length === 0 ? {} : { agents: agentsOf(setup) }),
     mcpServers: mcpServersOf(servers, hosted),
   });
@@ -240,7 +240,7 @@ function mcpServersOf(
     {
       type: "sdk",
       instance: hosted.get(name)?.server,
-      ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
+      timeout: timeoutMs,
     },
   ]);
   const all = [...Object.entries(configured), ...own].filter(([name]) => !disabled.has(String(name)));

@@ -184,7 +184,7 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
       connection.isStopWanted = false;
       return isStopWanted;
     },
-    ...(initialize.toolAliases === undefined ? {} : { toolAliases: initialize.toolAliases }),
+    toolAliases: initialize.toolAliases,
     transcript: {
       title: initialize.title ?? options.name,
       titled(title) {

@@ -130,7 +130,7 @@ function createInput(): CliInput {
     // Touching `process.stdin` opens it, which only those who read it need.
     isTerminal: isatty(0),
     async readAll({ limit, patienceMs }) {
-      return readAll(process.stdin, { limit, ...(patienceMs === undefined ? {} : { patienceMs }) });
+      return readAll(process.stdin, { limit, patienceMs });
     },
     async *lines({ signal }) {
       yield* streamLines(process.stdin, signal);

@@ -197,10 +197,10 @@ export async function approve(
     // Another word is refused where the answer is checked.
     scope: options.for as GrantScope,
     rules,
-    ...(options.until === undefined ? {} : { until: readTime(options.until, Date.now()) }),
-    ...(options.uses === undefined ? {} : { maxUses: Number(options.uses) }),
-    ...(options.usd === undefined ? {} : { maxUsd: Number(options.usd) }),
-    ...(options.answer === undefined ? {} : { answers: pairAnswers(options.answer, question.input) }),
+    until: options.until === undefined ? undefined : readTime(options.until, Date.now()),
+    maxUses: options.uses === undefined ? undefined : Number(options.uses),
+    maxUsd: options.usd === undefined ? undefined : Number(options.usd),
+    answers: options.answer === undefined ? undefined : pairAnswers(options.answer, question.input),
   };
   const approval = give(approvals, question.id, { given, digest: question.digest });
   const { answer } = approval;

@@ -17,7 +17,7 @@ export async function authStatus(
     loggedIn: source !== undefined,
     authMethod: source === undefined ? "none" : methodOf(source),
     apiProvider: source === undefined || isAnthropic ? "firstParty" : "thirdParty",
-    ...(source === undefined ? {} : { apiKeySource: source }),
+    apiKeySource: source,
   };
   const sentence = source === undefined ? "There is no key for a model." : `The key comes from ${source}.`;
   host.stdout.write(text === true ? `${sentence}\n` : `${JSON.stringify(status, undefined, 2)}\n`);

@@ -19,7 +19,7 @@ export async function clean({ host }: CommandContext, options: CleanOptions): Pr
   try {
     const cleaned = await openFolder(host).sessions.clean({
       dryRun: options.dryRun === true,
-      ...(olderThanDays === undefined ? {} : { olderThanDays }),
+      olderThanDays,
       signal: stop.signal,
     });
     const text =

@@ -101,8 +101,8 @@ function reportOf(
     planned,
     done: results.length,
     costUsd: results.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
-    ...(plan.budgetUsd === undefined ? {} : { budgetUsd: plan.budgetUsd }),
-    ...(why === undefined ? {} : { stopped: why }),
+    budgetUsd: plan.budgetUsd,
+    stopped: why,
     summaries: summarize(results),
     results,
   };

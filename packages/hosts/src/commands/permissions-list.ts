@@ -121,7 +121,7 @@ function listAsJson({ mode, trusted, rules, heldBack, broken }: RuleOverview, na
     rules: rules.map((rule) => ({ list: rule.list, rule: rule.rule, from: placeOf(rule, nameOf) })),
     heldBack: heldBack.map(({ key, detail, reason, source }) => ({
       key,
-      ...(detail === undefined ? {} : { detail }),
+      detail,
       reason,
       from: sourceName(source, { nameOf }),
     })),

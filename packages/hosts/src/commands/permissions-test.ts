@@ -31,7 +31,7 @@ export async function permissionsTest(
     allowedTools: options.allowedTools ?? [],
     pathText: nameOf,
     optionText: (name) => `--${name}`,
-    ...(mode === undefined ? {} : { mode }),
+    mode,
   });
   const output =
     options.json === true
@@ -95,7 +95,7 @@ function testAsJson(tested: PermissionTest) {
     input: request.input,
     decision,
     reason,
-    ...(allowedBy === undefined ? {} : { allowedBy }),
+    allowedBy,
     ...(rule === undefined ? {} : { rule, from }),
     mode: { value: policy.mode, from: modeFrom },
     paths: request.paths,

@@ -42,7 +42,7 @@ export async function plan(context: CommandContext, name: string, options: PlanO
     description: options.task === undefined ? "a plan" : describeTask(name, options.task),
     prompt: options.task ?? "",
     origin: "model",
-    ...(model === undefined ? {} : { model }),
+    model,
     ...(options.background === true ? { background: true } : {}),
   });
   if (planned.type === "refused") throw new RetinueError("agent-refused", planned.reason);
@@ -95,7 +95,7 @@ export function describePlan(
     {
       label: "tools",
       value: plan.tools.map(describeTool).join(", ") || "none",
-      ...(toolsFrom === undefined ? {} : { origin: originOf("tools", toolsFrom) }),
+      origin: toolsFrom === undefined ? undefined : originOf("tools", toolsFrom),
     },
     { label: "starts agents", value: "never", origin: "a child starts none" },
     ...describeLimits(plan),
@@ -127,7 +127,7 @@ function describeOrigin(
   nameOf: (file: string) => string,
 ): string {
   if (file === undefined || line === undefined) return said;
-  return `${said}, ${placeText({ file, line, ...(column === undefined ? {} : { column }) }, nameOf)}`;
+  return `${said}, ${placeText({ file, line, column }, nameOf)}`;
 }
 
 /** How many turns it may take, and how hard it thinks. */

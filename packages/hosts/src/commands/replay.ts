@@ -95,13 +95,13 @@ function readOptions({
     );
   const { systemPrompt, appendSystemPrompt } = others;
   return {
-    ...(tools === undefined ? {} : { tools }),
-    ...(from === undefined ? {} : { from }),
-    ...(agent === undefined ? {} : { agent }),
-    ...(model === undefined ? {} : { model }),
-    ...(prompt === undefined ? {} : { prompt }),
-    ...(systemPrompt === undefined ? {} : { systemPrompt }),
-    ...(appendSystemPrompt === undefined ? {} : { appendSystemPrompt }),
+    tools,
+    from,
+    agent,
+    model,
+    prompt,
+    systemPrompt,
+    appendSystemPrompt,
   };
 }
 

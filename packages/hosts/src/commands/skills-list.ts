@@ -70,7 +70,7 @@ function asJson({ skill, mayGrant, runsCommands }: ListedSkill) {
     scope: source.scope,
     kind: source.kind,
     file: source.file,
-    ...(source.plugin === undefined ? {} : { plugin: source.plugin.name }),
+    plugin: source.plugin?.name,
     description,
     userInvocable: skill.userInvocable,
     modelInvocable: !skill.disableModelInvocation,
@@ -82,6 +82,6 @@ function asJson({ skill, mayGrant, runsCommands }: ListedSkill) {
     ...(skill.context === undefined
       ? {}
       : { context: skill.context, agent: skill.agent ?? "general-purpose" }),
-    ...(skill.model === undefined ? {} : { model: skill.model }),
+    model: skill.model,
   };
 }

@@ -152,7 +152,7 @@ export async function teamsStop(
 ): Promise<number> {
   const giveUp = new AbortController();
   const forget = host.onInterrupt((reason) => giveUp.abort(reason));
-  const options = { signal: giveUp.signal, ...(member === undefined ? {} : { member }) };
+  const options = { signal: giveUp.signal, member };
   try {
     for await (const { member: one, wasRunning } of openTeams(host).stop(name, options)) {
       const shown = stripControlCharacters(one);

@@ -1,4 +1,5 @@
 import type { CallToolResult, McpServer, ServerContext } from "@modelcontextprotocol/server";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { describeTask } from "@retinue/core/kernel/options/spawn-options.ts";
@@ -311,13 +312,4 @@ async function explained<Result>(work: () => Promise<Result>): Promise<Result | 
     const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
     return { content: [{ type: "text", text: `${message}${advice}` }], isError: true };
   }
-}
-
-type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
-  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
-};
-
-function defined<T extends object>(record: T): Defined<T> {
-  // Object.fromEntries forgets which key has which type; the entries come from `record` itself.
-  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

@@ -81,8 +81,8 @@ export function sdkSessionOptions(options: RunFlags): SessionOptions {
   const { resumeSessionAt, resumeDropsTurn } = options;
   return {
     mentions: true,
-    ...(resumeSessionAt === undefined ? {} : { resumeAt: resumeSessionAt }),
-    ...(resumeDropsTurn === undefined ? {} : { resumeDrops: resumeDropsTurn }),
+    resumeAt: resumeSessionAt,
+    resumeDrops: resumeDropsTurn,
   };
 }
 

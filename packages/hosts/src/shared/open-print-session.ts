@@ -1,4 +1,5 @@
 import { abortable } from "@retinue/base/foundation/abortable.ts";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { LiveControls } from "@retinue/core/kernel/agent/open-agent.ts";
 import { type AgentTree, openTree, type TreeOptions } from "@retinue/core/kernel/agent-tree.ts";
@@ -30,13 +31,13 @@ export function createPrintRuntime(
   const whole: RuntimeOptions = {
     // The command obeys settings files in full, unless it is called with fewer of them.
     settingSources: ["user", "project", "local"],
-    ...given,
+    ...defined(given),
     entrypoint: "cli",
     transcripts: true,
     onWarning: createNotice(host),
     telemetry: "environment",
-    ...runtimeOptionsOf(options, host.environment),
-    ...more,
+    ...defined(runtimeOptionsOf(options, host.environment)),
+    ...defined(more),
   };
   return createHostedRuntime(whole, live);
 }

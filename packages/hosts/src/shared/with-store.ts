@@ -16,7 +16,7 @@ export async function withStore<Result>(
 ): Promise<Result> {
   await using store = await openStore(url, {
     connectMs,
-    ...(tenant === undefined ? {} : { tenant }),
+    tenant,
   });
   return await use(store);
 }

@@ -199,7 +199,7 @@ async function placeOf(state: ServerState, query: URLSearchParams): Promise<Sess
   if (!(await findProjects(scope)).includes(project))
     throw new RetinueError("misuse", `There is no project ${JSON.stringify(project)} here.`);
   const { teams } = state.options;
-  return { transcripts: join(scope.projects, project), sessionId, ...(teams === undefined ? {} : { teams }) };
+  return { transcripts: join(scope.projects, project), sessionId, teams };
 }
 
 type Follow = (options: FollowOptions<unknown>) => () => void;

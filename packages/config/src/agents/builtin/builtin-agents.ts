@@ -11,10 +11,10 @@ export interface BuiltinAgentsOptions {
   /** The value of CLAUDE_CODE_ENTRYPOINT. */
   readonly entrypoint?: string | undefined;
   /** CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS, where it applies. */
-  readonly disableBuiltins?: boolean;
+  readonly disableBuiltins?: boolean | undefined;
   /** CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS. */
-  readonly disableExplorePlan?: boolean;
-  readonly guide?: GuideFacts;
+  readonly disableExplorePlan?: boolean | undefined;
+  readonly guide?: GuideFacts | undefined;
 }
 
 /** A program that embeds the runtime has no user at a terminal who would ask about it. */
@@ -109,7 +109,7 @@ export interface GuideFacts {
   readonly skills: readonly string[];
   readonly mcpServers: readonly string[];
   /** Finds out the rest when the agent is started, so that no one else waits for it. */
-  readonly findMore?: () => Promise<Partial<Pick<GuideFacts, "skills" | "mcpServers">>>;
+  readonly findMore?: (() => Promise<Partial<Pick<GuideFacts, "skills" | "mcpServers">>>) | undefined;
 }
 
 const entriesAtMost = 60;
@@ -125,7 +125,7 @@ export function createClaudeCodeGuide(facts: GuideFacts): AgentDefinition {
       'something is possible ("can I …", "how do I …", "why is my agent not found"), or what they already have. Does ' +
       "not change files; not for questions about the user's own code.",
     prompt: promptWith(facts),
-    ...(facts.findMore === undefined ? {} : { behaviour: { computePrompt: () => completePrompt(facts) } }),
+    behaviour: facts.findMore === undefined ? undefined : { computePrompt: () => completePrompt(facts) },
     tools: ["Glob", "Grep", "Read", "WebFetch", "WebSearch"],
     model: "haiku",
     permissionMode: "dontAsk",

@@ -294,8 +294,8 @@ async function authorizeCommand(
   return {
     type: "allowed",
     command: fields.command,
-    ...(allowedBy === undefined ? {} : { allowedBy }),
-    ...(run === undefined ? {} : { judged: run }),
+    allowedBy,
+    judged: run,
   };
 }
 

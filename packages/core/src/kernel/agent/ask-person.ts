@@ -92,7 +92,7 @@ export function createAskPerson(dependencies: AskPersonDependencies): AskPerson 
 }
 
 function approvedCall({ request: { tool, input }, seal }: CallToAsk): ApprovedCall {
-  return { tool, input, ...(seal === undefined ? {} : { seal }) };
+  return { tool, input, seal };
 }
 
 function withRules(policy: PermissionPolicy, rules: readonly PolicyRule[]): PermissionPolicy {

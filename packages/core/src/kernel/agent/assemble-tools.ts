@@ -215,7 +215,7 @@ export function openSandboxes(runtime: RuntimeContext, deny: readonly PolicyRule
     deny,
   });
   return {
-    ...(sandbox === undefined ? {} : { sandbox }),
+    sandbox,
     ...(settings.isolatesReadOnlyCommands ? { wall: runtime.wall } : {}),
   };
 }

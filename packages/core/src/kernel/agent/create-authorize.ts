@@ -30,7 +30,7 @@ export type CanUseTool = (
     readonly toolUseID: string;
     readonly reason: string;
     /** Whose tool it is, where it is one of an MCP server. */
-    readonly server?: { readonly name: string; readonly source: string };
+    readonly server?: { readonly name: string; readonly source: string } | undefined;
     /** Rules that together would have allowed this call; none where no rule can. */
     readonly suggestedRules: () => readonly string[];
     /** Paths of the call that lie outside of the working directories. */
@@ -41,12 +41,16 @@ export type CanUseTool = (
 type ProgramAnswer =
   | {
       readonly behavior: "allow";
-      readonly updatedInput?: Readonly<Record<string, unknown>>;
+      readonly updatedInput?: Readonly<Record<string, unknown>> | undefined;
       /** Rules that hold for this agent until the session ends: `{ type: "addRules", destination: "session", … }`. */
-      readonly updatedPermissions?: readonly object[];
+      readonly updatedPermissions?: readonly object[] | undefined;
     }
   /** `interrupt`: the run is to end after this turn. */
-  | { readonly behavior: "deny"; readonly message?: string; readonly interrupt?: boolean }
+  | {
+      readonly behavior: "deny";
+      readonly message?: string | undefined;
+      readonly interrupt?: boolean | undefined;
+    }
   /** Leaves it to the approver; without one the call is refused. */
   | { readonly behavior: "ask" };
 
@@ -109,8 +113,8 @@ export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeW
         type: "allowed",
         input,
         reason,
-        ...(allowedBy === undefined ? {} : { allowedBy }),
-        ...(run === undefined ? {} : { run }),
+        allowedBy,
+        run,
         ...approvedPaths(request, plan.policy),
         recheck: async () => {
           const now = await judge(tool, input);
@@ -151,13 +155,13 @@ async function judgeCall(
   const policy = acceptedFiles.length === 0 ? granted : { ...granted, acceptedFiles };
   const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
   const mcp = tool.mcp ?? tool.mcpOf?.(input);
-  const call = { tool: name, effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
+  const call = { tool: name, effect, input, paths, mcp };
   const decided = await decideCall(call, policy, {
     directory: directory(),
     searchPath: dependencies.searchPath?.(),
     attended,
     parks: askPerson?.parks === true,
-    ...(hooks === undefined ? {} : { hooks }),
+    hooks,
   });
   return { ...decided, policy, hooks };
 }
@@ -264,7 +268,7 @@ async function askOnce(call: CallRequest, asking: SealedAsking): Promise<Authori
     callId: call.call.id,
     toolUseID: call.call.id,
     reason,
-    ...(tool.mcp === undefined ? {} : { server: { name: tool.mcp.serverName, source: tool.mcp.source } }),
+    server: tool.mcp === undefined ? undefined : { name: tool.mcp.serverName, source: tool.mcp.source },
     suggestedRules: () => suggestRules(request, policy, { anchor: plan.directory }),
     outsidePaths: () => outsidePaths(request, policy),
   };
@@ -314,7 +318,7 @@ async function askPersonOf(
     { callId: call.id, request, reason, directory, policy: judged.policy, asksEveryTime, seal },
     { signal },
   );
-  const by = { asked: true, ...(said.approval === undefined ? {} : { approval: said.approval }) };
+  const by = { asked: true, approval: said.approval };
   if (said.type !== "allowed") return { ...denied(tool, said.reason), ...by, stops: said.stops };
   const who = said.approval === undefined ? "the person who was asked" : said.approval.by;
   const grant = said.approval === undefined ? "" : ` (approval ${said.approval.id})`;

@@ -139,7 +139,7 @@ export async function equipAgent(
       hooks,
       restate: () =>
         carryOverContext({
-          ...(main === undefined ? {} : { tasks: main.tasks() }),
+          tasks: main?.tasks(),
           todos: tools.todos(plan.agent.id),
           skills: skills?.called() ?? [],
           offered: skills?.offered() ?? "",
@@ -227,8 +227,8 @@ async function openHooks(
     directory,
     mayGrow: services.skills.bringHooks,
     callServer: ownFirst(child?.servers, servers.call),
-    ...(main === undefined ? {} : { environment: main.environment }),
-    ...(child === undefined ? {} : { child: childHookFacts(plan, child) }),
+    environment: main?.environment,
+    child: child === undefined ? undefined : childHookFacts(plan, child),
   });
   const skill = "task" in plan ? (plan as ChildPlan).task.skill : undefined;
   if (skill !== undefined) hooks?.add(registeredHooks(skill, { id: plan.agent.id, isSubagent: true }));
@@ -244,7 +244,7 @@ function childHookFacts(
     agentId: plan.agent.id,
     agentType,
     transcript,
-    ...(reported === undefined ? {} : { reported }),
+    reported,
   };
 }
 
@@ -260,7 +260,7 @@ function openSkillsOf(
     isSubagent: own.child !== undefined,
     bash: tools.tools.find(({ name }) => name === "Bash"),
     hooks,
-    ...(own.main === undefined ? {} : { fork: own.main.fork }),
+    fork: own.main?.fork,
     findModel: async (name) => pay(await findModel(name)),
   });
 }
@@ -382,7 +382,7 @@ function createCompactionPort({
     windows: [options.autoCompactWindow, autoCompactWindow],
   });
   return {
-    ...(thresholdTokens === undefined ? {} : { thresholdTokens }),
+    thresholdTokens,
     ...hooks?.compaction,
     restate,
     ...(runtime.live?.compactsShort === true ? { compactsShort: true } : {}),

@@ -32,7 +32,7 @@ export function createForkSkill({
 }): ForkSkill {
   const refusal = plan.spawn === "none" ? "this agent may not start others" : undefined;
   return {
-    ...(refusal === undefined ? {} : { refusal }),
+    refusal,
     async run({ skill, text, powers }, { callId, signal }, authorize) {
       const { spawner, tool } = children();
       const input = inputOf(skill, text);
@@ -77,7 +77,7 @@ function requestOf(
     prompt: text,
     background: background === true,
     ...(model === undefined || model === "inherit" ? {} : { model }),
-    ...(effort === undefined ? {} : { effort }),
+    effort,
     origin: "model",
     callId,
     skill: {
@@ -85,7 +85,7 @@ function requestOf(
       allow: powers.allow,
       deny: powers.deny,
       hooks: powers.hooks,
-      ...(source.plugin === undefined ? {} : { plugin: source.plugin }),
+      plugin: source.plugin,
     },
   };
 }

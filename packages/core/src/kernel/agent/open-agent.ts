@@ -74,7 +74,7 @@ export function openAgent(plan: AgentPlan, parts: AgentParts): OpenAgent {
       model: capabilities.reduceRight((model, { model: around }) => around?.(model) ?? model, parts.model),
       tools: toolsOf(capabilities),
       ...(serverTools.length === 0 ? {} : { serverTools }),
-      ...(isOffered === undefined ? {} : { isOffered }),
+      isOffered,
       authorize,
       isStopped: stop.take,
       toolContext: (callId, options) => parts.toolContext({ callId, ...options }),
@@ -119,7 +119,7 @@ function foldAsking(
       return {
         allow: rights.flatMap(({ allow }) => allow),
         deny: rights.flatMap(({ deny }) => deny),
-        ...(mode === undefined ? {} : { mode }),
+        mode,
       };
     },
     onAsk(request) {
@@ -317,8 +317,8 @@ export function liveMainCapability(live: LiveControls, find: (name: string) => P
   const { takeStop, continueAnswer } = live;
   return {
     model: (planned) => createLiveModel(planned, live, find),
-    ...(continueAnswer === undefined ? {} : { continueAnswer }),
-    ...(takeStop === undefined ? {} : { takeStop }),
+    continueAnswer,
+    takeStop,
   };
 }
 

@@ -121,7 +121,7 @@ export function sessionFacts(
   return {
     aliases: aliasTable({ environment: runtime.environment }),
     modelLimits: modelLimits(runtime),
-    ...(subagentModel === undefined ? {} : { subagentModel }),
+    subagentModel,
     subagentModelForced: subagentModelForced === true,
     available: tools.available,
     servers: servers.servers,
@@ -303,7 +303,7 @@ export function openChild(
       background,
       starts: true,
       signal,
-      ...(made.worktree === undefined ? {} : { directory: made.worktree.directory }),
+      directory: made.worktree?.directory,
     });
     const planned = planGathered(gathered, resources.servers, made);
     if (planned.type === "refused") return planned;
@@ -467,8 +467,8 @@ async function openPlanned(
     sinks,
     pendingMessages: task.resumed ? session.commands.news(id, wasReported) : [],
     clocks,
-    ...(enterQueue === undefined ? {} : { enterQueue }),
-    ...(leaveQueue === undefined ? {} : { leaveQueue }),
+    enterQueue,
+    leaveQueue,
     async close(state) {
       if (state !== undefined) await notifyDefinition(state, definition, runtime.notice);
       leaveQueue?.();
@@ -554,7 +554,7 @@ async function openChildAgent(
   member?.attachHooks(hooks);
   const agent = openAgent(plan, parts);
   return {
-    ...(member === undefined ? {} : { standby: member.standby }),
+    standby: member?.standby,
     ports: agent.ports,
     async prompt(text, signal) {
       const content = [{ type: "text", text } as const];

@@ -154,7 +154,7 @@ export function openChildren(parts: ChildrenParts): Children {
     notify: mail.put,
     tool,
     messageTool: createSendMessageTool({ messenger, seat: team?.seat }),
-    ...(team === undefined ? {} : { team }),
+    team,
     ...createParentMail({
       mail,
       team,
@@ -180,9 +180,9 @@ function authorizeStarts(tool: Tool, spawn: Spawn) {
       const input = {
         description: request.description,
         prompt: request.prompt,
-        ...(request.agentType === undefined ? {} : { subagent_type: request.agentType }),
-        ...(request.resume === undefined ? {} : { resume: request.resume }),
-        ...(request.background === undefined ? {} : { run_in_background: request.background }),
+        subagent_type: request.agentType,
+        resume: request.resume,
+        run_in_background: request.background,
       };
       const call = { type: "tool_use", id: request.callId ?? "message", name: tool.name, input } as const;
       const authorization = await authorize?.({ call, tool, input }, { signal });

@@ -30,8 +30,8 @@ export function peopleToAsk(
     const asked = inbox === undefined ? context : withInbox(plan, context, { inbox });
     return {
       toolContext: contextHeld(asked, whileAsking),
-      ...(canUseTool === undefined ? {} : { canUseTool: canUseToolHeld(canUseTool, whileAsking) }),
-      ...(person === undefined ? {} : { askPerson: askHeld(person, whileAsking) }),
+      canUseTool: canUseTool === undefined ? undefined : canUseToolHeld(canUseTool, whileAsking),
+      askPerson: person === undefined ? undefined : askHeld(person, whileAsking),
     };
   }
   const whileAsking = holding(stopwatch, child.waiting);
@@ -45,7 +45,7 @@ export function peopleToAsk(
       whileAttended(canUseTool, control, { parks: inbox !== undefined }),
       whileAsking,
     ),
-    ...(person === undefined ? {} : { askPerson: askHeld(person, whileAsking) }),
+    askPerson: person === undefined ? undefined : askHeld(person, whileAsking),
   };
 }
 
@@ -249,7 +249,7 @@ export function openAsking(
         const outcome = await writeLocalRules(projectRoot, { list: "allow", rules });
         return outcome.type === "saved" ? undefined : outcome.why;
       },
-      ...(approver.notice === undefined ? {} : { notice: approver.notice }),
+      notice: approver.notice,
     });
   const askFor = (plan: AgentPlan, question: MemberQuestion, signal: AbortSignal) =>
     queue.ask(

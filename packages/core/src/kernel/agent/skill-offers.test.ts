@@ -4,7 +4,7 @@ import { suits } from "./agent-skills.ts";
 
 const at = (directory: string, paths?: readonly string[], scope: Skill["source"]["scope"] = "project") => ({
   source: { scope, kind: "skill" as const, file: `${directory}/SKILL.md`, directory },
-  ...(paths === undefined ? {} : { paths }),
+  paths,
 });
 const own = "/p/.claude/skills/a";
 const nested = "/p/web/.claude/skills/a";

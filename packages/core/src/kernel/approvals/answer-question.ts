@@ -136,9 +136,9 @@ function checkGrant(
     type: "allow",
     scope,
     rules,
-    ...(until === undefined ? {} : { until }),
-    ...(maxUses === undefined ? {} : { maxUses }),
-    ...(maxUsd === undefined ? {} : { maxUsd }),
+    until,
+    maxUses,
+    maxUsd,
   } as const;
 }
 

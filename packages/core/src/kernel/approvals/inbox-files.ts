@@ -122,7 +122,7 @@ function readEntries(
       {
         question,
         ...(answer === undefined || typeof answer === "string" ? {} : { answer }),
-        ...(revoked === undefined ? {} : { revoked }),
+        revoked,
         uses: uses.get(id) ?? [],
       },
     ];

@@ -135,7 +135,7 @@ function takeAnswer(
       return {
         type: "allowed",
         approval,
-        ...(answer.answers === undefined ? {} : { answers: answer.answers }),
+        answers: answer.answers,
       };
     const message = answer.message?.trim() ?? "";
     const reason =

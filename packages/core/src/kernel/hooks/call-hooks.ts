@@ -82,7 +82,7 @@ function createBeforeAsk({ runner, situation, report, grants }: CallHookDependen
     if (outcome.type !== "allow") return undefined;
     const { updatedInput, updatedPermissions = [] } = outcome;
     report({ systemMessages: [], failures: grants.take(updatedPermissions) });
-    return { behavior: "allow", ...(updatedInput === undefined ? {} : { updatedInput }) };
+    return { behavior: "allow", updatedInput };
   };
 }
 

@@ -36,7 +36,7 @@ export function createChildHooks({
       agentType,
       agentTranscript,
       isRepeated: rounds > 0,
-      ...(lastMessage === undefined ? {} : { lastMessage }),
+      lastMessage,
     };
     const outcome = await runner.fire("SubagentStop", payload, await situation(signal));
     report(outcome);

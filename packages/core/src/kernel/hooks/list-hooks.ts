@@ -126,9 +126,9 @@ function describeHook({ event, matcher = "", handler }: HookRule) {
     displayText: statusMessage ?? text.split("\n")[0] ?? "",
     commandText: text,
     contentLabel: labels[type],
-    ...(condition === undefined ? {} : { condition: condition }),
-    ...(timeout === undefined ? {} : { timeout }),
-    ...(statusMessage === undefined ? {} : { statusMessage }),
+    condition,
+    timeout,
+    statusMessage,
     ...(once === true ? { runsOnce: true as const } : {}),
     ...(handler.async === true || handler.asyncRewake === true ? { runsInBackground: true as const } : {}),
   };

@@ -29,7 +29,7 @@ const command = (text: string, more: object = {}) => ({ type: "command", command
 const on = (event: string, text: string, more: { matcher?: string; handler?: object } = {}): Groups => ({
   [event]: [
     {
-      ...(more.matcher === undefined ? {} : { matcher: more.matcher }),
+      matcher: more.matcher,
       hooks: [command(text, more.handler)],
     },
   ],

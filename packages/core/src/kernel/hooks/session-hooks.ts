@@ -59,7 +59,7 @@ function createCompactionHooks(dependencies: CompactionHookDependencies): Compac
       if (outcome.stop !== undefined) wantStop();
       if (outcome.blocked || outcome.stop !== undefined)
         return { type: "blocked", reason: outcome.reason || outcome.stop || "a hook held it up" };
-      return { type: "granted", ...(outcome.context === undefined ? {} : { instructions: outcome.context }) };
+      return { type: "granted", instructions: outcome.context };
     },
     async after({ trigger, summary }, { signal }) {
       if (runner.hears("PostCompact"))
@@ -141,7 +141,7 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
   const rules = collectHookRules({
     settings,
     plugins: plugins.hooks,
-    ...(definition === undefined ? {} : { definition }),
+    definition,
     agentId: plan.agent.id,
     trusted: runtime.trusted,
     isSubagent: facts.child !== undefined,
@@ -154,9 +154,9 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
     signal,
     cwd: facts.directory(),
     permissionMode: plan.policy.mode,
-    ...(facts.child === undefined ? {} : { agentId: facts.child.agentId }),
-    ...(definition === undefined ? {} : { agentType: facts.child?.agentType ?? definition.name }),
-    ...(request === undefined ? {} : { meetsCondition: await conditions(request, facts, hasConditions) }),
+    agentId: facts.child?.agentId,
+    agentType: definition === undefined ? undefined : (facts.child?.agentType ?? definition.name),
+    meetsCondition: request === undefined ? undefined : await conditions(request, facts, hasConditions),
   });
   const report = (outcome: { systemMessages: readonly string[]; failures: readonly string[] }): void => {
     for (const text of [...outcome.systemMessages, ...outcome.failures]) notify(text);
@@ -186,10 +186,10 @@ function createRunner(
     session: { sessionId: plan.sessionId, transcript: files.transcript },
     projectDirectory: discovered.paths.projectRoot,
     environment: runtime.environment,
-    ...(environment === undefined ? {} : { environmentFile }),
+    environmentFile: environment === undefined ? undefined : environmentFile,
     http: {
-      ...(allowedHttpHookUrls === undefined ? {} : { allowedUrls: allowedHttpHookUrls }),
-      ...(httpHookAllowedEnvVars === undefined ? {} : { allowedVariables: httpHookAllowedEnvVars }),
+      allowedUrls: allowedHttpHookUrls,
+      allowedVariables: httpHookAllowedEnvVars,
     },
     ask: createAskModel({
       plan,
@@ -199,17 +199,16 @@ function createRunner(
       transcripts: [files.transcript, ...(facts.child === undefined ? [] : [facts.child.transcript])],
       looking: facts.looking,
     }),
-    ...(facts.callServer === undefined ? {} : { callTool: askServer(facts.callServer) }),
+    callTool: facts.callServer === undefined ? undefined : askServer(facts.callServer),
     warnOnly: settings.extra.get("failingHooks") === "warn",
     outputDirectory: outputFolder(runtime, plan.sessionId),
     newId: runtime.ids.uuid,
     onLate: (late) => takeLate(late, mail, notify),
-    ...(runtime.live?.watchHook === undefined ? {} : { watch: runtime.live.watchHook }),
-    ...(observer === undefined
-      ? {}
-      : {
-          measure: <Outcome>(event: string, run: () => Promise<Outcome>) => observer.hook(plan, event, run),
-        }),
+    watch: runtime.live?.watchHook,
+    measure:
+      observer === undefined
+        ? undefined
+        : <Outcome>(event: string, run: () => Promise<Outcome>) => observer.hook(plan, event, run),
   });
   if (environment === undefined) return created;
   return withEnvironmentFile(created, {
@@ -319,7 +318,7 @@ async function conditions(
   if (!areNeeded) return () => true;
   const paths = tool.pathsOf?.(input, directory(), plan.policy.home) ?? [];
   const mcp = tool.mcp ?? tool.mcpOf?.(input);
-  const call = { tool: tool.name, effect: tool.effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
+  const call = { tool: tool.name, effect: tool.effect, input, paths, mcp };
   const gathered = await gatherCallFacts(call, { policy: plan.policy, directory: directory() });
   const request = withFacts(gathered);
   return (text) => {

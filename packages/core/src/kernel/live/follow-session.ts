@@ -125,7 +125,7 @@ function questionOf({ question, state, answer, revoked, uses }: Approval): Studi
     input: JSON.stringify(question.input, undefined, 2).slice(0, maxInput).toWellFormed(),
     places: places.map(({ agent, path }) => ({ agent, path })),
     ...(tool === askingTool ? { asks: asksOf(question.input) } : {}),
-    ...(said === undefined ? {} : { answer: said }),
+    answer: said,
   };
 }
 

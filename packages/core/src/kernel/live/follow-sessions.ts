@@ -122,7 +122,7 @@ function figuresOf({ agents, totals }: Inspection): Omit<SessionFigures, "questi
   const [main] = agents;
   return {
     state: main?.state ?? "empty",
-    ...(totals.costUsd === undefined ? {} : { cost: totals.costUsd }),
+    cost: totals.costUsd,
     pricedCost: totals.pricedCost,
     tokens: allTokens(totals.usage),
     agents: agents.length,

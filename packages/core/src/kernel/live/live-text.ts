@@ -27,7 +27,7 @@ export function createAnswerFold(): AnswerFold {
   let unnamed = 0;
   const begin = (head?: OpenAnswer["head"]) => {
     if (head === undefined) unnamed += 1;
-    return { id: head?.id ?? `answer-${unnamed}`, texts: [], ...(head === undefined ? {} : { head }) };
+    return { id: head?.id ?? `answer-${unnamed}`, texts: [], head };
   };
   return {
     get open() {

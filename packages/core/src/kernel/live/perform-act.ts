@@ -69,7 +69,7 @@ function noteFor(request: ActRequest, { transcripts, user }: ActContext): Note {
         agentId,
         ...(about === "" ? {} : { text: about }),
         state,
-        ...(reason === undefined ? {} : { reason }),
+        reason,
         by: { user, through: "studio", pid: process.pid },
       },
       Date.now(),
@@ -233,7 +233,7 @@ async function fork(performing: Performing): Promise<ActOutcome> {
     transcripts: context.transcripts,
     from,
     ids: { uuid: randomUUID },
-    ...(message === undefined ? {} : { at: message }),
+    at: message,
   });
   noteFor({ ...request, sessionId }, context)("done", `Forked from ${from}.`);
   if (hasText(request)) await startCommand(["-p", "--resume", sessionId, "--", text], performing);
@@ -264,7 +264,7 @@ function answer(request: ActRequest, { transcripts, user }: ActContext): ActOutc
   if (digest === undefined) throw new RetinueError("misuse", "An answer names the digest of the call.");
   const given =
     action === "deny"
-      ? ({ type: "deny", ...(text === undefined ? {} : { message: text }) } as const)
+      ? ({ type: "deny", message: text } as const)
       : ({ type: "allow", ...(grant ?? { scope: "call" }) } as const);
   answerQuestion(files, id, { given, by: user, via: "studio", now: Date.now(), digest });
   return { outcome: `${known.question.tool} is ${action === "deny" ? "denied" : "allowed"}.` };

@@ -62,7 +62,7 @@ export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRunt
   } = options;
   const given = readTools(tools);
   const isDefault = (key: string): boolean => sessionDefaults.some((name) => name === key);
-  const entries = Object.entries(others);
+  const entries = Object.entries(others).filter(([, value]) => value !== undefined);
   // Which keys there are is what tells the two apart.
   const defaults = Object.fromEntries(entries.filter(([key]) => isDefault(key))) as SessionDefaults;
   const same = Object.fromEntries(entries.filter(([key]) => !isDefault(key))) as Omit<
@@ -89,8 +89,8 @@ export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRunt
       ...(given.names === undefined || given.names === "all" ? {} : { tools: given.names }),
     },
     childLimits: {
-      ...(concurrency === undefined ? {} : { maxRunning: concurrency }),
-      ...(overflow === undefined ? {} : { overflow }),
+      maxRunning: concurrency,
+      overflow,
     },
   };
 }
@@ -129,9 +129,9 @@ export function normalizeSessionOptions<Output>(
   return {
     place: { cwd, env, trusted },
     functions: {
-      ...(canUseTool === undefined ? {} : { canUseTool }),
-      ...(approver === undefined ? {} : { approver: withEarlierNames(approver) }),
-      ...(hooks === undefined ? {} : { hooks: readHooks(hooks) }),
+      canUseTool,
+      approver: approver === undefined ? undefined : withEarlierNames(approver),
+      hooks: hooks === undefined ? undefined : readHooks(hooks),
     },
     setup: {
       ...defaults,
@@ -268,7 +268,7 @@ function readMatcher(event: FiredEvent, entry: unknown): readonly HookFunction[]
     );
   return hooks.map((hook) => ({
     event,
-    ...(pattern === undefined ? {} : { matcher: pattern }),
+    matcher: pattern,
     ...(typeof timeout === "number" ? { timeoutMs: timeout * 1000 } : {}),
     run: (input, options) => hook(input, input["tool_use_id"], options),
   }));

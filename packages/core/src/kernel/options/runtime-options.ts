@@ -40,18 +40,18 @@ type HookReturn = HookOutput | SdkHookOutput | undefined | void;
 
 /** What the Agent SDK types as an answer: one for any event, or that of a hook that decides nothing. */
 type SdkHookOutput =
-  | (Omit<HookOutput, "hookSpecificOutput"> & { readonly hookSpecificOutput?: object })
-  | { readonly async: true; readonly asyncTimeout?: number };
+  | (Omit<HookOutput, "hookSpecificOutput"> & { readonly hookSpecificOutput?: object | undefined })
+  | { readonly async: true; readonly asyncTimeout?: number | undefined };
 
 /** Hooks of a program by event. */
 export type HooksByEvent = {
   readonly [Event in FiredEvent]?: readonly (
     | HookCallback<Event>
     | {
-        readonly matcher?: string;
+        readonly matcher?: string | undefined;
         readonly hooks: readonly HookCallback<Event>[];
         /** Seconds. */
-        readonly timeout?: number;
+        readonly timeout?: number | undefined;
       }
   )[];
 };
@@ -59,7 +59,7 @@ export type HooksByEvent = {
 /** A tool as the Claude Agent SDK and the AI SDK make it. */
 export interface ForeignTool {
   readonly name: string;
-  readonly description?: string;
+  readonly description?: string | undefined;
   readonly inputSchema?: unknown;
   handler?(input: never, context: never): unknown;
   execute?(input: never, context: never): unknown;
@@ -90,164 +90,164 @@ export const sessionDefaults = [
 /** Options for all sessions of a runtime. All have defaults. */
 export interface RuntimeOptions extends SessionDefaults {
   /** The project folder; the current folder when absent. */
-  readonly cwd?: string;
-  readonly home?: string;
+  readonly cwd?: string | undefined;
+  readonly home?: string | undefined;
   /** Environment variables; those of the process when absent. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  readonly platform?: NodeJS.Platform;
+  readonly platform?: NodeJS.Platform | undefined;
   /** Agents of this program, which take precedence over those in files of the project. */
-  readonly agents?: AgentsInput;
+  readonly agents?: AgentsInput | undefined;
   /**
    * The tools there are: tools of this program, and names of built-in ones. Absent: all built-in tools. A built-in tool that a list
    * does not name does not exist, so `[]` and `[own]` leave none; `["default", own]` adds to all of them. A record is read as tools
    * of the AI SDK by name.
    */
-  readonly tools?: ToolsInput;
-  readonly model?: ModelInput;
+  readonly tools?: ToolsInput | undefined;
+  readonly model?: ModelInput | undefined;
   /** Workers of this store carry out the runs: `postgres({ url })` of `retinue/cluster`. */
-  readonly store?: RuntimeStore;
+  readonly store?: RuntimeStore | undefined;
   /** Wraps the model of every agent, for limits that reach beyond this process. */
-  readonly wrapModel?: (model: Model) => Model;
+  readonly wrapModel?: ((model: Model) => Model) | undefined;
   /** Carries children out elsewhere, or gives them to the executor of this process, which it gets. */
-  readonly wrapExecutor?: (local: Executor) => Executor;
+  readonly wrapExecutor?: ((local: Executor) => Executor) | undefined;
   /** Takes the plan of every main agent before it is opened, and gives the one to carry out: one that was decided elsewhere. */
-  readonly wrapPlan?: (decided: AgentPlan) => AgentPlan;
+  readonly wrapPlan?: ((decided: AgentPlan) => AgentPlan) | undefined;
   /** The key under which a call is known outside this process; absent: made of the ids of session, agent and call. */
-  readonly idempotencyKey?: (callId: string) => string | undefined;
+  readonly idempotencyKey?: ((callId: string) => string | undefined) | undefined;
   /** A settings file, JSON text, or an object as in a settings file. */
-  readonly settings?: string | SettingsInput;
+  readonly settings?: string | SettingsInput | undefined;
   /**
    * Which settings files take effect in full. Absent: none. Then deny rules still apply, but hooks, MCP servers, allow
    * rules, permission modes, variables and key helpers in settings files do nothing, and neither do hooks and servers of
    * plugins other than those of `pluginDirectories`.
    */
-  readonly settingSources?: readonly ("user" | "project" | "local")[];
-  readonly pluginDirectories?: readonly string[];
-  readonly additionalDirectories?: readonly string[];
+  readonly settingSources?: readonly ("user" | "project" | "local")[] | undefined;
+  readonly pluginDirectories?: readonly string[] | undefined;
+  readonly additionalDirectories?: readonly string[] | undefined;
   /** MCP servers of this program, by name. */
-  readonly mcpServers?: Readonly<Record<string, McpServerConfig>>;
+  readonly mcpServers?: Readonly<Record<string, McpServerConfig>> | undefined;
   /** More MCP servers: JSON texts and paths of files. */
-  readonly mcpConfig?: readonly string[];
+  readonly mcpConfig?: readonly string[] | undefined;
   /** True leaves out every MCP server but those of `mcpServers` and `mcpConfig`. */
-  readonly strictMcpConfig?: boolean;
+  readonly strictMcpConfig?: boolean | undefined;
   /**
    * Whether the repository of `cwd` is trusted for this run; absent means what the person has accepted before. Other folders,
    * such as those of `additionalDirectories`, count by what was accepted for them.
    */
-  readonly trusted?: boolean;
+  readonly trusted?: boolean | undefined;
   /** Deny rules of every session; `Task(name)` also hides that agent. */
-  readonly disallowedTools?: readonly string[];
+  readonly disallowedTools?: readonly string[] | undefined;
   /** Decides in code what rules leave open; asked before the approver. */
-  readonly canUseTool?: CanUseTool;
+  readonly canUseTool?: CanUseTool | undefined;
   /** Asks a person what rules leave open; without it such calls are denied. */
-  readonly approver?: Approver;
+  readonly approver?: Approver | undefined;
   /**
    * `inbox`: a call that no one can be asked about waits until somebody answers it, also after a restart; needs
    * `transcripts`. `refuse`: it is refused. Absent: as settings say, else `refuse`.
    */
-  readonly approvals?: "refuse" | "inbox";
+  readonly approvals?: "refuse" | "inbox" | undefined;
   /** Hooks of this program: a list, or an object by event. */
-  readonly hooks?: readonly HookFunction[] | HooksByEvent;
+  readonly hooks?: readonly HookFunction[] | HooksByEvent | undefined;
   /** Called with warnings: what hooks report, and which of them failed. */
-  readonly onWarning?: (text: string) => void;
+  readonly onWarning?: ((text: string) => void) | undefined;
   /** What tools may ask of this program, such as a question to a person. */
-  readonly host?: ToolHost;
+  readonly host?: ToolHost | undefined;
   /** How many child agents of a session run at the same time; ten when absent. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** What happens to one more: by default it is queued when it is waited for, and refused in the background. */
-  readonly overflow?: "queue" | "refuse";
+  readonly overflow?: "queue" | "refuse" | undefined;
   /** Whether agents may form teams; absent: as the environment and settings say. */
-  readonly teams?: boolean;
+  readonly teams?: boolean | undefined;
   /** True writes transcripts below the home folder, from which sessions can be resumed; a path writes them to that folder. */
-  readonly transcripts?: boolean | string;
+  readonly transcripts?: boolean | string | undefined;
   /**
    * `sync`: what is about to happen is on the disk itself before it happens, so that it survives a power cut. `os` leaves
    * that to the operating system, and survives only the end of the process. Absent: as settings say, else `sync`.
    */
-  readonly durability?: Durability;
+  readonly durability?: Durability | undefined;
   /** How sessions say they were started. */
-  readonly entrypoint?: string;
-  readonly managedDirectory?: string;
+  readonly entrypoint?: string | undefined;
+  readonly managedDirectory?: string | undefined;
   /** The clock for time limits and pauses; the real one when absent. */
-  readonly clock?: WaitClock;
+  readonly clock?: WaitClock | undefined;
   /**
    * True: sessions are measured with the OpenTelemetry of the program (`@opentelemetry/api`). `environment`: where variables
    * such as `OTEL_EXPORTER_OTLP_ENDPOINT` ask for it, exporters are started. Absent: nothing is measured.
    */
-  readonly telemetry?: boolean | "environment";
+  readonly telemetry?: boolean | "environment" | undefined;
 }
 
 /** Options for one session. */
 export interface SessionOptions<Output = unknown> {
   /** The agent that is the main thread; its prompt takes the place of the usual one. */
-  readonly agent?: string;
-  readonly model?: ModelInput;
+  readonly agent?: string | undefined;
+  readonly model?: ModelInput | undefined;
   /** `low`, `medium`, `high`, `xhigh` or `max`, or a number from 0 to 100. */
-  readonly effort?: string | number;
-  readonly permissionMode?: PermissionMode;
-  readonly skipPermissions?: boolean;
+  readonly effort?: string | number | undefined;
+  readonly permissionMode?: PermissionMode | undefined;
+  readonly skipPermissions?: boolean | undefined;
   /** As for a runtime: the names of all built-in tools there are, or `default`, and tools of the program besides those of the runtime. */
-  readonly tools?: ToolsInput;
+  readonly tools?: ToolsInput | undefined;
   /** Rules that allow calls without asking. */
-  readonly allowedTools?: readonly string[];
-  readonly disallowedTools?: readonly string[];
-  readonly systemPrompt?: string;
-  readonly appendSystemPrompt?: string;
+  readonly allowedTools?: readonly string[] | undefined;
+  readonly disallowedTools?: readonly string[] | undefined;
+  readonly systemPrompt?: string | undefined;
+  readonly appendSystemPrompt?: string | undefined;
   /** Added to the system prompt of every child agent. */
-  readonly appendSubagentSystemPrompt?: string;
+  readonly appendSubagentSystemPrompt?: string | undefined;
   /** Model calls of the main agent. */
-  readonly maxTurns?: number;
-  readonly maxBudgetUsd?: number;
+  readonly maxTurns?: number | undefined;
+  readonly maxBudgetUsd?: number | undefined;
   /** What each child, and the whole tree, may take; only ever narrows what settings say. */
-  readonly limits?: SessionLimitOptions;
+  readonly limits?: SessionLimitOptions | undefined;
   /** The id or title of a session to resume. */
-  readonly resume?: string;
+  readonly resume?: string | undefined;
   /** Continue the latest session of this folder. */
-  readonly continue?: boolean;
+  readonly continue?: boolean | undefined;
   /** Continue in a copy, leaving the resumed session as it is. */
-  readonly forkSession?: boolean;
-  readonly sessionId?: string;
+  readonly forkSession?: boolean | undefined;
+  readonly sessionId?: string | undefined;
   /** Takes the session and its children also from another process that holds them; what that one writes next is refused. */
-  readonly takeOver?: boolean;
+  readonly takeOver?: boolean | undefined;
   /** Only children are run: the main conversation is neither read nor written, so another process may have it. */
-  readonly childrenOnly?: boolean;
+  readonly childrenOnly?: boolean | undefined;
   /** With `childrenOnly` and teams on: named agents are members of a team that the program leads; `takeNotices` reads their mail. */
-  readonly leadsTeam?: boolean;
+  readonly leadsTeam?: boolean | undefined;
   /** An MCP tool, as `mcp__server__tool`, that answers in a person's place what rules leave open. */
-  readonly permissionPromptTool?: string;
+  readonly permissionPromptTool?: string | undefined;
   /** Only plans are asked of it, so no MCP server is connected. */
-  readonly planOnly?: boolean;
+  readonly planOnly?: boolean | undefined;
   /** True: without a key the offline model answers, for a person who is shown that it does. */
-  readonly offlineDemo?: boolean;
+  readonly offlineDemo?: boolean | undefined;
   /** True: files that a prompt names as `@path` are attached to it. */
-  readonly mentions?: boolean;
+  readonly mentions?: boolean | undefined;
   /** Resume only up to this line of the transcript, by uuid; what followed is left in the file. */
-  readonly resumeAt?: string;
+  readonly resumeAt?: string | undefined;
   /** With `resumeAt`: the uuid of the prompt whose turn is left out; anything else left out is an error. */
-  readonly resumeDrops?: string;
+  readonly resumeDrops?: string | undefined;
   /** False: a prompt such as `/name` is plain text and calls no skill. */
-  readonly slashCommands?: boolean;
+  readonly slashCommands?: boolean | undefined;
   /** The schema that the result must match: zod, Standard Schema or JSON Schema. */
-  readonly output?: OutputSchema<Output>;
+  readonly output?: OutputSchema<Output> | undefined;
   /** The folder of this session; that of the runtime when absent. */
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
   /** Variables of this session, over those of the runtime; undefined removes one. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Whether the repository of `cwd` is trusted; absent: as the runtime says of its own folder, else as people have accepted. */
-  readonly trusted?: boolean;
+  readonly trusted?: boolean | undefined;
   /** Decides for this session what rules leave open, in place of the runtime's. */
-  readonly canUseTool?: CanUseTool;
+  readonly canUseTool?: CanUseTool | undefined;
   /** Asks a person what rules leave open in this session, in place of the runtime's. */
-  readonly approver?: Approver;
+  readonly approver?: Approver | undefined;
   /** Hooks of this session alone, beside those of the runtime. */
-  readonly hooks?: readonly HookFunction[] | HooksByEvent;
+  readonly hooks?: readonly HookFunction[] | HooksByEvent | undefined;
   /**
    * What a run does at its end with agents that still work in the background. `wait`, the default: waits for them and lets the
    * agent read their reports. `leave`: ends; they go on until the session or the runtime is closed. `stop`: stops them.
    */
-  readonly background?: "wait" | "leave" | "stop";
+  readonly background?: "wait" | "leave" | "stop" | undefined;
   /** A person is at the session while it works; a run then does not wait at its end for agents in the background. */
-  readonly interactive?: InteractiveOptions;
+  readonly interactive?: InteractiveOptions | undefined;
 }
 
 /** What a person at a terminal can do while the main agent works. */
@@ -255,40 +255,40 @@ export interface InteractiveOptions {
   /** Messages written since the last call; the agent reads them between two model calls. */
   readonly takeMessages: () => readonly UserMessage[];
   /** Whether reports of children may be read now; absent: whenever there are some, also at the end of a run. */
-  readonly takesReports?: () => boolean;
+  readonly takesReports?: (() => boolean) | undefined;
   /** The permission mode of the main agent from now on; agents it has started keep theirs. */
   readonly mode: () => PermissionMode | undefined;
 }
 
 export interface RunOptions<Output = unknown> extends SessionOptions<Output> {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 interface CommonConfig {
   /** Milliseconds that a call may take. */
-  readonly timeout?: number;
-  readonly disabled?: boolean;
+  readonly timeout?: number | undefined;
+  readonly disabled?: boolean | undefined;
 }
 
 /** A server that is a program, which is started for the session. */
 interface StdioConfig extends CommonConfig {
-  readonly type?: "stdio";
+  readonly type?: "stdio" | undefined;
   readonly command: string;
-  readonly args?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
+  readonly args?: readonly string[] | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A server with an address. */
 interface HttpConfig extends CommonConfig {
   readonly type: "http" | "sse";
   readonly url: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A server object of the official packages, inside this program. */
 interface SdkConfig {
   readonly type: "sdk";
-  readonly name?: string;
+  readonly name?: string | undefined;
   readonly instance: ProgramServer;
 }
 
@@ -312,29 +312,29 @@ type Reshaped =
 /** The options of a runtime after they were checked and brought into one shape. */
 export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  readonly agents?: readonly (AgentDefinition | AgentInput)[];
+  readonly agents?: readonly (AgentDefinition | AgentInput)[] | undefined;
   /** Tools of the program, beside the built-in ones. */
-  readonly extraTools?: readonly Tool[];
+  readonly extraTools?: readonly Tool[] | undefined;
   /** Serves every session in place of what settings and the environment say. */
-  readonly model?: Model;
+  readonly model?: Model | undefined;
   /** Wraps the model of every agent, for limits that reach beyond this process. */
-  readonly wrapModel?: (model: Model) => Model;
+  readonly wrapModel?: ((model: Model) => Model) | undefined;
   /** Carries children out elsewhere. */
-  readonly wrapExecutor?: (local: Executor) => Executor;
+  readonly wrapExecutor?: ((local: Executor) => Executor) | undefined;
   /** The key under which a call is known outside this process. */
-  readonly idempotencyKey?: (callId: string) => string | undefined;
-  readonly settings?: string;
+  readonly idempotencyKey?: ((callId: string) => string | undefined) | undefined;
+  readonly settings?: string | undefined;
   /** The program wrote its settings itself, so what is wrong with them is a mistake of the call. */
-  readonly ownSettings?: boolean;
+  readonly ownSettings?: boolean | undefined;
   /** Of the settings files of the person and the project, only what restricts counts. */
-  readonly restrictionsOnly?: boolean;
+  readonly restrictionsOnly?: boolean | undefined;
   readonly mcpServers?: Readonly<Record<string, unknown>>;
-  readonly hooks?: readonly HookFunction[];
-  readonly notice?: (text: string) => void;
+  readonly hooks?: readonly HookFunction[] | undefined;
+  readonly notice?: ((text: string) => void) | undefined;
   /** What members of a team in processes of their own are started with. */
-  readonly portable?: () => PortableOptions;
+  readonly portable?: (() => PortableOptions) | undefined;
   /** What the host of a session changes while it runs. */
-  readonly live?: LiveControls;
+  readonly live?: LiveControls | undefined;
 }
 
 /** The options of a session after they were checked and brought into one shape. */
@@ -344,7 +344,7 @@ export interface SessionSetup<Output = unknown>
     "model" | "tools" | "cwd" | "env" | "trusted" | "canUseTool" | "approver" | "hooks"
   > {
   /** An alias, an id, or `provider/model`. */
-  readonly model?: string;
+  readonly model?: string | undefined;
   /** Which built-in tools exist; absent means all. */
-  readonly tools?: readonly string[];
+  readonly tools?: readonly string[] | undefined;
 }

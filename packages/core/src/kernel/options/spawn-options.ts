@@ -21,18 +21,18 @@ export interface ChildOptions<Output = unknown>
       | "appendSystemPrompt"
     >
   > {
-  readonly permissionMode?: NonNullable<SpawnRequest["mode"]>;
+  readonly permissionMode?: NonNullable<SpawnRequest["mode"]> | undefined;
   /** The schema that the result must match. */
-  readonly output?: OutputSchema<Output>;
+  readonly output?: OutputSchema<Output> | undefined;
   /** Stops the child. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** What is said about a child that the runtime starts: also the rights of the session that is opened for it. */
 export interface SpawnOptions<Output = unknown>
   extends Omit<ChildOptions<Output>, "model">,
     Pick<SessionOptions, (typeof childSessionKeys)[number]> {
-  readonly model?: ModelInput;
+  readonly model?: ModelInput | undefined;
 }
 
 /** The options that belong to the session of a child rather than to the child. */

@@ -149,7 +149,7 @@ function wrap(form: Readonly<Record<string, unknown>>): Readonly<Record<string, 
     properties: { value },
     required: ["value"],
     ...($defs === undefined ? {} : { $defs }),
-    ...(definitions === undefined ? {} : { definitions }),
+    definitions,
   };
 }
 

@@ -54,11 +54,11 @@ export function viewOfState(state: TaskState, partial: string): AgentView {
     agentId: state.id,
     agentType: state.agentType,
     description: state.description,
-    ...(state.name === undefined ? {} : { name: state.name }),
+    name: state.name,
     state: state.status,
     ...(hasEnded(state) ? {} : { activity: state.activity }),
-    ...(ending === undefined ? {} : { stopReason: ending.reason }),
-    ...(ending?.error === undefined ? {} : { error: ending.error }),
+    stopReason: ending?.reason,
+    error: ending?.error,
     text: resultText({
       agentId: state.id,
       description: state.description,
@@ -70,7 +70,7 @@ export function viewOfState(state: TaskState, partial: string): AgentView {
     turns: state.turns,
     totalToolUseCount: state.toolUses,
     totalTokens: contextTokens(usage) + usage.outputTokens,
-    ...(state.costUsd === undefined ? {} : { totalCostUsd: state.costUsd }),
+    totalCostUsd: state.costUsd,
     ...(denials.length === 0 ? {} : { denials }),
   };
 }
@@ -96,13 +96,13 @@ export function viewOfTranscript(task: FoundTask, records: readonly JsonRecord[]
     agentId: task.id,
     agentType: task.agentType,
     description: task.description,
-    ...(task.name === undefined ? {} : { name: task.name }),
+    name: task.name,
     state,
-    ...(reason === undefined ? {} : { stopReason: reason }),
+    stopReason: reason,
     text: resultText({ agentId: task.id, description: task.description, ending, file: task.transcript }),
     totalToolUseCount: toolUses,
     totalTokens: tokens,
-    ...(cost === undefined ? {} : { totalCostUsd: cost }),
+    totalCostUsd: cost,
   };
 }
 

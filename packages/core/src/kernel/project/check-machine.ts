@@ -100,7 +100,7 @@ function checkModels({ aliases, environment }: DoctorFacts, account: AccountMode
   const [issue] = issues;
   if (issue !== undefined) {
     const { message, advice } = issue;
-    return { name, state: "warning", text: message, ...(advice === undefined ? {} : { advice }) };
+    return { name, state: "warning", text: message, advice };
   }
   const resolved = ["sonnet", "opus", "haiku"].map((alias) => {
     const model = resolveModelReference({ type: "alias", alias }, { aliases });
@@ -172,7 +172,7 @@ async function checkIsolation(facts: DoctorFacts): Promise<Checkup> {
     name: "isolation",
     state: isIsolated ? "ok" : "note",
     text,
-    ...(advice === undefined ? {} : { advice }),
+    advice,
   };
 }
 

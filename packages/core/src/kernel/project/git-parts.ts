@@ -36,7 +36,7 @@ export async function gitParts({
       return {
         kind: isRunning ? "runs" : "setting",
         name: `git ${setting.key}`,
-        ...(setting.value === undefined ? {} : { value: setting.value }),
+        value: setting.value,
         from: pathText(setting.file ?? repository.gitDirectory),
       };
     });

@@ -61,7 +61,7 @@ async function readLive(transcripts: string, sessionId: string): Promise<LiveSes
     startedAt: Math.round(lock.birthtimeMs),
     status: isIdle ? "idle" : "busy",
     transcript,
-    ...(known?.cwd === undefined ? {} : { cwd: known.cwd }),
-    ...(known === undefined ? {} : { title: known.title }),
+    cwd: known?.cwd,
+    title: known?.title,
   };
 }

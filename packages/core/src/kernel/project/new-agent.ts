@@ -163,7 +163,7 @@ function starterFile(agent: NewAgent): string {
     ...(model === undefined ? [] : [`model: ${plain(model)}`]),
     "---",
     "",
-    (agent.prompt ?? starterPrompt({ description, ...(tools === undefined ? {} : { tools }) })).trim(),
+    (agent.prompt ?? starterPrompt({ description, tools })).trim(),
     "",
   ].join("\n");
 }

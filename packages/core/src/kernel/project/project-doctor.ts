@@ -63,7 +63,7 @@ export function projectDoctor(gather: () => Promise<ProjectFacts>): ProjectDocto
         checkDefinitions(facts),
         await checkInstructions(facts),
         ...checkPlugins(facts),
-        checkMcpServers(await servers.list({ check: true, ...(signal === undefined ? {} : { signal }) })),
+        checkMcpServers(await servers.list({ check: true, signal })),
         keys,
         models,
         ...(await checkLocalModels(facts)),
@@ -97,7 +97,7 @@ async function checkInstructions({
     name,
     state: "warning",
     text: `${read} ${place}${first.message}${more}`,
-    ...(first.advice === undefined ? {} : { advice: first.advice }),
+    advice: first.advice,
   };
 }
 
@@ -111,7 +111,7 @@ async function checkLocalModels({
   const choice = chooseAdapter({ id: "default" }, environment, plain.apiKeyHelper !== undefined);
   if (choice.adapter !== "offline") return [];
   const say = (state: Checkup["state"], text: string, advice?: string): readonly Checkup[] => [
-    { name: "local models", state, text, ...(advice === undefined ? {} : { advice }) },
+    { name: "local models", state, text, advice },
   ];
   if (readEnvironment(environment).options.localModels === false)
     return say("note", "Not looked for, because RETINUE_LOCAL_MODELS is off. The offline model answers.");

@@ -145,7 +145,7 @@ async function readSkills(
     plugins,
     settings: settings.settings.plain,
     additionalDirectories: additionalDirectories ?? [],
-    ...(settingSources === undefined ? {} : { settingSources }),
+    settingSources,
   });
 }
 
@@ -163,8 +163,8 @@ async function readServers(
     discovered,
     trusted,
     environment,
-    ...(settingSources === undefined ? {} : { settingSources }),
-    ...(mcpConfig === undefined ? {} : { mcpConfig }),
+    settingSources,
+    mcpConfig,
     ...(strictMcpConfig === true ? { strictMcpConfig } : {}),
   });
 }

@@ -140,13 +140,13 @@ async function listServers(facts: ProjectFacts): Promise<McpOverview> {
       entry,
       connects: held === undefined,
       asks: attended.asked.some((each) => each.entry === entry),
-      ...(held === undefined ? {} : { held }),
+      held,
     };
   });
   return {
     servers,
     diagnostics: gathered.diagnostics,
-    ...(gathered.brokenConfig === undefined ? {} : { brokenConfig: gathered.brokenConfig }),
+    brokenConfig: gathered.brokenConfig,
     trusted: gathered.facts.trusted,
   };
 }

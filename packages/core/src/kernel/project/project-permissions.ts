@@ -204,7 +204,7 @@ function decisionParts({ type, reason, allowedBy, rule }: Decision): TestedPart 
     rule === undefined
       ? {}
       : { rule: describeRule({ rule: rule.rule, anchor: rule.anchor }), from: rule.from ?? "the call" };
-  return { decision: type, reason, ...(allowedBy === undefined ? {} : { allowedBy }), ...found };
+  return { decision: type, reason, allowedBy, ...found };
 }
 
 function effectOf(tool: string): string {

@@ -71,7 +71,7 @@ export function projectPlugins(
 function describePlugin(plugin: Plugin): ListedPlugin {
   const { name, manifest, enabled, origin, root } = plugin;
   const { version } = manifest;
-  return { id: idOf(plugin), name, ...(version === undefined ? {} : { version }), enabled, origin, root };
+  return { id: idOf(plugin), name, version, enabled, origin, root };
 }
 
 function idOf({ name, marketplace }: Pick<Plugin, "name" | "marketplace">): string {

@@ -104,7 +104,7 @@ async function* readLog(
     at += lines.length;
     left = { ...left, broken: left.broken + lines.broken, torn: lines.torn };
     const damage = isRunning ? undefined : describeDamage(basename(transcript), left);
-    yield { records: lines.values, ...(damage === undefined ? {} : { damage }) };
+    yield { records: lines.values, damage };
     if (!isRunning) return;
     await sleep(lookMs, signal).catch(() => undefined);
   }

@@ -25,7 +25,7 @@ export async function openSessionWorktree(
     agentId: `worktree-${own}`,
     agentName: own,
     own: { name: own, branch: `worktree-${own}` },
-    settings: { baseRef: "head", ...reading.settings },
+    settings: { ...reading.settings, baseRef: reading.settings.baseRef ?? "head" },
     environment,
     trusted: trust.trusted,
     signal,

@@ -134,7 +134,7 @@ function serverPart({ config, file, scope }: McpEntry, { pathText }: TrustFacts)
   return {
     kind: "runs",
     name: `MCP server ${config.name}`,
-    ...(value === undefined ? {} : { value }),
+    value,
     from: file === undefined ? scope : pathText(file),
   };
 }

@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { PermissionPolicy } from "@retinue/gate/decide.ts";
@@ -49,7 +50,7 @@ export function createAgentsNow({ recording, open, changes = {} }: AgentsNowOpti
   const decisions = new Map<RecordedRun, Promise<Decided | undefined>>();
 
   function sessionFor(run: RecordedRun, isMain: boolean): Promise<Session> {
-    const asked: SessionOptions = { ...optionsOf(run), ...(isMain ? changes : {}) };
+    const asked: SessionOptions = { ...optionsOf(run), ...(isMain ? defined(changes) : {}) };
     const key = JSON.stringify([asked, decidedText(run.plan?.model)]);
     const session = sessions.get(key) ?? open(asked);
     sessions.set(key, session);
@@ -156,12 +157,12 @@ function requestOf(plan: JsonRecord): SpawnRequest {
     prompt,
     background,
     origin: callId === undefined ? "program" : "model",
-    ...(agentType === undefined ? {} : { agentType }),
-    ...(callId === undefined ? {} : { callId }),
-    ...(name === undefined ? {} : { name }),
-    ...(isolation === undefined ? {} : { isolation }),
-    ...(maxTurns === undefined ? {} : { maxTurns }),
-    ...(effort === undefined ? {} : { effort }),
+    agentType,
+    callId,
+    name,
+    isolation,
+    maxTurns,
+    effort,
     ...(mode === undefined || !isCalls ? {} : { mode }),
   };
 }

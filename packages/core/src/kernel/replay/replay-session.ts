@@ -15,22 +15,22 @@ export { findGaps } from "../../replay/replay-recording.ts";
 
 export interface ReplaySessionOptions {
   /** `recorded`, the default: tools give what they gave then, and nothing is run. `real`: tools run again. */
-  readonly tools?: "recorded" | "real";
+  readonly tools?: "recorded" | "real" | undefined;
   /**
    * From this message on the model is asked anew: the number of an answer of the main agent, or the beginning of the id of
    * a prompt or answer. Absent: no model is asked at all.
    */
-  readonly from?: string;
+  readonly from?: string | undefined;
   /** What is to be different: the main agent, its model, its prompt. */
-  readonly agent?: string;
-  readonly model?: SessionOptions["model"];
-  readonly systemPrompt?: string;
-  readonly appendSystemPrompt?: string;
+  readonly agent?: string | undefined;
+  readonly model?: SessionOptions["model"] | undefined;
+  readonly systemPrompt?: string | undefined;
+  readonly appendSystemPrompt?: string | undefined;
   /** In place of the prompt of the run that `from` is in. */
-  readonly prompt?: string;
-  readonly signal?: AbortSignal;
+  readonly prompt?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Sees each request as it would be sent; only where tools are recorded and no model is asked. */
-  readonly onRequest?: (request: ModelRequest, agentId: string) => void;
+  readonly onRequest?: ((request: ModelRequest, agentId: string) => void) | undefined;
 }
 
 export interface SessionReplay extends ReplayReport {
@@ -64,15 +64,15 @@ async function replay(
   { pool }: ReplayParts,
 ): Promise<SessionReplay> {
   const changes = {
-    ...(agent === undefined ? {} : { agent }),
-    ...(systemPrompt === undefined ? {} : { systemPrompt }),
-    ...(appendSystemPrompt === undefined ? {} : { appendSystemPrompt }),
+    agent,
+    systemPrompt,
+    appendSystemPrompt,
   };
   await using agents = createAgentsNow({ recording, open: (given) => pool.open(given), changes });
   const report = await replayRecording(recording, {
     now: agents.now,
     decisions: agents.decisions,
-    ...(onRequest === undefined ? {} : { onRequest }),
+    onRequest,
   });
   return { ...report, notes: [...agents.notes] };
 }
@@ -99,10 +99,10 @@ async function rerun(
     prompt,
     signal,
     changes: {
-      ...(agent === undefined ? {} : { agent }),
-      ...(model === undefined ? {} : { model }),
-      ...(systemPrompt === undefined ? {} : { systemPrompt }),
-      ...(appendSystemPrompt === undefined ? {} : { appendSystemPrompt }),
+      agent,
+      model,
+      systemPrompt,
+      appendSystemPrompt,
     },
     // What is compared afterwards is its journal.
     open: (given, add) =>

@@ -1,6 +1,8 @@
 // @io
+
 import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { createWholeFile } from "@retinue/base/storage/create-whole-file.ts";
@@ -60,7 +62,7 @@ export async function rerunSession(options: RerunOptions): Promise<string> {
       ...(isForked ? { resume: sessionId } : { sessionId }),
       slashCommands: false,
       ...(from === undefined ? { model: player.standIn } : {}),
-      ...changes,
+      ...defined(changes),
     },
     player.add,
   );
@@ -291,7 +293,7 @@ function outcomeOf({ block: { content, is_error }, data }: RecordedResult) {
   return {
     content,
     ...(is_error === true ? { isError: true } : {}),
-    ...(data === undefined ? {} : { data }),
+    data,
   };
 }
 

@@ -81,7 +81,7 @@ export async function connectSessionServers(
       resourceTools: (names) => mine?.resourceTools(names) ?? [],
       notes: [...own.notes, ...failed],
       instructions: [...instructionsOf(states(), own.servers), ...instructionsOf(mine?.states() ?? [])],
-      ...(mine === undefined ? {} : { call: mine.call }),
+      call: mine?.call,
       release: async () => mine?.[Symbol.asyncDispose](),
     };
   }
@@ -203,7 +203,7 @@ export function createAskMcpServer(
         input: {
           name: config.name,
           definition: config.written,
-          ...(file === undefined ? {} : { file }),
+          file,
         },
         reason: `The project wants to ${startWords(config.kind)} the MCP server ${config.name}: ${reason}.`,
         suggestedRules: [],

@@ -51,8 +51,8 @@ export async function gatherMcpServers(options: GatherMcpOptions): Promise<Gathe
     loadMcpEntries({
       paths,
       layers: settings.layers,
-      ...(options.settingSources === undefined ? {} : { sources: options.settingSources }),
-      ...(options.mcpConfig === undefined ? {} : { mcpConfig: options.mcpConfig }),
+      sources: options.settingSources,
+      mcpConfig: options.mcpConfig,
     }),
     loadPluginServers(plugins, {
       dataDirectory: paths.plugins.data,
@@ -104,7 +104,7 @@ export function chooseAgentServers(
       scope: source.scope === "managed" ? "managed" : "agent",
       fromRepository: false,
       needsTrust: source.scope === "project",
-      ...(source.file === undefined ? {} : { file: source.file }),
+      file: source.file,
       locate: () => undefined,
     }),
   );

@@ -111,7 +111,7 @@ function heldState({ entry, reason, advice }: HeldServer): SessionServer {
   return {
     name: entry.config.name,
     scope: entry.scope,
-    status: { type: "held", reason, ...(advice === undefined ? {} : { advice }) },
+    status: { type: "held", reason, advice },
   };
 }
 

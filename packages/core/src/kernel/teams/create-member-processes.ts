@@ -76,8 +76,8 @@ async function answerFor(
     };
   if (said !== undefined && said.behavior !== "ask")
     return said.behavior === "allow"
-      ? { behavior: "allow", ...(said.updatedInput === undefined ? {} : { updatedInput: said.updatedInput }) }
-      : { behavior: "deny", ...(said.message === undefined ? {} : { message: said.message }) };
+      ? { behavior: "allow", updatedInput: said.updatedInput }
+      : { behavior: "deny", message: said.message };
   if (asking === undefined) return { behavior: "ask" };
   const answer = await asking.askFor(plan, { callId, tool, input, reason }, signal);
   if (answer.type === "allow") return { behavior: "allow" };

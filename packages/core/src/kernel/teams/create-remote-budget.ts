@@ -135,7 +135,7 @@ function bothOf(mine: Reservation, theirs: Reservation): Reservation {
   return {
     type: "reserved",
     maxOutput: theirs.maxOutput,
-    ...(shortened === undefined ? {} : { shortened }),
+    shortened,
     async renew(spent) {
       const here = await mine.renew(spent);
       return (await theirs.renew(spent)) ?? here;
@@ -186,7 +186,7 @@ export function serveBudget(tree: TreeBudget, answer: (line: BudgetAnswer) => vo
         return reserve(request.id, request.need);
       case "renew": {
         const limit = await open.get(request.reservation)?.held?.renew(request.spent);
-        return answer({ id: request.id, ...(limit === undefined ? {} : { limit }) });
+        return answer({ id: request.id, limit });
       }
       case "calls":
         return answer({ id: request.id, taken: await agent.takeCalls(request.count) });

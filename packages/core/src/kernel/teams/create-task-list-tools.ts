@@ -127,7 +127,7 @@ function listTool({ board }: TaskListParts): Tool {
       const shown = sortedTasks(tasks).map((task) => {
         const { id, subject, status, owner } = task;
         const blockedBy = openBlockers(task, tasks);
-        return { id, subject, status, ...(owner === undefined ? {} : { owner }), blockedBy };
+        return { id, subject, status, owner, blockedBy };
       });
       const lines = sortedTasks(tasks).map((task) => lineOf(task, tasks));
       return {

@@ -85,7 +85,7 @@ async function writeConfig({ parts, open }: Founding, name: string, description:
       leadSessionId: plan.sessionId,
       members: [lead],
       cwd: plan.directory,
-      ...(parts.settings.taskList === undefined ? {} : { taskList: parts.settings.taskList }),
+      taskList: parts.settings.taskList,
     };
   });
   return open(name);

@@ -17,8 +17,8 @@ export function withTeam(inspection: Inspection, places: TeamPlaces): Inspection
     members: config.members.map((member) => ({
       name: member.name,
       state: member.name === leadName ? "lead" : stateOf(member),
-      ...(member.taskId === undefined ? {} : { agentId: member.taskId }),
-      ...(member.agentType === undefined ? {} : { agentType: member.agentType }),
+      agentId: member.taskId,
+      agentType: member.agentType,
       unread: store.inbox(member.name).mail.filter(({ read }) => !read).length,
     })),
     tasks: sortedTasks(board).map((task) => ({ ...task, blockedBy: openBlockers(task, board) })),

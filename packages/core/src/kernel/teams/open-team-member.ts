@@ -58,7 +58,7 @@ function memberCapability(member: Member, plan: ChildPlan): Capability {
     },
     rights() {
       const mode = member.mode();
-      return { allow: [], deny: [], ...(mode === undefined ? {} : { mode }) };
+      return { allow: [], deny: [], mode };
     },
     beforeEnd: (_text, { signal }) => member.beforeIdle(signal),
     isFinished: member.isShutDown,

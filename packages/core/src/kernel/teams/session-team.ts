@@ -135,7 +135,7 @@ function createLeadSeat(found: Founding): Seat {
       subject,
       description,
       teammate: leadName,
-      ...(team === undefined ? {} : { team }),
+      team,
     };
     const verdict = await live.hooks?.team.fire(event, payload, new AbortController().signal);
     return verdict === undefined || verdict.type === "passed" ? undefined : verdict.reason;

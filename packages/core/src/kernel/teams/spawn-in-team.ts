@@ -136,7 +136,7 @@ async function resumeMember(
       ...(isBegun
         ? { resume: member.taskId, prompt }
         : { agentId: member.taskId, prompt: member.prompt ?? prompt }),
-      ...(member.agentType === undefined ? {} : { agentType: member.agentType }),
+      agentType: member.agentType,
       description: member.name,
       name: member.name,
       origin: "model",

@@ -34,7 +34,7 @@ interface SpanOrder {
 export function startSpan({ api, tracer }: Telemetry, order: SpanOrder): OpenSpan {
   const { name, attributes, parent, at, isClient = false, startTime } = order;
   const kind = isClient ? api.SpanKind.CLIENT : api.SpanKind.INTERNAL;
-  const options = { attributes, kind, ...(startTime === undefined ? {} : { startTime }) };
+  const options = { attributes, kind, startTime };
   const span = tracer.startSpan(name, options, parent);
   return { span, context: api.trace.setSpan(parent, span), startedAt: at };
 }

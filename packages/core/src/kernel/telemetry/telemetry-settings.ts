@@ -81,7 +81,7 @@ function settingsOf(
       sessionId: !isFalse(environment.OTEL_METRICS_INCLUDE_SESSION_ID),
       version: isOn(environment.OTEL_METRICS_INCLUDE_VERSION),
     },
-    ...(parent === undefined ? {} : { parent }),
+    parent,
     shutdownMs: positive(environment.CLAUDE_CODE_OTEL_SHUTDOWN_TIMEOUT_MS) ?? defaultShutdownMs,
     askedBy,
   };

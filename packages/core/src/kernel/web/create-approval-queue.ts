@@ -18,7 +18,7 @@ export interface ApprovalQueue extends Approver {
    * Answers a question. Throws where it was answered before, its run has ended, or it is one of another session than the person's who
    * answers: give `sessionId` wherever the id comes from a page.
    */
-  answer(id: string, answer: ApprovalAnswer, options?: { readonly sessionId?: string }): void;
+  answer(id: string, answer: ApprovalAnswer, options?: { readonly sessionId?: string | undefined }): void;
   /** Calls back when a question is put and when it is settled; the returned function ends it. */
   onChange(listener: (change: ApprovalChange) => void): () => void;
 }
@@ -112,13 +112,12 @@ export function createApprovalQueue(): ApprovalQueue {
 function readAnswer(given: unknown): ApprovalAnswer {
   const { type, for: scope, rules, message } = Object(given);
   const isText = message === undefined || typeof message === "string";
-  if ((type === "deny" || type === "deny-and-stop") && isText)
-    return { type, ...(message === undefined ? {} : { message }) };
+  if ((type === "deny" || type === "deny-and-stop") && isText) return { type, message };
   if (type === "allow" && scope === "call") return { type, for: scope };
   const isList =
     rules === undefined || (Array.isArray(rules) && rules.every((rule) => typeof rule === "string"));
   if (type === "allow" && (scope === "agent" || scope === "session" || scope === "save") && isList)
-    return { type, for: scope, ...(rules === undefined ? {} : { rules }) };
+    return { type, for: scope, rules };
   throw new RetinueError(
     "invalid-answer",
     `An answer must be { type: "allow", for: "call" | "agent" | "session" | "save" }, { type: "deny" } or { type: "deny-and-stop" }, but is ${quote(given, 80)}.`,

@@ -172,8 +172,8 @@ function showChild(children: Map<string, Draft<AgentPart>>, event: AgentEvent): 
   const { agentId, parentId, agentType } = event;
   const shown: Draft<AgentPart> = children.get(agentId) ?? {
     agentId,
-    ...(parentId === undefined ? {} : { parentId }),
-    ...(agentType === undefined ? {} : { agentType }),
+    parentId,
+    agentType,
     status: "running",
     activity: "starting",
     text: "",

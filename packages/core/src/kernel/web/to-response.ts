@@ -7,13 +7,13 @@ export interface ResponseOptions {
    * `events`, the default: each event of the run as a server-sent event, at last `result` or `error`. `ui-messages`: the UI message
    * stream of the AI SDK, for `useChat`; children are parts `data-agent`, questions parts `data-approval`.
    */
-  readonly format?: "events" | "ui-messages";
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly format?: "events" | "ui-messages" | undefined;
+  readonly status?: number | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The approver of the run: its questions are then part of the stream. */
-  readonly approvals?: Pick<ApprovalQueue, "pending" | "onChange">;
+  readonly approvals?: Pick<ApprovalQueue, "pending" | "onChange"> | undefined;
   /** False: pieces of answers are left out, and each answer comes whole. */
-  readonly partial?: boolean;
+  readonly partial?: boolean | undefined;
 }
 
 /** A child as the part `data-agent` of a message shows it: the newest takes the place of those before. */

@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
@@ -52,9 +53,9 @@ export async function createAiSdkModel(options: AiSdkModelOptions): Promise<Mode
     provider,
     takesResultFiles: entry.takesResultFiles,
     takesEffort: entry.takesEffort,
-    ...(entry.requestOptions === undefined ? {} : { requestOptions: entry.requestOptions }),
-    facts: { ...claudeFacts(modelId), ...facts },
-    ...(timeouts === undefined ? {} : { timeouts }),
+    requestOptions: entry.requestOptions,
+    facts: { ...claudeFacts(modelId), ...defined(facts ?? {}) },
+    timeouts,
   });
 }
 

@@ -30,9 +30,9 @@ export function toModelError(error: unknown, place: ErrorPlace): ModelError {
   const retryAfterMs = readRetryAfter(header);
   const requestId = header("x-request-id") ?? header("request-id");
   const options: ModelErrorOptions = {
-    ...(status === undefined ? {} : { status }),
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    ...(requestId === undefined ? {} : { requestId }),
+    status,
+    retryAfterMs,
+    requestId,
     ...adviceFor(code, place.model),
     cause: error,
   };

@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Message, UserBlock } from "../../conversation/message.ts";
@@ -90,7 +91,7 @@ function readFromCache(blocks: readonly Flat[], entries: Set<string>): number {
 describe("the request [MDL-3]", () => {
   test("has the model's own names and the order tools, system, messages", () => {
     const built = builderFor().build(request([asks("hi")]));
-    expect(Object.keys(built)).toEqual([
+    expect(Object.keys(defined(built))).toEqual([
       "model",
       "max_tokens",
       "stream",

@@ -131,8 +131,8 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
         model: target.model,
         max_tokens: settings.maxTokens,
         stream: true,
-        ...(settings.thinking === undefined ? {} : { thinking: settings.thinking }),
-        ...(settings.effort === undefined ? {} : { output_config: { effort: settings.effort } }),
+        thinking: settings.thinking,
+        output_config: settings.effort === undefined ? undefined : { effort: settings.effort },
         ...(tools.length === 0 ? {} : { ...toolChoice(request, target), tools: withMark(tools, plan.tools) }),
         ...(system.length === 0 ? {} : { system: withMark(system, plan.system) }),
         messages: withMarks(messages, plan.conversation),
@@ -167,9 +167,9 @@ function toWireServerTool(tool: ServerTool): WireTool {
   return {
     type: "web_search_20250305",
     name: tool.name,
-    ...(tool.maxUses === undefined ? {} : { max_uses: tool.maxUses }),
-    ...(tool.allowedDomains === undefined ? {} : { allowed_domains: [...tool.allowedDomains] }),
-    ...(tool.blockedDomains === undefined ? {} : { blocked_domains: [...tool.blockedDomains] }),
+    max_uses: tool.maxUses,
+    allowed_domains: tool.allowedDomains === undefined ? undefined : [...tool.allowedDomains],
+    blocked_domains: tool.blockedDomains === undefined ? undefined : [...tool.blockedDomains],
   };
 }
 

@@ -29,7 +29,7 @@ export function streamEventError(event: JsonRecord, requestId?: string): ModelEr
   const type = typeof body["type"] === "string" ? body["type"] : "";
   const message = typeof body["message"] === "string" ? body["message"] : JSON.stringify(event);
   const status = statusOfType.get(type) ?? 500;
-  return errorOf({ status, type, message }, { status, ...(requestId === undefined ? {} : { requestId }) });
+  return errorOf({ status, type, message }, { status, requestId });
 }
 
 /** An answer that broke off while it was being read. */
@@ -37,7 +37,7 @@ export function streamError(error: unknown, requestId?: string): ModelError {
   if (error instanceof ModelError) return error;
   return new ModelError("stream-cut", `The provider's answer broke off: ${messageOf(error)}`, {
     cause: error,
-    ...(requestId === undefined ? {} : { requestId }),
+    requestId,
   });
 }
 
@@ -62,8 +62,8 @@ export function statusError(status: number, text: string, header: HeaderReader):
     { status, type, message },
     {
       status,
-      ...(requestId === undefined ? {} : { requestId }),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      requestId,
+      retryAfterMs,
     },
   );
 }

@@ -50,7 +50,7 @@ function toWireBlock(block: AssistantBlock | UserBlock): readonly WireBlock[] {
         {
           type: "document",
           source: block.source,
-          ...(block.title === undefined ? {} : { title: block.title }),
+          title: block.title,
         },
       ];
     case "provider": {

@@ -35,7 +35,7 @@ export function readOfflineConversation(request: ModelRequest): OfflineConversat
     task: asked === undefined ? "" : withoutReminders(textOf(asked)),
     calls: finishedCalls(messages.slice(start + 1)),
     tools: new Map(offered.map((tool) => [tool.name, tool])),
-    ...(directory === undefined ? {} : { directory }),
+    directory,
   };
 }
 
@@ -163,7 +163,7 @@ export function listedFiles(conversation: OfflineConversation): ListedFiles {
     lines,
     // A list of names that is cut matters only where no count has seen all files.
     isCut: !isWhole || (counts.length === 0 && globs.some(({ text }) => isCut(text))),
-    ...(total === undefined ? {} : { total }),
+    total,
   };
 }
 
@@ -304,8 +304,8 @@ export function readCountRemark(text: string): {
   const [, lines, files] = /^\[.*?(\d+) matching lines? in (\d+) files?\./m.exec(text) ?? [];
   const [, shown] = /^\[Results \d+ to (\d+) of \d+\. Continue/m.exec(text) ?? [];
   return {
-    ...(lines === undefined ? {} : { total: { files: Number(files), lines: Number(lines) } }),
-    ...(shown === undefined ? {} : { shown: Number(shown) }),
+    total: lines === undefined ? undefined : { files: Number(files), lines: Number(lines) },
+    shown: shown === undefined ? undefined : Number(shown),
   };
 }
 

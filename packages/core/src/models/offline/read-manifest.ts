@@ -70,7 +70,7 @@ export function readManifest(name: string, text: string): ManifestFacts {
     };
   }
   const [, module] = /^module\s+(\S+)/m.exec(text) ?? [];
-  return { ...(module === undefined ? {} : { title: module }), commands: [], entries: [] };
+  return { title: module, commands: [], entries: [] };
 }
 
 function titleOf(name: unknown, description: unknown): { title?: string } {

@@ -23,9 +23,9 @@ export function readWorktreeSettings(value: unknown): WorktreeSettingsReading {
   return {
     type: "read",
     settings: {
-      ...(baseRef === undefined ? {} : { baseRef }),
-      ...(location === undefined ? {} : { location }),
-      ...(links === undefined ? {} : { symlinkDirectories: links }),
+      baseRef,
+      location,
+      symlinkDirectories: links,
     },
   };
 }

@@ -42,7 +42,7 @@ export async function recoverWorktrees(
     for (const pending of leftPending(commonDirectory)) {
       const reason = await removeLeft(git, commonDirectory, pending);
       const { path, branch } = pending;
-      recovered.push({ path, branch, ...(reason === undefined ? {} : { reason }) });
+      recovered.push({ path, branch, reason });
     }
     await repairPointers(commonDirectory, git.signal);
     return recovered;
@@ -205,7 +205,7 @@ async function whyTouched(
     const inIt = (words: readonly string[], input?: string) =>
       git(pending.path, [`--git-dir=${commonDirectory}`, `--work-tree=${pending.path}`, ...words], {
         variables,
-        ...(input === undefined ? {} : { input }),
+        input,
       });
     const index = await inIt(["read-tree", pending.base]);
     if (index.type === "failed") return `its first state could not be read (${index.reason})`;

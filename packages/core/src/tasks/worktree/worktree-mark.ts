@@ -44,7 +44,7 @@ export function parseMark(text: string): WorktreeMark | undefined {
   }
   return {
     ...{ agentId, token, path, folder, branch, base, started },
-    ...(ended === undefined ? {} : { ended }),
+    ended,
     owner: { pid, machine, started: ownerStarted },
   };
 }

@@ -30,8 +30,8 @@ function rowOf(name: ToolName): ToolFacts {
 function inUse({ effect, isConcurrencySafe, repeats }: ToolFacts): ReturnType<typeof declared> {
   return {
     effect,
-    ...(isConcurrencySafe === undefined ? {} : { isConcurrencySafe: () => isConcurrencySafe }),
-    ...(repeats === undefined ? {} : { repeats }),
+    isConcurrencySafe: isConcurrencySafe === undefined ? undefined : () => isConcurrencySafe,
+    repeats,
   };
 }
 

@@ -66,7 +66,7 @@ async function changeLocated(
   if (decision.type === "refused") return failed(decision.reason);
   context.signal.throwIfAborted();
   const written = await writeAtomically(realPath, decision.bytes, {
-    ...(file === undefined ? {} : { mode: file.stats.mode }),
+    mode: file?.stats.mode,
     noteTemporary: context.noteTemporary,
     stillWanted: async () =>
       (await findRealPath(realPath)) === realPath &&

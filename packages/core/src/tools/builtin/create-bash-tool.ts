@@ -196,7 +196,7 @@ async function runBeside(
   const started = await options.shells.start({
     command: written,
     callId: context.callId,
-    ...(command.input.description === undefined ? {} : { description: command.input.description }),
+    description: command.input.description,
     owner: context.agent.id,
     shell: command.shell,
     invocation: entered.invocation,
@@ -268,7 +268,7 @@ function movedOutcome({ id, outputFile }: TaskView): ToolOutcome {
       stderr: "",
       interrupted: false,
       backgroundTaskId: id,
-      ...(outputFile === undefined ? {} : { outputFile }),
+      outputFile,
     },
   };
 }
@@ -329,8 +329,8 @@ function outcomeOf(
       stdout: view.text,
       stderr: "",
       interrupted,
-      ...(ending.exitCode === undefined ? {} : { exitCode: ending.exitCode }),
-      ...(view.file === undefined ? {} : { persistedOutputPath: view.file }),
+      exitCode: ending.exitCode,
+      persistedOutputPath: view.file,
       durationMs,
     },
   };

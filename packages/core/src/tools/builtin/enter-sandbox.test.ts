@@ -32,7 +32,7 @@ async function run(
 ) {
   const bash = createBashTool({ shells, directories: createShellDirectories(), now: () => 0, ...sandboxes });
   return bash.call(input, {
-    ...(allowedBy === undefined ? {} : { allowedBy }),
+    allowedBy,
     signal: new AbortController().signal,
     directory: join(root, "project"),
     workingDirectories: [join(root, "project")],

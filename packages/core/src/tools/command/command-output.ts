@@ -168,5 +168,5 @@ export async function loadTextPage(file: string, offset: number, length = pageLe
     if (text.length > length) break;
   }
   const { text: shown, next } = pageOf(text, 0, length);
-  return { text: shown, offset: skipped, ...(next === undefined ? {} : { next: skipped + shown.length }) };
+  return { text: shown, offset: skipped, next: next === undefined ? undefined : skipped + shown.length };
 }

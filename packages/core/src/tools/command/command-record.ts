@@ -48,7 +48,7 @@ export function parseCommandRecord(text: string): CommandRecord | undefined {
   return {
     ...{ id, kind, agentId, command, description, startedAt, owner, leader },
     ...(typeof outputFile === "string" ? { outputFile } : {}),
-    ...(end === undefined ? {} : { end }),
+    end,
   };
 }
 

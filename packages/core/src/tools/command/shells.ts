@@ -286,7 +286,7 @@ function createEntry(id: string, request: ShellRequest, startedAt: number): Entr
       description: request.description ?? request.command.slice(0, 100),
       owner: request.owner,
       command: request.command,
-      ...(request.callId === undefined ? {} : { callId: request.callId }),
+      callId: request.callId,
       startedAt,
       lastSignAt: startedAt,
       outputFile: file,
@@ -319,7 +319,7 @@ function adoptEntry(
       command,
       startedAt: now,
       lastSignAt: now,
-      ...(file === undefined ? {} : { outputFile: file }),
+      outputFile: file,
     },
     output,
     controller,
@@ -334,7 +334,7 @@ function startedCommand({ id, owner, command = "", description, outputFile }: Ta
     agentId: owner,
     command,
     description,
-    ...(outputFile === undefined ? {} : { outputFile }),
+    outputFile,
   };
 }
 
@@ -348,9 +348,9 @@ function earlierView(record: CommandRecord | undefined): TaskView | undefined {
     startedAt: 0,
     endedAt: tookMs,
     lastSignAt: tookMs,
-    ...(end.exitCode === undefined ? {} : { exitCode: end.exitCode }),
-    ...(end.note === undefined ? {} : { note: end.note }),
-    ...(outputFile === undefined ? {} : { outputFile }),
+    exitCode: end.exitCode,
+    note: end.note,
+    outputFile,
   };
 }
 

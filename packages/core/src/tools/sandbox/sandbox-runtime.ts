@@ -113,8 +113,8 @@ async function startSandbox(load: () => Promise<unknown>, settings: SandboxSetti
 async function findHelpers(): Promise<Pick<SandboxConfiguration, "bwrapPath" | "socatPath">> {
   const [bwrap, socat] = await Promise.all(["bwrap", "socat"].map(findSystemProgram));
   return {
-    ...(bwrap === undefined ? {} : { bwrapPath: bwrap }),
-    ...(socat === undefined ? {} : { socatPath: socat }),
+    bwrapPath: bwrap,
+    socatPath: socat,
   };
 }
 

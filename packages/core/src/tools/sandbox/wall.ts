@@ -402,7 +402,7 @@ function bubblewrapInvocation(
       ...(filter === undefined ? [] : ["--seccomp", "4"]),
       ...["--chdir", directory, "--", invocation.file, ...invocation.arguments],
     ],
-    ...(filter === undefined ? {} : { sideInput: filter }),
+    sideInput: filter,
   };
 }
 

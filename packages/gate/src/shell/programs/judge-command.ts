@@ -94,7 +94,7 @@ function judgeInterpreter(words: readonly Word[]): Judgement | undefined {
     readOnly: false,
     exactOnly: `${name} runs any program it is given`,
     wildcardHead: name,
-    ...(at !== undefined && { pinnedHead: textOf(words.slice(0, at + 1)) }),
+    pinnedHead: at === undefined ? undefined : textOf(words.slice(0, at + 1)),
     ...(at !== undefined &&
       inner?.exactOnly !== undefined && {
         requiredHead: `${textOf(words.slice(0, at))} ${inner.wildcardHead ?? textOf(words.slice(at))}`,

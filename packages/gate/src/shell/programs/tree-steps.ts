@@ -247,7 +247,7 @@ function remove(scanned: GitWords): readonly TreeStep[] {
 
 function pull({ operands }: GitWords): readonly TreeStep[] {
   const remote = operands[0]?.value;
-  return [{ type: "pull", ...(remote !== undefined && { remote }) }];
+  return [{ type: "pull", remote }];
 }
 
 function bisect({ operands }: GitWords): readonly TreeStep[] {

@@ -75,7 +75,7 @@ async function interrupt({ cancel_queued: cancels }: JsonRecord, options: Contro
   const { host, queue, choices } = options;
   const cancelled = cancels === true ? queue.clear() : undefined;
   for (const id of cancelled ?? []) announcePrompt(options, id, "cancelled");
-  const receipt = { still_queued: queue.ids(), ...(cancelled === undefined ? {} : { cancelled }) };
+  const receipt = { still_queued: queue.ids(), cancelled };
   await host.interrupt(!choices.perTaskStopAffordance);
   return receipt;
 }

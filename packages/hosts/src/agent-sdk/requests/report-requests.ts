@@ -131,7 +131,7 @@ function describeSettings(
     sources: [...settings.sources].map(([key, { scope, file }]) => ({
       key,
       source: scope,
-      ...(file === undefined ? {} : { file }),
+      file,
     })),
     applied: {
       model: choices.model ?? session.plan.model.value,

@@ -35,7 +35,7 @@ function describeServers({ session }: OpenSdkSession): readonly JsonRecord[] {
     name,
     status: serverStatus(status),
     scope: serverScope(scope),
-    source: serverSource({ scope, ...(transport === undefined ? {} : { transport }) }),
+    source: serverSource({ scope, transport }),
     ...(transport === undefined ? {} : { transport: transport.type, ...configOf(transport) }),
     ...(status.type === "connected" ? { serverInfo: { name, version: status.version ?? "" } } : {}),
     ...("reason" in status ? { error: status.reason } : {}),

@@ -88,7 +88,7 @@ async function describeHooks({ host, initialize }: ControlRequestOptions): Promi
       displayText: callbackIds.join(", "),
       commandText: callbackIds.join(", "),
       contentLabel: "Callback",
-      ...(timeoutMs === undefined ? {} : { timeout: timeoutMs / 1000 }),
+      timeout: timeoutMs === undefined ? undefined : timeoutMs / 1000,
     }),
   );
   const rows = catalog.map(({ name }) => [...hooks, ...callbacks].filter(({ event }) => event === name));

@@ -51,6 +51,6 @@ function outlineOption({ flags, description, argChoices, helpGroupHeading }: Opt
     takesValue: /[<[]/.test(flags),
     values: argChoices ?? [],
     description,
-    ...(helpGroupHeading === undefined ? {} : { group: helpGroupHeading }),
+    group: helpGroupHeading,
   };
 }

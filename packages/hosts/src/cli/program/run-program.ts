@@ -66,7 +66,7 @@ function asRunError(error: unknown): unknown {
   const { message, advice } = error;
   return new RetinueError("wrong-option", message, {
     cause: error,
-    ...(advice === undefined ? {} : { advice }),
+    advice,
   });
 }
 

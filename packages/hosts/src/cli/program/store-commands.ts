@@ -236,7 +236,7 @@ export function storeOf(
   const url = store ?? environment["RETINUE_STORE"] ?? "";
   if (url === "")
     throw misuse("This needs a store.", "Write --store postgres://user@host/database, or set RETINUE_STORE.");
-  return { url, ...(tenant === undefined ? {} : { tenant }) };
+  return { url, tenant };
 }
 
 const firstWords = (commands: readonly Pick<StoreCommand, "usage">[]): ReadonlySet<string> =>

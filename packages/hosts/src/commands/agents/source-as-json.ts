@@ -6,8 +6,8 @@ export function sourceAsJson({ name, source }: AgentDefinition) {
   return {
     name,
     scope: source.scope,
-    ...(source.plugin === undefined ? {} : { plugin: source.plugin }),
-    ...(source.file === undefined ? {} : { file: source.file }),
+    plugin: source.plugin,
+    file: source.file,
   };
 }
 

@@ -90,11 +90,11 @@ export function readEvalFile(text: string, file: string): EvalPlan {
     models: texts(value, "models", fail) ?? [undefined],
     repetitions: number(value, "repetitions", fail) ?? 1,
     concurrency: number(value, "concurrency", fail) ?? 1,
-    ...(budgetUsd === undefined ? {} : { budgetUsd }),
-    ...(maxTurns === undefined ? {} : { maxTurns }),
-    ...(mode === undefined ? {} : { permissionMode: mode }),
-    ...(allowedTools === undefined ? {} : { allowedTools }),
-    ...(workspace === undefined ? {} : { workspace }),
+    budgetUsd,
+    maxTurns,
+    permissionMode: mode,
+    allowedTools,
+    workspace,
   };
 }
 
@@ -133,9 +133,9 @@ function readTask(value: unknown, at: string, fail: Fail): EvalTask {
   return {
     name: text1(value, "name", inTask) ?? prompt.trim().slice(0, 40),
     prompt,
-    ...(check === undefined ? {} : { check }),
+    check,
     ...(isRecord(schema) ? { schema } : {}),
-    ...(judge === undefined ? {} : { judge }),
+    judge,
   };
 }
 
@@ -151,8 +151,8 @@ function readJudge(value: unknown, fail: Fail): NonNullable<EvalTask["judge"]> {
   return {
     question,
     pass,
-    ...(agent === undefined ? {} : { agent }),
-    ...(model === undefined ? {} : { model }),
+    agent,
+    model,
   };
 }
 

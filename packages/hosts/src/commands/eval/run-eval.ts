@@ -82,7 +82,7 @@ export async function runEval(options: RunEvalOptions): Promise<EvalOutcome> {
   return {
     planned: cells.length,
     results: cells.flatMap(({ key }) => results.get(key) ?? []),
-    ...(stopped === undefined ? {} : { stopped }),
+    stopped,
   };
 }
 
@@ -97,8 +97,8 @@ async function checkSetup(cells: readonly EvalCell[], options: RunEvalOptions): 
   if (cells.length === 0) return;
   const { permissionMode, allowedTools } = options.plan;
   const given = {
-    ...(permissionMode === undefined ? {} : { permissionMode }),
-    ...(allowedTools === undefined ? {} : { allowedTools }),
+    permissionMode,
+    allowedTools,
   };
   const used = cells.flatMap(({ definition, model, task: { judge } }): readonly SessionOptions[] => [
     { ...given, ...agentOptions(definition === mainDefinition ? undefined : definition, model) },
@@ -120,7 +120,7 @@ async function checkSetup(cells: readonly EvalCell[], options: RunEvalOptions): 
 }
 
 function agentOptions(agent: string | undefined, model: string | undefined) {
-  return { ...(agent === undefined ? {} : { agent }), ...(model === undefined ? {} : { model }) };
+  return { agent, model };
 }
 
 /** After one of these no other run with the same model can get an answer. */

@@ -37,7 +37,7 @@ function fieldsOf(server: ServerDetails, nameOf: (file: string) => string): Show
   const { transport } = config;
   return [
     { label: "server", value: config.name },
-    { label: "scope", value: scope, ...(file === undefined ? {} : { origin: nameOf(file) }) },
+    { label: "scope", value: scope, origin: file === undefined ? undefined : nameOf(file) },
     ...(transport === undefined
       ? [{ label: "configuration", value: JSON.stringify(config.written) }]
       : transportFields(transport, fromRepository, address)),

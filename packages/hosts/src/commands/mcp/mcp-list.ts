@@ -144,7 +144,7 @@ export function asJson({ servers, diagnostics }: Pick<McpOverview, "servers" | "
       return {
         name: config.name,
         scope,
-        ...(file === undefined ? {} : { file }),
+        file,
         transport: config.kind ?? null,
         connects,
         asks,

@@ -195,7 +195,7 @@ async function inPlace(
       });
       const [queue] = options.queue ?? [];
       await using _worker = await startOwnWorker(context, store, options);
-      return await use(store, { workspace, ...(queue === undefined ? {} : { queue }) }, stop.signal);
+      return await use(store, { workspace, queue }, stop.signal);
     });
   } finally {
     forget();

@@ -39,8 +39,8 @@ export async function serve(
     queues: queue,
     has,
     folders: folder,
-    ...(options.acceptRights === undefined ? {} : { accepts: readAcceptedRights(options.acceptRights) }),
-    ...(workspaces === undefined ? {} : { workspaces }),
+    accepts: options.acceptRights === undefined ? undefined : readAcceptedRights(options.acceptRights),
+    workspaces,
     onRunning: createMemoryReturn(),
   });
   log(`worker ${worker.id} serves ${store.label} with ${slots} places`);

@@ -1,5 +1,5 @@
+import { setUpStore } from "@retinue/cluster/open-store.ts";
 import { pruneAgents } from "@retinue/cluster/prune-agents.ts";
-import { setUpStore } from "@retinue/cluster/set-up-store.ts";
 import type { StoreContext } from "../../shared/command-context.ts";
 import { misuse } from "../../shared/misuse.ts";
 import { stripControlCharacters } from "../../shared/strip-control-characters.ts";
@@ -12,8 +12,8 @@ export async function setUp(
 ): Promise<number> {
   await setUpStore({
     url: address.url,
-    ...(address.tenant === undefined ? {} : { tenant: address.tenant }),
-    ...(role === undefined ? {} : { role }),
+    tenant: address.tenant,
+    role,
   });
   host.stdout.write(
     role === undefined ? "The store is ready.\n" : `The store is ready for the role ${role}.\n`,

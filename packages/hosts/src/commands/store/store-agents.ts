@@ -42,8 +42,8 @@ export async function listAgents(
           activation,
           lastAt,
           prompt: promptOf(plan),
-          ...(deadLetter === undefined ? {} : { deadLetter }),
-          ...(lastError === undefined ? {} : { lastError }),
+          deadLetter,
+          lastError,
         };
       }),
     );

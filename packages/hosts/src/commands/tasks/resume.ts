@@ -79,7 +79,7 @@ async function runTask(
   const handle = session.spawn(task.agentType, prompt, {
     resume: task.id,
     description: task.description,
-    ...(options.model === undefined ? {} : { model: options.model }),
+    model: options.model,
   });
   // Not as if somebody had stopped the agent itself: it can be resumed like one whose process died.
   const end = (): void => void session.close().catch(() => undefined);

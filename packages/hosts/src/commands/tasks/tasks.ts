@@ -116,7 +116,7 @@ function describe(
     ...agents.flatMap(({ id, agentType, description, inFlight = [], canResume, lastSignAt, damage }) => [
       `${paint.name(id)}  ${stripControlCharacters(agentType)}  ${stripControlCharacters(description)}  ${age(lastSignAt)}`,
       ...inFlightLines(inFlight),
-      ...damageLines({ id, ...(damage === undefined ? {} : { damage }) }),
+      ...damageLines({ id, damage }),
       canResume === true ? `  resume: retinue resume ${id}` : "  its task was not written down",
     ]),
     ...sessions.flatMap(({ id, title, inFlight, modified }) => [

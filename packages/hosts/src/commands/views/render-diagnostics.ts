@@ -23,7 +23,7 @@ export function groupByFile(diagnostics: readonly Diagnostic[]): FileDiagnostics
   const files = [...groups]
     .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1))
     .map(([file, members]) => ({
-      ...(file === undefined ? {} : { file }),
+      file,
       diagnostics: [...members].sort(byPlace),
     }));
   return [

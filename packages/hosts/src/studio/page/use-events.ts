@@ -141,7 +141,7 @@ function foldAgent(before: AgentView | undefined, update: AgentUpdate, most: num
   const left = Math.max(0, entries.length - most);
   const plan = update.plan ?? before?.plan;
   const kept = left === 0 ? entries : entries.slice(left);
-  return { from: start + left, entries: kept, ...(plan === undefined ? {} : { plan }) };
+  return { from: start + left, entries: kept, plan };
 }
 
 function foldLive(before: LiveTexts, pieces: NonNullable<SessionUpdate["live"]>): LiveTexts {
@@ -164,7 +164,7 @@ export async function sendAct(request: ActRequest): Promise<ActOutcome> {
   });
   const answer: unknown = await response.json().catch(() => undefined);
   const { outcome, sessionId, message, advice } = (answer ?? {}) as Record<string, string | undefined>; // The server's own form.
-  if (response.ok) return { outcome: outcome ?? "Done.", ...(sessionId === undefined ? {} : { sessionId }) };
+  if (response.ok) return { outcome: outcome ?? "Done.", sessionId };
   throw new Error([message ?? `The studio answered ${response.status}.`, advice].filter(Boolean).join(" "));
 }
 

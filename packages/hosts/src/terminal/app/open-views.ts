@@ -216,7 +216,7 @@ export async function openModels({ session, conversation }: AppState, actions: A
       items: models.map(({ value, label, description }) => ({
         id: value,
         label,
-        ...(description === undefined ? {} : { detail: description }),
+        detail: description,
       })),
       changed: actions.changed,
       choose: ({ id }) =>

@@ -117,7 +117,7 @@ function page(topic: ReportTopic, description: string, argumentHint?: string): S
   return {
     name: topic,
     description,
-    ...(argumentHint === undefined ? {} : { argumentHint }),
+    argumentHint,
     async run({ session }, actions, words) {
       const text = await session.library.report(topic, words === "" ? [] : words.split(/\s+/));
       openPage(actions, `/${topic}`, text);

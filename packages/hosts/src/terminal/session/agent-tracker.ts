@@ -48,10 +48,10 @@ export class AgentTracker {
       activity: this.#activityOf(state),
       tokens: contextTokens(state.usage) + state.usage.outputTokens,
       startedAt: state.startedAt + clockOffset,
-      ...(state.callId === undefined ? {} : { callId: state.callId }),
-      ...(colour === undefined ? {} : { colour }),
-      ...(state.costUsd === undefined ? {} : { costUsd: state.costUsd }),
-      ...(state.endedAt === undefined ? {} : { endedAt: state.endedAt + clockOffset }),
+      callId: state.callId,
+      colour,
+      costUsd: state.costUsd,
+      endedAt: state.endedAt === undefined ? undefined : state.endedAt + clockOffset,
       ...reasonOf(state),
     };
   }

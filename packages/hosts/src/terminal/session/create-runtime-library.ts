@@ -41,7 +41,7 @@ export function createRuntimeLibrary(source: LibrarySource): SessionLibrary {
         .map(({ name, description, argumentHint }) => ({
           name,
           description,
-          ...(argumentHint === undefined ? {} : { argumentHint }),
+          argumentHint,
         }));
     },
     models: async () => (await pages()).models(),

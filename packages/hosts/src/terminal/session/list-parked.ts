@@ -50,7 +50,7 @@ function toGiven(answer: QuestionAnswer): GivenAnswer {
     return { type: "allow", scope, rules: answer.rules };
   }
   const message = answer.type === "deny" ? answer.message : undefined;
-  return { type: "deny", ...(message === undefined ? {} : { message }) };
+  return { type: "deny", message };
 }
 
 const inboxScopes: readonly GrantScope[] = ["session", "agent", "tree"];

@@ -110,8 +110,8 @@ export function toResult(event: Extract<RunEvent, { type: "call-finished" }>): T
     text: contentText(content ?? ""),
     isError,
     durationMs,
-    ...(denied === undefined ? {} : { refusal: refusalForPeople(denied) }),
-    ...(diff === undefined ? {} : { diff }),
+    refusal: denied === undefined ? undefined : refusalForPeople(denied),
+    diff,
   };
 }
 

@@ -63,7 +63,7 @@ export function readAnswer(answer: QuestionAnswer): Answer {
       return { type: "allow", scope: "agent", rules: answer.tools };
     case "approve-plan": {
       const mode = parsePermissionMode(answer.mode);
-      return { type: "approve", plan: answer.plan, ...(mode === undefined ? {} : { mode }) };
+      return { type: "approve", plan: answer.plan, mode };
     }
     default:
       return answer;

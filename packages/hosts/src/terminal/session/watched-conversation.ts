@@ -186,8 +186,8 @@ function snapshotOf(task: WatchedAgent): AgentSnapshot {
     activity: task.activity,
     tokens: task.tokens,
     startedAt,
-    ...(task.callId === undefined ? {} : { callId: task.callId }),
-    ...(task.costUsd === undefined ? {} : { costUsd: task.costUsd }),
+    callId: task.callId,
+    costUsd: task.costUsd,
     ...(isRunning ? {} : { endedAt: lastSignAt }),
     ...(isRunning || task.reason === undefined || state === "completed" ? {} : { reason: task.reason }),
   };

@@ -53,7 +53,7 @@ export function createWebFetchTool(options: WebFetchOptions): Tool {
         : await fetchPage(decided.url, {
             mayFetchPrivate,
             signal,
-            ...(options.resolve === undefined ? {} : { resolve: options.resolve }),
+            resolve: options.resolve,
             limitMs: options.limitMs ?? 15_000,
             maxBytes: options.maxBytes ?? 10 * 1024 * 1024,
           });

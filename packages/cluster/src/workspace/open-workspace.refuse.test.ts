@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { refuseWorkspace } from "./refuse-workspace.ts";
+import { refuseWorkspace } from "./open-workspace.ts";
 
 describe("a worker with folders of its own [CLU-6]", () => {
   function createFolders() {
