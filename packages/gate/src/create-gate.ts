@@ -45,7 +45,7 @@ export interface Gate {
 }
 
 export function createGate(policy: PermissionPolicy): Gate {
-  const [root = process.cwd()] = policy.workingDirectories;
+  const [root = "/"] = policy.workingDirectories;
   return {
     async decide({ tool: name, input, effect, paths }, { directory = root, attended = true } = {}) {
       const tool = canonicalToolName(name);
