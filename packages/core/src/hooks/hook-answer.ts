@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import {
   isRecord,
   isUnreasonablyLarge,
@@ -326,7 +327,7 @@ export function readModelAnswer(event: FiredEvent, text: string): HookReading {
     return answer(blockingAnswer(event, textIn(value["reason"]) ?? "the model gave no reason"));
   const reading = readAnswer(event, value);
   if (reading.type === "failed" || reading.answer.verdict !== "allow") {
-    const saysNothing = reading.type === "answer" && Object.keys(reading.answer).length === 0;
+    const saysNothing = reading.type === "answer" && Object.keys(defined(reading.answer)).length === 0;
     if (!saysNothing) return reading;
     if (value["decision"] !== "approve")
       return failed(`the model did not say whether it is ok: ${brief(text)}`);

@@ -87,6 +87,7 @@ export type TreeFacts = Pick<
   | "partialText"
   | "toolsOf"
   | "loopTools"
+  | "isTeamBusy"
 >;
 
 export interface TreeOptions
@@ -117,12 +118,21 @@ export interface TreeOptions
   readonly changesRights?: "tree" | "main" | undefined;
   /** The effort until it is configured; absent: that of the plan. */
   readonly effort?: string | number | undefined;
+  /** What was changed before, for a host that opens one tree after the other. */
+  readonly policy?: LivePolicy | undefined;
+  readonly choices?: Choices | undefined;
   /** The ends of commands in the background are reported to the agent. */
   readonly reportsCommands?: boolean | undefined;
   /** What else this host provides. */
   readonly live?: LiveControls | undefined;
   /** Hears everything from the start, also what happens while the session is opened. */
   readonly onEvent?: ((event: AgentEvent) => void) | undefined;
+}
+
+/** The model and effort that a host has chosen; undefined means those of the plan. */
+export interface Choices {
+  model: string | undefined;
+  effort: string | number | undefined;
 }
 
 /** Opens a session and gives it a host; all that a host does with it afterwards are ops and events. */
@@ -132,29 +142,33 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
   const events = createTreeEvents(options.onEvent);
   const { emit } = events;
   const notice = (text: string): void => emit({ type: "notice", level: "warning", text });
-  const chosen: {
-    model: string | undefined;
-    effort: string | number | undefined;
-    title: string | undefined;
-  } = { model: undefined, effort: options.effort, title: live.transcript?.title };
+  const chosen: Choices = options.choices ?? { model: undefined, effort: options.effort };
+  let title = live.transcript?.title;
+  const setTitle = (text: string): void => {
+    title = text;
+    emit({ type: "status-changed", status: { title } });
+  };
   const initialMode = () => session?.plan.policy.mode ?? "default";
-  const policy = createLivePolicy({
-    directory: options.directory ?? (() => session?.plan.directory ?? ""),
-    mayBypass: options.mayBypass ?? (() => false),
-    initialMode,
-    modeChanged: (mode) => emit({ type: "status-changed", status: { mode } }),
-    paths:
-      options.paths ??
-      (async () => {
-        if (session === undefined) throw new RetinueError("session-closed", "The session is not open.");
-        return session.discovered.paths;
-      }),
-  });
+  const policy =
+    options.policy ??
+    createLivePolicy({
+      directory: options.directory ?? (() => session?.plan.directory ?? ""),
+      mayBypass: options.mayBypass ?? (() => false),
+      initialMode,
+      modeChanged: (mode) => emit({ type: "status-changed", status: { mode } }),
+      paths:
+        options.paths ??
+        (async () => {
+          if (session === undefined) throw new RetinueError("session-closed", "The session is not open.");
+          return session.discovered.paths;
+        }),
+    });
   const questions = createQuestionRegistry({
     asked: (question) => emit({ type: "question-asked", question }, askerOf(question)),
     closed: (question) => emit({ type: "question-closed", question: question.id }, askerOf(question)),
     update: policy.update,
     notice,
+    updateFailed: (text) => emit({ type: "notice", level: "error", text }),
   });
   const commands = createCommandReports(() => session, {
     wake: () => driver.continue(),
@@ -199,13 +213,13 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
         live.commandChanged?.(command, stop);
         emit({ type: "command-changed", command });
         if (options.reportsCommands === true) commands.changed(command);
+        if (command.state !== "running") driver.continue();
       },
       transcript: {
         ...live.transcript,
-        titled(title) {
-          chosen.title = title;
-          live.transcript?.titled?.(title);
-          emit({ type: "status-changed", status: { title } });
+        titled(text) {
+          live.transcript?.titled?.(text);
+          setTitle(text);
         },
       },
     },
@@ -231,8 +245,14 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
     host,
   );
   session = await abortable(opening, options.signal ?? new AbortController().signal);
-  const status = (): LiveStatus => ({ ...chosen, isBusy: driver.isBusy, mode: mode() });
-  return createTree({ session, events, driver, questions, policy, commands, chosen, status });
+  const status = (): LiveStatus => ({
+    model: chosen.model,
+    effort: chosen.effort,
+    title,
+    isBusy: driver.isBusy,
+    mode: mode(),
+  });
+  return createTree({ session, events, driver, questions, policy, commands, chosen, setTitle, status });
 }
 
 /** Built-in tools are named in a list; without one there are all. */
@@ -296,11 +316,8 @@ interface TreeParts {
   readonly questions: QuestionRegistry;
   readonly policy: LivePolicy;
   readonly commands: ReturnType<typeof createCommandReports>;
-  readonly chosen: {
-    model: string | undefined;
-    effort: string | number | undefined;
-    title: string | undefined;
-  };
+  readonly chosen: Choices;
+  readonly setTitle: (title: string) => void;
   readonly status: () => LiveStatus;
 }
 
@@ -402,6 +419,7 @@ function followChildren({ session, events: { emit }, driver }: TreeParts) {
     void tasks.ended(agentId).finally(() => {
       reporting.delete(run);
       driver.continue();
+      emit({ type: "agent-released" }, source);
     });
   });
   const forgetMail = session.onTeamMail(() => driver.continue());
@@ -453,13 +471,13 @@ async function perform(parts: Performing, agent: AgentId, op: Op): Promise<OpOut
     case "stop":
       return performForChild(parts, op.agent, op);
     case "background":
-      return moveToBackground(session, events.emit, op.agent);
+      if (op.commandsOnly !== true) return moveToBackground(session, events.emit, op.agent);
+      return { text: "", moved: session.moveCommands() };
     case "shell":
       return runShell(parts, op.command);
     case "rename":
       session.rename(op.title);
-      parts.chosen.title = op.title;
-      events.emit({ type: "status-changed", status: { title: op.title } });
+      parts.setTitle(op.title);
       return done;
     case "close":
       await parts.close();

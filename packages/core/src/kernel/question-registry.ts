@@ -15,6 +15,8 @@ export interface QuestionRegistryOptions {
   /** Follows a change of rights that came with an answer. */
   readonly update: (update: RuleUpdate) => Promise<void>;
   readonly notice: (text: string) => void;
+  /** An update that came with an answer could not be followed. */
+  readonly updateFailed: (text: string) => void;
 }
 
 /** All questions of a tree to people and programs. Each waits until it is answered or its run is stopped. */
@@ -61,7 +63,7 @@ export function createQuestionRegistry(options: QuestionRegistryOptions): Questi
       await options
         .update(update)
         .catch((error: unknown) =>
-          options.notice(
+          options.updateFailed(
             `A permission update was not followed: ${error instanceof Error ? error.message : String(error)}`,
           ),
         );

@@ -301,7 +301,7 @@ describe("[MEM-1, TLS-8] memory", () => {
     const made = plan({}, { definition, notes: ["It is a link."] });
     expect(made.memory).toBeUndefined();
     expect(made.tools).toEqual([{ name: "Bash" }]);
-    expect(made.policy.toolScopes?.at(-1)).not.toHaveProperty("memoryDirectory");
+    expect(made.policy.toolScopes?.at(-1)?.memoryDirectory).toBeUndefined();
     expect(made.notes).toContain("It is a link.");
   });
 

@@ -29,6 +29,7 @@ const besideRuns: Readonly<Record<(QuestionEvent | StatusEvent)["type"], true>> 
   "prompt-ended": true,
   "status-changed": true,
   "agent-changed": true,
+  "agent-released": true,
   "command-changed": true,
   "shell-started": true,
   "shell-progressed": true,
@@ -62,6 +63,8 @@ export type StatusEvent =
   | { readonly type: "status-changed"; readonly status: Partial<LiveStatus> }
   /** A child was started or resumed, was moved to the background, or has ended. */
   | { readonly type: "agent-changed"; readonly state: AgentState }
+  /** A child in the background has ended, and what it reports has been handed over. */
+  | { readonly type: "agent-released" }
   /** A shell command that runs in the background has started or ended. */
   | { readonly type: "command-changed"; readonly command: BackgroundCommand }
   | { readonly type: "shell-started"; readonly id: string; readonly command: string }

@@ -47,7 +47,12 @@ export type Op =
       readonly by?: "user" | "parent" | "program" | undefined;
     }
   /** Stops waiting for this child, or for everything that the turn waits for. */
-  | { readonly type: "background"; readonly agent?: AgentId | undefined }
+  | {
+      readonly type: "background";
+      readonly agent?: AgentId | undefined;
+      /** Only the commands that the main agent waits for. */
+      readonly commandsOnly?: boolean | undefined;
+    }
   /** A command of the person, by the rules and questions of the session; the agent reads of it with the next prompt. */
   | { readonly type: "shell"; readonly command: string }
   | { readonly type: "rename"; readonly title: string }

@@ -1,7 +1,7 @@
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { version } from "@retinue/base/foundation/version.ts";
+import type { TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
 import { modelChoices } from "@retinue/core/kernel/model-choices.ts";
-import type { Session } from "@retinue/core/kernel/session.ts";
 import type { SdkMessage } from "./sdk-messages.ts";
 
 /** The version of the protocol's other engine whose behaviour is followed; hosts compare it. */
@@ -22,7 +22,7 @@ export interface InitFacts {
 }
 
 /** The message that begins each turn: what the session is now. */
-export function initMessage(session: Session, facts: InitFacts): SdkMessage {
+export function initMessage(session: TreeFacts, facts: InitFacts): SdkMessage {
   const { plan, discovered, skills } = session;
   return {
     type: "system",
@@ -87,11 +87,11 @@ export function serverScope(scope: string): string {
 export function serverSource({
   scope,
   transport,
-}: Pick<ReturnType<Session["mcpServers"]>[number], "scope" | "transport">): string {
+}: Pick<ReturnType<TreeFacts["mcpServers"]>[number], "scope" | "transport">): string {
   return transport?.type === "sdk" ? "sdk" : serverScope(scope);
 }
 
-type ServerStatus = ReturnType<Session["mcpServers"]>[number]["status"];
+type ServerStatus = ReturnType<TreeFacts["mcpServers"]>[number]["status"];
 
 export function serverStatus(status: ServerStatus): string {
   return status.type === "failed" && status.needsAuth === true ? "needs-auth" : statusWords[status.type];
@@ -107,11 +107,11 @@ const statusWords = {
 } as const;
 
 /** The tool that starts children is listed under its older name, which programs look for. */
-function toolNames({ plan }: Session): readonly string[] {
+function toolNames({ plan }: Pick<TreeFacts, "plan">): readonly string[] {
   return plan.tools.map(({ name }) => (name === "Agent" ? "Task" : name));
 }
 
-function commandNames(skills: Session["skills"]): readonly string[] {
+function commandNames(skills: TreeFacts["skills"]): readonly string[] {
   return skills.filter(({ userInvocable }) => userInvocable).map(({ name }) => name);
 }
 
@@ -128,14 +128,14 @@ const builtinCommands = [
 ] as const;
 
 /** What `initialize` is answered with, and what asks for parts of it later. */
-export function describeCommands(skills: Session["skills"]): readonly JsonRecord[] {
+export function describeCommands(skills: TreeFacts["skills"]): readonly JsonRecord[] {
   const own = skills
     .filter(({ userInvocable }) => userInvocable)
     .map(({ name, description, argumentHint }) => ({ name, description, argumentHint: argumentHint ?? "" }));
   return [...builtinCommands, ...own];
 }
 
-export function describeAgents({ discovered }: Pick<Session, "discovered">): readonly JsonRecord[] {
+export function describeAgents({ discovered }: Pick<TreeFacts, "discovered">): readonly JsonRecord[] {
   return discovered.registry.list().map(({ id, definition }) => ({
     name: id,
     description: definition.description,
@@ -144,7 +144,7 @@ export function describeAgents({ discovered }: Pick<Session, "discovered">): rea
 }
 
 /** The models a host may offer for choosing: the one in use, and the aliases. */
-export function describeModels({ plan, model }: Pick<Session, "plan" | "model">): readonly JsonRecord[] {
+export function describeModels({ plan, model }: Pick<TreeFacts, "plan" | "model">): readonly JsonRecord[] {
   const efforts = {
     supportsEffort: true,
     supportedEffortLevels: ["low", "medium", "high", "xhigh", "max"],

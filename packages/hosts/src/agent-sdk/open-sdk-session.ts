@@ -3,21 +3,17 @@ import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.
 import type { PermissionMode } from "@retinue/base/foundation/option-words.ts";
 import { parseJsonDocument } from "@retinue/base/foundation/parse-json-document.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { UserMessage } from "@retinue/core/conversation/message.ts";
-import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
-import type { CanUseTool } from "@retinue/core/kernel/agent/create-authorize.ts";
-import type { LiveControls } from "@retinue/core/kernel/agent/open-agent.ts";
+import type { AgentTree, TreeOptions } from "@retinue/core/kernel/agent-tree.ts";
 import type { RuntimeOptions, SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
-import { hasEnded, type Session, type TaskEvent } from "@retinue/core/kernel/session.ts";
 import { sessionRecord } from "@retinue/core/kernel/session-record.ts";
-import type { AgentDefinition, HookFunction, Tool } from "../../../../src/index.ts";
+import { hasEnded } from "@retinue/core/protocol/agent-state.ts";
+import type { AgentDefinition, HookFunction } from "../../../../src/index.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import type { RunFlags } from "../shared/flags.ts";
 import { loadAgentsOption } from "../shared/load-agents-option.ts";
-import { createPrintRuntime, openPrintSession } from "../shared/open-print-session.ts";
+import { createPrintRuntime, openPrintTree } from "../shared/open-print-session.ts";
 import type { ControlChannel } from "./control-channel.ts";
 import { createHostMcpServer, type HostMcpServer } from "./host-mcp-server.ts";
-import type { QueuedPrompt } from "./prompt-queue.ts";
 import type { HostServerConfig, Initialize } from "./read-initialize.ts";
 
 /** Everything that decides what a session is, before and between its turns. */
@@ -31,15 +27,9 @@ export interface SessionSetup {
   /** Tokens that the model is asked to get by with. */
   readonly taskBudget: number | undefined;
   readonly hooks: readonly HookFunction[];
-  readonly canUseTool: CanUseTool | undefined;
-  readonly ask: NonNullable<RuntimeOptions["host"]>["ask"];
-  readonly live: LiveControls;
-  /** Tools of this program for the main agent. */
-  readonly tools: readonly Tool[];
-  readonly notice: (text: string) => void;
+  /** How the host takes part in the session. */
+  readonly hosting: Omit<TreeOptions, "runtime" | "session" | "signal">;
   readonly channel: ControlChannel;
-  /** Called when a child in the background has ended and its report can be taken. */
-  readonly settled: () => void;
   /** Settings that the host has applied since the start. */
   readonly settings: JsonRecord;
   /** Folders that the host has registered since the start. */
@@ -55,17 +45,13 @@ export interface HostServers {
   readonly disabled: ReadonlySet<string>;
 }
 
-/** The one way from this program to the runtime: a session, its turns and its children. */
+/** The one way from this program to the runtime: a tree of agents, and what belongs to it. */
 export interface OpenSdkSession extends AsyncDisposable {
-  readonly session: Session;
+  readonly tree: AgentTree;
+  readonly session: AgentTree["facts"];
   readonly initialMode: PermissionMode;
-  turn(prompt: Pick<QueuedPrompt, "content" | "verbatim">, signal: AbortSignal): AsyncIterable<RunEvent>;
-  /** What children and commands in the background have reported, as one prompt; undefined where nothing is new. */
-  takeReports(): UserMessage["content"] | undefined;
-  hasBackgroundWork(): boolean;
   /** Whether children work in the background. */
   hasRunningChildren(): boolean;
-  watchTasks(): AsyncIterableIterator<TaskEvent>;
   outputFile(agentId: string): string;
   /** Hands a message of an in-process server to its connection. */
   receive(server: string, message: unknown): void;
@@ -81,13 +67,8 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
   const runtime = createPrintRuntime(withAdditions(setup, settingsOf(setup)), options, {
     ...(isHosted ? { entrypoint: "sdk-ts" } : {}),
     hooks: setup.hooks,
-    live: setup.live,
-    tools: ["default", ...setup.tools],
-    onWarning: setup.notice,
     // A host that names the project's settings wants what they run; one that names none has decided nothing.
     ...(isHosted && context.session.settingSources?.includes("project") === true ? { trusted: true } : {}),
-    canUseTool: setup.canUseTool,
-    host: setup.ask === undefined ? undefined : { ask: setup.ask },
     ...(initialize.agents.length === 0 ? {} : { agents: agentsOf(setup) }),
     mcpServers: mcpServersOf(servers, hosted),
   });
@@ -95,14 +76,15 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
     const denied = await hiddenSkills(runtime, initialize.skills);
     // Prompts are refused without a key, each with its message; the host may set one before.
     const wanted = { ...sessionOptions(setup, denied), offlineDemo: true };
-    const session = await openPrintSession(runtime, wanted, signal).catch((error: unknown) => {
+    const open = (session: SessionOptions) => openPrintTree({ ...setup.hosting, runtime, session, signal });
+    const tree = await open(wanted).catch((error: unknown) => {
       // Where there is nothing to continue, a host begins.
       const isFirst = isRetinueError(error) && error.code === "session-missing" && wanted.continue === true;
       if (!isFirst) throw error;
       const { continue: _continue, forkSession: _fork, ...fresh } = wanted;
-      return openPrintSession(runtime, fresh, signal);
+      return open(fresh);
     });
-    return wrap(session, runtime, { hosted, settled: setup.settled });
+    return wrap(tree, runtime, hosted);
   } catch (error) {
     await runtime[Symbol.asyncDispose]();
     throw error;
@@ -112,30 +94,19 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
 type Runtime = ReturnType<typeof createPrintRuntime>;
 
 function wrap(
-  session: Session,
+  tree: AgentTree,
   runtime: AsyncDisposable,
-  { hosted, settled }: { readonly hosted: ReadonlyMap<string, HostMcpServer>; readonly settled: () => void },
+  hosted: ReadonlyMap<string, HostMcpServer>,
 ): OpenSdkSession {
-  const { plan, tasks } = session;
-  const background = watchBackground(session, settled);
-  const forgetMail = session.onTeamMail(settled);
+  const { facts } = tree;
   return {
-    session,
-    initialMode: plan.policy.mode,
-    turn: ({ content, verbatim }, signal) => session.stream(content, signal, { verbatim }),
-    takeReports() {
-      const reports = session.takeNotices();
-      if (reports.length === 0) return undefined;
-      return reports.flatMap(({ content }) =>
-        typeof content === "string" ? [{ type: "text", text: content } as const] : content,
-      );
-    },
-    hasBackgroundWork: background.isBusy,
+    tree,
+    session: facts,
+    initialMode: facts.plan.policy.mode,
     hasRunningChildren: () =>
-      session.isTeamBusy() ||
-      tasks.list().some((task) => task.background && task.team === undefined && !hasEnded(task)),
-    watchTasks: () => tasks.watch(),
-    outputFile: sessionRecord(session).outputOf,
+      facts.isTeamBusy() ||
+      tree.list().some((task) => task.background && task.team === undefined && !hasEnded(task)),
+    outputFile: sessionRecord(facts).outputOf,
     receive(server, message) {
       const found = hosted.get(server);
       if (found === undefined)
@@ -143,36 +114,8 @@ function wrap(
       found.receive(message);
     },
     async [Symbol.asyncDispose]() {
-      forgetMail();
-      await session[Symbol.asyncDispose]();
+      await tree.close();
       await runtime[Symbol.asyncDispose]();
-    },
-  };
-}
-
-/**
- * A child counts as work until its report has been handed over, which is a moment after its end; a member of a team,
- * while it is not idle.
- */
-function watchBackground(
-  { tasks, isTeamBusy }: Pick<Session, "tasks" | "isTeamBusy">,
-  settled: () => void,
-): { readonly isBusy: () => boolean } {
-  const followed = new Set<string>();
-  const done = new Set<string>();
-  return {
-    isBusy() {
-      const runs = tasks.list().filter(({ background, team }) => background && team === undefined);
-      for (const { id, startedAt } of runs) {
-        const run = `${id} ${startedAt}`;
-        if (followed.has(run)) continue;
-        followed.add(run);
-        void tasks.ended(id).finally(() => {
-          done.add(run);
-          settled();
-        });
-      }
-      return isTeamBusy() || runs.some(({ id, startedAt }) => !done.has(`${id} ${startedAt}`));
     },
   };
 }

@@ -1,26 +1,26 @@
 import { randomUUID } from "node:crypto";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
-import type { UserMessage } from "@retinue/core/conversation/message.ts";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
 import type { LiveControls } from "@retinue/core/kernel/agent/open-agent.ts";
+import type { TreeOptions } from "@retinue/core/kernel/agent-tree.ts";
 import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import { sessionRecord } from "@retinue/core/kernel/session-record.ts";
 import { createTaskListTools } from "@retinue/core/kernel/teams/create-task-list-tools.ts";
 import type { HookFunction, Tool } from "../../../../src/index.ts";
 import { sdkSessionOptions } from "../shared/agent-sdk-options.ts";
-import { answerElicitation } from "./answer-elicitation.ts";
 import { errorCategory } from "./api-failure.ts";
-import { createHostPermission, createHostQuestions } from "./create-host-permission.ts";
-import { createPlanModeTools } from "./create-plan-mode-tools.ts";
 import { changingTools } from "./file-checkpoints.ts";
 import { createHostHooks } from "./host-hooks.ts";
 import { isBlocking } from "./observed-hooks.ts";
 import { type OpenSdkSession, openSdkSession } from "./open-sdk-session.ts";
-import { announcePrompt } from "./prompt-queue.ts";
 import type { SdkConnection } from "./sdk-connection.ts";
 
 /** Opens the session of a connection, or the one that takes its place; a fresh one begins a new conversation. */
-export async function openSessionOf(connection: SdkConnection, fresh: boolean): Promise<OpenSdkSession> {
+export async function openSessionOf(
+  connection: SdkConnection,
+  fresh: boolean,
+  hosting: Pick<TreeOptions, "prepare" | "tap" | "onEvent">,
+): Promise<OpenSdkSession> {
   if (connection.startFailure !== undefined) throw connection.startFailure;
   const { context, options, request, initialize, channel, reports, isHosted } = connection;
   const before = connection.host.current();
@@ -36,23 +36,25 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
       context: { ...context, host: { ...context.host, cwd: directory } },
       options,
       isHosted,
-      session: {
-        ...nextOptions({ ...request.session, ...sdkSessionOptions(options) }, before, fresh),
-        // The mode is part of the live policy, which also reaches agents that run already.
-        interactive: {
-          takeMessages: () => takeMessages(connection),
-          takesReports: () => isBeforeRequest(connection) || isBetweenCalls(connection),
-          mode: () => undefined,
-        },
-      },
+      session: nextOptions({ ...request.session, ...sdkSessionOptions(options) }, before, fresh),
       initialize,
       taskBudget: connection.taskBudget,
       hooks: [...createHostHooks(hooks, channel, reports), ...keepingHooks(connection)],
-      ...askingOf(connection),
-      live: liveControlsOf(connection),
-      notice: (text) => context.host.stderr.write(`retinue: ${text}\n`),
+      hosting: {
+        ...hosting,
+        asks: { ...askedOf(options), elicitations: true },
+        reads: "tool-calls",
+        changesRights: connection.changesRules ? "tree" : undefined,
+        policy: connection.policy,
+        choices: connection.choices,
+        live: liveControlsOf(connection),
+        messages: () =>
+          connection.hookContexts
+            .splice(0)
+            .map((text) => ({ role: "user", content: [{ type: "text", text }] })),
+        reports: connection.commands.takeReports,
+      },
       channel,
-      settled: connection.queue.ring,
       settings: connection.choices.settings,
       folders: connection.choices.folders,
       servers: connection.choices.servers,
@@ -94,35 +96,9 @@ function nextOptions(
 }
 
 /** What the host is asked, where it said that it answers. */
-function askingOf(connection: SdkConnection): {
-  readonly canUseTool: ReturnType<typeof createHostPermission> | undefined;
-  readonly ask: ReturnType<typeof createHostQuestions> | undefined;
-  readonly tools: readonly Tool[];
-} {
-  const { options, channel, policy, host, warn } = connection;
-  if (options.permissionPromptTool !== "stdio" || options.permissionPrompts === "none")
-    return { canUseTool: undefined, ask: undefined, tools: [] };
-  const waiting = (isWaiting: boolean): void => host.setState(isWaiting ? "requires_action" : "running");
-  return {
-    canUseTool: createHostPermission({
-      channel,
-      policy,
-      mainAgentId: () => host.current()?.session.plan.agent.id ?? "",
-      directory: () => host.current()?.session.plan.directory ?? connection.context.host.cwd,
-      waiting,
-      warn,
-      refusedForGood() {
-        connection.isDenialFinal = true;
-      },
-    }),
-    ask: createHostQuestions({ channel, waiting }),
-    tools: createPlanModeTools({
-      channel,
-      policy,
-      waiting,
-      before: () => host.current()?.initialMode ?? "default",
-    }),
-  };
+function askedOf({ permissionPromptTool, permissionPrompts }: SdkConnection["options"]): TreeOptions["asks"] {
+  if (permissionPromptTool !== "stdio" || permissionPrompts === "none") return {};
+  return { permissions: "program", forms: true, plans: "program" };
 }
 
 /** The list of tasks of a session without a team. */
@@ -146,11 +122,8 @@ function taskListOf({ host, context, observed, request }: SdkConnection): readon
 }
 
 function liveControlsOf(connection: SdkConnection): LiveControls {
-  const { choices, policy, options, initialize, lineIds, changesRules } = connection;
+  const { options, initialize, lineIds } = connection;
   return {
-    ...(changesRules ? { policy: policy.apply } : {}),
-    model: () => choices.model,
-    effort: () => choices.effort,
     fallbackModel: options.fallbackModel,
     fellBack: ({ from, to, code }) =>
       connection.host.emit({
@@ -177,7 +150,6 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
     ...(connection.isHosted ? { taskList: taskListOf(connection) } : {}),
     commandChanged: connection.commands.changed,
     watchHook: watchHooks(connection),
-    elicit: (question, { signal }) => answerElicitation(connection, question, signal),
     seenFile: (path) => connection.seenFiles.get(path),
     takeStop() {
       const { isStopWanted } = connection;
@@ -248,35 +220,6 @@ function watchHooks(connection: SdkConnection): HookWatch {
       emit("hook_response", { output: `${stdout}${stderr}`, stdout, stderr, ...code, outcome });
     };
   };
-}
-
-/** The prompt is there and nothing has been asked yet. */
-function isBeforeRequest({ lastEvent }: Pick<SdkConnection, "lastEvent">): boolean {
-  return lastEvent === undefined || (lastEvent.type === "user-added" && lastEvent.origin === "prompt");
-}
-
-function isBetweenCalls({ lastEvent }: Pick<SdkConnection, "lastEvent">): boolean {
-  return lastEvent?.type === "user-added" && lastEvent.origin === "tool-results";
-}
-
-/** Prompts that arrived meanwhile are read between two model calls, never before the first or after the last. */
-function takeMessages(connection: SdkConnection): readonly UserMessage[] {
-  const { hookContexts, queue, request } = connection;
-  const notes = hookContexts.splice(0).map((text) => [{ type: "text", text } as const]);
-  const prompts = isBetweenCalls(connection) ? queue.takeForTurn() : [];
-  if (prompts.length > 0) connection.promptId = prompts.at(-1)?.uuid;
-  for (const { uuid } of prompts) {
-    if (uuid === undefined) continue;
-    connection.turnIds = [...connection.turnIds, uuid];
-    announcePrompt(connection, uuid, "started");
-  }
-  if (request.replay) for (const { line, uuid } of prompts) replay(connection, line, uuid);
-  return [...notes, ...prompts.map(({ content }) => content)].map((content) => ({ role: "user", content }));
-}
-
-function replay(connection: SdkConnection, line: JsonRecord, uuid: string = randomUUID()): void {
-  const { host } = connection;
-  host.emit({ ...line, type: "user", session_id: sessionIdOf(connection), uuid, isReplay: true });
 }
 
 function mirror(connection: SdkConnection, lines: readonly string[]): void {

@@ -23,14 +23,14 @@ export async function printMessages(
     speaks: prompt === undefined,
     write: output.write,
   });
-  const { stop, host, queue } = connection;
+  const { stop, host } = connection;
   const forget = cli.onInterrupt((reason) => stop.abort(reason));
   const { closed } = cli.stdout;
   const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   const reading = prompt === undefined ? readPrompts(connection, signal) : undefined;
   if (prompt !== undefined) {
     const line = { type: "user", message: { role: "user", content: prompt } };
-    queue.add({ content: prompt, line, verbatim: false, asks: true });
+    host.add({ content: prompt, line, verbatim: false, asks: true });
     host.inputEnded();
   }
   try {

@@ -1,15 +1,18 @@
 import { randomUUID } from "node:crypto";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
-import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { RunEnding, RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { noUsage } from "@retinue/core/conversation/usage.ts";
+import { blocksOf } from "@retinue/core/kernel/prompt-queue.ts";
+import { thrownError } from "@retinue/core/kernel/run-prompt.ts";
+import type { PreparedTurn, Turn as WireTurn } from "@retinue/core/kernel/turn-driver.ts";
+import type { PromptOutcome } from "@retinue/core/protocol/agent-event.ts";
 import { debugLine } from "../shared/debug-line.ts";
 import { keySourceOf } from "../shared/open-print-session.ts";
 import {
   answerLocally,
   commandOf,
   isUnknownCommand,
-  type LocalAnswer,
   type LocalFacts,
   localEnding,
   localMessage,
@@ -19,9 +22,9 @@ import { noteChildPrompt } from "./create-task-messages.ts";
 import { describeCommands, initMessage } from "./init-message.ts";
 import { isBlocking } from "./observed-hooks.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
-import { announcePrompt, type QueuedPrompt } from "./prompt-queue.ts";
+import { announcePrompt, type QueuedPrompt } from "./queued-prompt.ts";
 import { failureMessage, isErrorEnding, isHeldBack, localReason, resultMessage } from "./result-message.ts";
-import type { HostState, SdkHostOptions, Turn } from "./sdk-host.ts";
+import type { HostState, SdkHostOptions, Turn, TurnFigures } from "./sdk-host.ts";
 import {
   informational,
   interruptedMessage,
@@ -37,66 +40,82 @@ export interface TurnContext {
   readonly emit: (message: SdkMessage) => void;
 }
 
-/** Reports one turn from its beginning to its result. */
-export async function runTurn(
-  session: OpenSdkSession,
-  given: QueuedPrompt,
-  { context, signal }: { readonly context: TurnContext; readonly signal: AbortSignal },
-): Promise<void> {
-  const { options, state } = context;
-  const first = {
-    ...given,
-    uuid: given.uuid ?? randomUUID(),
-    verbatim: given.verbatim || isUnknownCommand(given, session),
-  };
-  options.connection().turnIds = given.uuid === undefined ? [] : [given.uuid];
-  const controller = new AbortController();
-  const running: Turn = { controller, inTools: false, startedAt: Date.now(), userMessages: 0 };
-  state.turn = running;
-  const begin = createBeginning(session, first, context);
-  if (given.uuid !== undefined) announcePrompt(options.connection(), given.uuid, "started");
-  const local = answerLocally(given, session, localFacts(session, context));
-  if (local !== undefined)
-    return finishLocally(session, local, { ...running, context, prompt: first, begin });
-  options.begins(first);
-  try {
-    options.refuse(session.session);
-    const prompt = await withServerPrompt(first, { context, signal });
-    const held = await expansionRefusal(session, prompt, { context, signal });
-    if (held !== undefined) {
-      begin();
-      finishTurn(session, held, { ...running, context, prompt, isInterrupted: false });
-      return;
-    }
-    const ending = await follow(session, {
-      prompt,
-      running,
-      begin,
-      context,
-      signal: AbortSignal.any([signal, controller.signal]),
-    });
-    begin();
-    finishTurn(session, ending, {
-      ...running,
-      context,
-      prompt,
-      isInterrupted: controller.signal.aborted || signal.aborted,
-    });
-  } catch (error) {
-    if (signal.aborted) throw error;
-    begin();
-    const isInterrupted = controller.signal.aborted;
-    finishTurn(session, endingOf(error), {
-      ...running,
-      context,
-      prompt: first,
-      isInterrupted,
-      inTools: false,
-    });
-  } finally {
-    state.turn = undefined;
-    void options.reached(undefined);
+interface InTurn {
+  readonly session: OpenSdkSession;
+  readonly context: TurnContext;
+}
+
+/** Begins a turn: with what the model is asked, or with its end where the session itself answers. */
+export async function prepareTurn(
+  { prompt: given, origin, signal }: WireTurn,
+  { session, context }: InTurn,
+): Promise<PreparedTurn> {
+  const { options, state, emit } = context;
+  const { id, content, note } = given;
+  const written =
+    origin === "report"
+      ? { content, line: reportLine(content), verbatim: true, asks: true }
+      : // Every prompt of this host carries itself.
+        { ...(note as QueuedPrompt), content };
+  context.options.connection().host.setState("running");
+  const uuid = written.uuid ?? randomUUID();
+  const verbatim = written.verbatim || isUnknownCommand(written, session);
+  const prompt = { ...written, uuid, verbatim };
+  const begin = createBeginning(session, prompt, context);
+  const turn: Turn = { id, prompt, begin, signal, inTools: false, startedAt: Date.now(), userMessages: 0 };
+  state.turn = turn;
+  if (isClear(written)) {
+    // No turn begins before the session has been replaced.
+    turn.clearing = session.tree.hold();
+    return { ending: localEnding() };
   }
+  options.connection().turnIds = written.uuid === undefined ? [] : [written.uuid];
+  if (written.uuid !== undefined) announcePrompt(options.connection(), written.uuid, "started");
+  const local = answerLocally(written, session, localFacts(session, context));
+  if (local !== undefined) {
+    begin();
+    if (local.text !== undefined) emit(localMessage(local, session.session.plan.sessionId));
+    turn.localCommand = local.command;
+    return { ending: localEnding(local.text) };
+  }
+  options.begins(prompt);
+  options.refuse(session.session);
+  const expanded = await withServerPrompt(prompt, { context, signal });
+  turn.prompt = expanded;
+  const held = await expansionRefusal(session, expanded, { context, signal });
+  return held === undefined ? expanded : { ending: held };
+}
+
+/** Reports how a turn ended. */
+export function endTurn(outcome: PromptOutcome, { session, context }: InTurn): void {
+  const { state } = context;
+  const { turn } = state;
+  state.turn = undefined;
+  if (turn === undefined || outcome.outcome === "withdrawn") return;
+  const { isInterrupted } = outcome;
+  if (outcome.outcome === "failed" && state.stopped?.aborted === true) {
+    state.failure = thrownError(outcome.error);
+    return;
+  }
+  turn.begin();
+  const end = { ...turn, context, isInterrupted };
+  if (outcome.outcome === "ended") finishTurn(session, outcome.ending, end);
+  else finishTurn(session, endingOf(thrownError(outcome.error)), { ...end, inTools: false });
+}
+
+function isClear({ content, verbatim }: QueuedPrompt): boolean {
+  if (verbatim) return false;
+  const [first, ...more] = blocksOf(content);
+  return more.length === 0 && first?.type === "text" && first.text.trim() === "/clear";
+}
+
+function reportLine(content: QueuedPrompt["content"]): JsonRecord {
+  return {
+    type: "user",
+    message: { role: "user", content: blocksOf(content) },
+    isSynthetic: true,
+    origin: { kind: "task-notification" },
+  };
 }
 
 /** What a prompt of an MCP server says takes the place of its name. */
@@ -158,23 +177,6 @@ function localFacts(session: OpenSdkSession, { state, options }: TurnContext): L
   };
 }
 
-/** A turn that asks no model. */
-function finishLocally(
-  session: OpenSdkSession,
-  answer: LocalAnswer,
-  { begin, ...end }: Omit<TurnEnd, "isInterrupted"> & { readonly begin: () => void },
-): void {
-  const { emit, state } = end.context;
-  begin();
-  if (answer.text !== undefined) emit(localMessage(answer, session.session.plan.sessionId));
-  finishTurn(session, localEnding(answer.text), {
-    ...end,
-    isInterrupted: false,
-    localCommand: answer.command,
-  });
-  state.turn = undefined;
-}
-
 /** `init` and the replayed prompt, with the first event of the turn. */
 function createBeginning(session: OpenSdkSession, prompt: QueuedPrompt, context: TurnContext): () => void {
   let hasBegun = false;
@@ -226,45 +228,36 @@ export function initOf(session: OpenSdkSession, { options }: TurnContext): SdkMe
   });
 }
 
-interface Following {
-  readonly prompt: QueuedPrompt;
-  readonly running: Turn;
-  readonly begin: () => void;
-  readonly context: TurnContext;
-  readonly signal: AbortSignal;
-}
-
-async function follow(session: OpenSdkSession, following: Following): Promise<RunEnding> {
-  const { prompt, running, begin, context, signal } = following;
+/** Shows what happens in a turn; the next event is asked for after that. */
+export async function followEvent(event: RunEvent, { session, context }: InTurn): Promise<void> {
   const { options, state, emit } = context;
-  const { debug } = options.connection().context;
-  for await (const event of session.turn(prompt, signal)) {
-    const line = debug === undefined ? undefined : debugLine(event);
-    if (line !== undefined) debug?.(line);
-    if (event.type === "run-ended") return event.ending;
-    const isEarly = isManual(event);
-    if (!isEarly) begin();
-    await options.reached(event);
-    state.totals.add(event);
-    state.subagents.hear(event);
-    options.connection().longCommands.hear(event);
-    if (event.type === "call-started") running.inTools = true;
-    if (event.type === "turn-started") running.inTools = false;
-    noteTiming(event, running);
-    noteChildPrompt(event, options.connection().childPrompts);
-    if (event.type === "assistant-answered") state.totals.know({ ...session.session.model, id: event.model });
-    await options.observed().display(event, signal);
-    const isResult = event.type === "user-added" || event.type === "call-finished";
-    if (isResult && options.connection().deferred !== undefined) continue;
-    for (const message of messagesOf(event, session, options)) {
-      if (message["subtype"] === "compact_boundary") begin();
-      if (message.type === "user") running.userMessages += 1;
-      emit(withPromptIds(message, options.connection().turnIds));
-    }
-    reportHeldStop(event, session, context);
-    await options.observed().hear(event, signal);
+  const { turn } = state;
+  const connection = options.connection();
+  const { debug } = connection.context;
+  const line = debug === undefined ? undefined : debugLine(event);
+  if (line !== undefined) debug?.(line);
+  if (event.type === "run-ended" || turn === undefined) return;
+  const { signal, begin } = turn;
+  if (!isManual(event)) begin();
+  await options.reached(event);
+  state.totals.add(event);
+  state.subagents.hear(event);
+  connection.longCommands.hear(event);
+  if (event.type === "call-started") turn.inTools = true;
+  if (event.type === "turn-started") turn.inTools = false;
+  noteTiming(event, turn);
+  noteChildPrompt(event, connection.childPrompts);
+  if (event.type === "assistant-answered") state.totals.know({ ...session.session.model, id: event.model });
+  await options.observed().display(event, signal);
+  const isResult = event.type === "user-added" || event.type === "call-finished";
+  if (isResult && connection.deferred !== undefined) return;
+  for (const message of messagesOf(event, session, options)) {
+    if (message["subtype"] === "compact_boundary") begin();
+    if (message.type === "user") turn.userMessages += 1;
+    emit(withPromptIds(message, connection.turnIds));
   }
-  throw new RetinueError("run-without-end", "The run ended without saying how.");
+  reportHeldStop(event, session, context);
+  await options.observed().hear(event, signal);
 }
 
 /** A compaction that was asked for begins before the turn is described, and ends behind that. */
@@ -307,7 +300,7 @@ function withPromptIds(message: SdkMessage, ids: readonly string[]): SdkMessage 
 }
 
 /** Keeps what the result of a turn says about it. */
-export function noteTiming(event: RunEvent, running: Turn): void {
+export function noteTiming(event: RunEvent, running: TurnFigures): void {
   const sinceStart = Math.round(Date.now() - running.startedAt);
   if (event.type === "turn-started") running.requestedMs ??= sinceStart;
   if (event.type === "model-streamed" && event.event.type === "message-started")
@@ -318,7 +311,7 @@ export function noteTiming(event: RunEvent, running: Turn): void {
   if (event.stopReason === "refusal") running.refusals = (running.refusals ?? 0) + 1;
 }
 
-export function timingOf({ requestedMs, answeredMs }: Partial<Turn>): JsonRecord {
+export function timingOf({ requestedMs, answeredMs }: Partial<TurnFigures>): JsonRecord {
   if (requestedMs === undefined || answeredMs === undefined) return {};
   return {
     ttft_ms: answeredMs,
@@ -329,7 +322,7 @@ export function timingOf({ requestedMs, answeredMs }: Partial<Turn>): JsonRecord
 }
 
 /** Everything that is known of a turn at its end. */
-interface TurnEnd extends Partial<Omit<Turn, "inTools">> {
+interface TurnEnd extends Partial<Omit<TurnFigures, "inTools">> {
   readonly context: TurnContext;
   readonly prompt: QueuedPrompt;
   readonly isInterrupted: boolean;
@@ -367,7 +360,7 @@ export function finishTurn(session: OpenSdkSession, given: RunEnding, end: TurnE
   if (failure !== undefined) emit(withPromptIds(failure, turnIds));
   void options.observed().ended(ending);
   const index = state.results;
-  const queued = connection.queue.ids().length;
+  const queued = connection.host.queuedIds().length;
   const makeResult = (): SdkMessage =>
     resultMessage(ending, {
       sessionId,
@@ -427,7 +420,7 @@ function refusalMessage(
 /** Each message of the conversation after the prompt begins a turn of its own; without a model there is none. */
 export function turnsOf(
   { reason }: RunEnding,
-  { userMessages = 0, requestedMs }: Partial<Turn>,
+  { userMessages = 0, requestedMs }: Partial<TurnFigures>,
   isInterrupted: boolean,
 ): number {
   const isAnswered = requestedMs !== undefined || reason !== localReason;

@@ -28,7 +28,6 @@ import { createLongCommands, type LongCommands } from "./long-commands.ts";
 import { createObservedHooks, type ObservedHooks } from "./observed-hooks.ts";
 import type { HostServers } from "./open-sdk-session.ts";
 import { openSessionOf, sessionIdOf, situationOf } from "./open-session-of.ts";
-import { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
 import { type Initialize, noInitialize } from "./read-initialize.ts";
 import { createSdkHost, type SdkHost } from "./sdk-host.ts";
 import { informational, programResult } from "./sdk-messages.ts";
@@ -71,7 +70,6 @@ export interface SdkConnection {
   readonly taskBudget: number | undefined;
   readonly startedAt: number;
   readonly channel: ControlChannel;
-  readonly queue: PromptQueue;
   readonly host: SdkHost;
   readonly policy: LivePolicy;
   readonly reports: HookReports;
@@ -117,8 +115,6 @@ export interface SdkConnection {
   readonly queued: Set<string>;
   /** The id that the transcript's line of the next prompt gets. */
   promptId: string | undefined;
-  /** What the running turn has come to. */
-  lastEvent: RunEvent | undefined;
   /** The call that a callback has deferred; the turn ends with it. */
   deferred: DeferredCall | undefined;
   /** The host refused a call and wants the turn to end with that. */
@@ -157,7 +153,6 @@ export function createSdkConnection(
     taskBudget,
     startedAt: Date.now(),
     channel,
-    queue: createPromptQueue(),
     host: hostOf(() => connection),
     policy: policyOf(() => connection, managed.mayBypass),
     reports: reportsOf(() => connection, channel),
@@ -211,7 +206,6 @@ function unusedState() {
     mcp: undefined,
     turnIds: [],
     promptId: undefined,
-    lastEvent: undefined,
     isStopWanted: false,
     isStopHeld: false,
     deferred: undefined,
@@ -247,13 +241,13 @@ function longCommandsOf(connection: Lazy): LongCommands {
 }
 
 function commandsOf(connection: Lazy): BackgroundCommands {
-  const session = () => connection().host.current()?.session;
+  const current = () => connection().host.current();
   return createBackgroundCommands({
     emit: (message) => connection().host.emit(message),
     sessionId: () => sessionIdOf(connection()),
-    mainAgentId: () => session()?.plan.agent.id ?? "",
-    agents: () => session()?.tasks.list() ?? [],
-    settled: () => connection().queue.ring(),
+    mainAgentId: () => current()?.session.plan.agent.id ?? "",
+    agents: () => current()?.tree.list() ?? [],
+    settled: () => connection().host.wake(),
   });
 }
 
@@ -277,9 +271,9 @@ type Lazy = () => SdkConnection;
 function hostOf(connection: Lazy): SdkHost {
   return createSdkHost({
     connection,
-    open: (fresh) => openSessionOf(connection(), fresh),
+    open: (fresh, hosting) => openSessionOf(connection(), fresh, hosting),
     observed: () => connection().observed(),
-    reached: (event) => followEvent(connection(), event),
+    reached: (event) => keepFiles(connection(), event),
     begins({ uuid }) {
       const { checkpoints } = connection();
       connection().promptId = uuid;
@@ -302,10 +296,8 @@ function hostOf(connection: Lazy): SdkHost {
 }
 
 /** Files are kept before a call changes them; the next event is asked for after that. */
-async function followEvent(connection: SdkConnection, event: RunEvent | undefined): Promise<void> {
-  connection.lastEvent = event;
-  if (event?.type !== "call-started") return;
-  const { checkpoints, host, context } = connection;
+async function keepFiles({ checkpoints, host, context }: SdkConnection, event: RunEvent): Promise<void> {
+  if (event.type !== "call-started") return;
   await checkpoints?.keep(event.call, host.current()?.session.plan.directory ?? context.host.cwd);
 }
 
@@ -329,7 +321,7 @@ function observedHooksOf(connection: SdkConnection): ObservedHooks {
 function enrichInput(event: string, input: JsonRecord, { host, commands }: SdkConnection): JsonRecord {
   if (event === "PostToolUse") return { ...input, tool_response: programResult(input["tool_response"]) };
   if (event !== "Stop" && event !== "SubagentStop") return input;
-  const tasks = host.current()?.session.tasks.list() ?? [];
+  const tasks = host.current()?.tree.list() ?? [];
   const agents = tasks
     .filter((task) => task.background && !hasEnded(task))
     .map(({ id, description, agentType }) => ({

@@ -1,26 +1,40 @@
 import { randomUUID } from "node:crypto";
-import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
-import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { UserMessage } from "@retinue/core/conversation/message.ts";
+import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { mainAgentId } from "@retinue/core/conversation/agent-event.ts";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
-import { hasEnded } from "@retinue/core/kernel/session.ts";
+import type { TreeOptions } from "@retinue/core/kernel/agent-tree.ts";
+import type { TaskEvent } from "@retinue/core/kernel/session.ts";
 import { backgroundWaitOf } from "@retinue/core/kernel/teams/create-parent-mail.ts";
+import { isRunEvent } from "@retinue/core/protocol/agent-event.ts";
+import { hasEnded } from "@retinue/core/protocol/agent-state.ts";
+import type { Question } from "@retinue/core/protocol/question.ts";
+import { answerByHost } from "./answer-by-host.ts";
 import { localEnding } from "./answer-locally.ts";
 import { createTaskMessages, noteChildPrompt } from "./create-task-messages.ts";
 import { type ObservedHooks, reportInstructions } from "./observed-hooks.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
-import { blocksOf, type QueuedPrompt } from "./prompt-queue.ts";
+import { announcePrompt, type QueuedPrompt } from "./queued-prompt.ts";
 import { createSessionTotals, type SessionTotals } from "./result-message.ts";
-import { finishTurn, initOf, releaseResults, runTurn, type TurnContext } from "./run-turn.ts";
+import {
+  endTurn,
+  finishTurn,
+  followEvent,
+  initOf,
+  prepareTurn,
+  releaseResults,
+  type TurnContext,
+} from "./run-turn.ts";
 import type { SdkConnection } from "./sdk-connection.ts";
-import type { SdkMessage } from "./sdk-messages.ts";
+import { informational, type SdkMessage } from "./sdk-messages.ts";
 import { createSubagentCount, type SubagentCount } from "./subagent-stats.ts";
+
+/** How this host takes part in a tree. */
+export type Hosting = Pick<TreeOptions, "prepare" | "tap" | "onEvent">;
 
 export interface SdkHostOptions {
   readonly connection: () => Pick<
     SdkConnection,
     | "channel"
-    | "queue"
     | "policy"
     | "choices"
     | "request"
@@ -34,6 +48,8 @@ export interface SdkHostOptions {
     | "isDenialFinal"
     | "isHosted"
     | "isStopHeld"
+    | "observed"
+    | "promptId"
     | "results"
     | "host"
     | "longCommands"
@@ -44,10 +60,10 @@ export interface SdkHostOptions {
     | "turnIds"
   >;
   /** Opens the session, or the one that takes its place; a fresh one begins a new conversation. */
-  readonly open: (fresh: boolean) => Promise<OpenSdkSession>;
+  readonly open: (fresh: boolean, hosting: Hosting) => Promise<OpenSdkSession>;
   readonly observed: () => ObservedHooks;
-  /** Called with the event that the running turn has come to, before the next one is asked for. */
-  readonly reached: (event: RunEvent | undefined) => Promise<void>;
+  /** Called with each event of a turn before the next one is asked for. */
+  readonly reached: (event: RunEvent) => Promise<void>;
   /** Called with the prompt that is worked on next. */
   readonly begins: (prompt: QueuedPrompt) => void;
   /** Refuses prompts where no real model answers. */
@@ -68,14 +84,20 @@ export interface SdkHost {
   /** Stops the running turn; false where none runs. */
   interrupt(stopsTasks: boolean): Promise<boolean>;
   inputEnded(): void;
+  add(prompt: QueuedPrompt): void;
+  /** Takes back the prompt with this id, or all, as far as no turn has begun with them; the ids that the host gave them. */
+  cancel(id?: string): readonly string[];
+  queuedIds(): readonly string[];
+  /** Something has happened that may let the host end or begin something. */
+  wake(): void;
   emit(message: SdkMessage): void;
   setState(state: SessionState): void;
   readonly totals: SessionTotals;
   apiDurationMs(): number;
 }
 
-export interface Turn {
-  readonly controller: AbortController;
+/** What the result of a turn says about it. */
+export interface TurnFigures {
   readonly startedAt: number;
   inTools: boolean;
   /** Messages that the conversation got besides the prompt. */
@@ -91,6 +113,20 @@ export interface Turn {
   refusals?: number;
 }
 
+/** The turn that runs. */
+export interface Turn extends TurnFigures {
+  /** The id of its prompt on the wire. */
+  readonly id: string;
+  prompt: QueuedPrompt;
+  readonly signal: AbortSignal;
+  /** Describes the session, with the first event of the turn. */
+  readonly begin: () => void;
+  /** The command of the session that answered in place of the model. */
+  localCommand?: string | undefined;
+  /** Set by `/clear`: keeps other turns back until another session is open, which reports the end. */
+  clearing?: Disposable;
+}
+
 /** What is remembered between turns. */
 export interface HostState {
   readonly totals: SessionTotals;
@@ -99,6 +135,17 @@ export interface HostState {
   readonly held: (() => SdkMessage)[];
   /** What waits for the end of the running turn. */
   readonly changes: (() => Promise<void>)[];
+  /** Prompts that came while no session was open. */
+  early: QueuedPrompt[];
+  /** The session is being replaced by another. */
+  isReopening: boolean;
+  /** The session takes prompts. */
+  isReady: boolean;
+  bell: PromiseWithResolvers<void>;
+  /** Ends the host. */
+  stopped: AbortSignal | undefined;
+  /** Why the running turn broke off when the host was stopped. */
+  failure: unknown;
   opened: Promise<OpenSdkSession> | undefined;
   current: OpenSdkSession | undefined;
   turn: Turn | undefined;
@@ -121,6 +168,12 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
     subagents: createSubagentCount(),
     held: [],
     changes: [],
+    early: [],
+    isReopening: false,
+    isReady: false,
+    bell: Promise.withResolvers(),
+    stopped: undefined,
+    failure: undefined,
     opened: undefined,
     current: undefined,
     turn: undefined,
@@ -134,7 +187,7 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
   };
   const emit = (message: SdkMessage): void => options.connection().channel.send(message);
   const context: TurnContext = { options, state, emit };
-  const ring = (): void => options.connection().queue.ring();
+  const ring = (): void => wake(state);
   return {
     totals: state.totals,
     emit,
@@ -142,6 +195,17 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
     ready: () => ready(context),
     apiDurationMs: () => Math.round(state.apiMs),
     current: () => state.current,
+    wake: ring,
+    add(prompt) {
+      state.early.push(prompt);
+      submitPrompts(state);
+      ring();
+    },
+    cancel: (id) => cancelPrompts(state, id),
+    queuedIds: () => [
+      ...(state.current?.tree.prompts() ?? []).flatMap(({ note }) => promptOf(note)?.uuid ?? []),
+      ...state.early.flatMap(({ uuid }) => uuid ?? []),
+    ],
     inputEnded() {
       state.hasEndedInput = true;
       ring();
@@ -181,93 +245,240 @@ function ready(context: TurnContext): Promise<OpenSdkSession> {
 
 async function openNow(context: TurnContext, fresh = false): Promise<OpenSdkSession> {
   const { state, options } = context;
-  const opened = await options.open(fresh);
+  const opened = await options.open(fresh, hostingOf(context));
   state.current = opened;
   state.totals.know(opened.session.model);
-  void watchTasks(context, opened);
+  opened.tree.onTeamMail(() => wake(state));
   await reportInstructions(opened.session.plan.system, options.observed(), new AbortController().signal);
   return opened;
 }
 
-async function reopen(context: TurnContext): Promise<OpenSdkSession> {
-  const { state } = context;
-  await state.current?.[Symbol.asyncDispose]();
-  state.opened = openNow(context);
-  return state.opened;
+function wake(state: HostState): void {
+  state.bell.resolve();
+  state.bell = Promise.withResolvers();
 }
 
-async function watchTasks({ options, state, emit }: TurnContext, opened: OpenSdkSession): Promise<void> {
-  const { request, initialize, queue } = options.connection();
-  const messagesOf = createTaskMessages({
-    sessionId: opened.session.plan.sessionId,
+function promptOf(note: unknown): QueuedPrompt | undefined {
+  // Every prompt of this host carries itself.
+  return note as QueuedPrompt | undefined;
+}
+
+/** Gives the session what came before it was open. */
+function submitPrompts(state: HostState): void {
+  const { current, isReopening } = state;
+  if (current === undefined || isReopening || !state.isReady) return;
+  for (const prompt of state.early.splice(0)) {
+    const { content, verbatim, asks, uuid: id } = prompt;
+    void current.tree.main.submit({ type: "prompt", content, id, verbatim, asks, note: prompt });
+  }
+}
+
+function cancelPrompts(state: HostState, id: string | undefined): readonly string[] {
+  const { current, early } = state;
+  const waiting = (current?.tree.prompts() ?? []).filter((prompt) => id === undefined || prompt.id === id);
+  void current?.tree.main.submit({ type: "withdraw", id });
+  const taken = early.filter(({ uuid }) => id === undefined || uuid === id);
+  state.early = early.filter((prompt) => !taken.includes(prompt));
+  return [...waiting.flatMap(({ note }) => promptOf(note) ?? []), ...taken].flatMap(({ uuid }) => uuid ?? []);
+}
+
+/** Closes the session and opens another in its place, which gets the prompts that wait. */
+async function reopen(context: TurnContext, fresh = false): Promise<OpenSdkSession> {
+  const { state } = context;
+  state.isReopening = true;
+  try {
+    const waiting = (state.current?.tree.prompts() ?? []).flatMap(({ note }) => promptOf(note) ?? []);
+    state.early.unshift(...waiting);
+    await state.current?.[Symbol.asyncDispose]();
+    state.opened = openNow(context, fresh);
+    return await state.opened;
+  } finally {
+    state.isReopening = false;
+  }
+}
+
+/** Everything that happens in one tree, as the host is told of it. */
+function hostingOf(context: TurnContext): Hosting {
+  const { options, state } = context;
+  const asked = new Map<string, AbortController>();
+  let ofChildren: ReturnType<typeof createTaskMessages> | undefined;
+  return {
+    prepare: (turn) => prepareTurn(turn, { session: openedOf(state), context }),
+    tap: (event) => followEvent(event, { session: openedOf(state), context }),
+    onEvent(event) {
+      if (event.type === "notice") return reportNotice(event, context);
+      const session = state.current;
+      if (session === undefined) return undefined;
+      switch (event.type) {
+        case "question-asked":
+          return void answerQuestion(event.question, { session, context, asked });
+        case "question-closed":
+          return asked.get(event.question)?.abort();
+        case "prompt-read":
+          return readPrompt(event.prompt, context);
+        case "prompt-ended":
+          if (event.id !== state.turn?.id) return undefined;
+          return state.turn.clearing === undefined
+            ? endTurn(event, { session, context })
+            : clearNext(state.turn, context);
+        case "status-changed":
+        case "agent-released":
+          return wake(state);
+        default:
+          if (event.agentId === mainAgentId || !isRunEvent(event)) return undefined;
+      }
+      ofChildren ??= taskMessagesOf(session, options);
+      const child = session.tree.get(event.agentId)?.state();
+      if (child !== undefined) showChild({ ...event, event, state: child }, ofChildren, context);
+      return undefined;
+    },
+  };
+}
+
+function openedOf({ current }: HostState): OpenSdkSession {
+  if (current === undefined) throw new RetinueError("session-closed", "The session is not open.");
+  return current;
+}
+
+function reportNotice(
+  { level, text }: { readonly level: string; readonly text: string },
+  { options, state, emit }: TurnContext,
+): void {
+  if (level === "error") emit(informational(text, state.current?.session.plan.sessionId ?? ""));
+  else options.connection().context.host.stderr.write(`retinue: ${text}\n`);
+}
+
+async function answerQuestion(
+  question: Question,
+  {
+    session: { tree },
+    context: { options },
+    asked,
+  }: {
+    readonly session: OpenSdkSession;
+    readonly context: TurnContext;
+    readonly asked: Map<string, AbortController>;
+  },
+): Promise<void> {
+  const connection = options.connection();
+  const closed = new AbortController();
+  asked.set(question.id, closed);
+  const answer = await answerByHost(question, { connection, tree, signal: closed.signal });
+  asked.delete(question.id);
+  if (answer.type === "deny" && answer.stop === true) connection.isDenialFinal = true;
+  void tree.main.submit({ type: "answer", question: question.id, answer });
+}
+
+/** A prompt that is read in the middle of a turn, whose result answers it too. */
+function readPrompt({ note }: { readonly note?: unknown }, { options, emit, state }: TurnContext): void {
+  const connection = options.connection();
+  const { uuid, line = {} } = promptOf(note) ?? {};
+  connection.promptId = uuid;
+  if (uuid !== undefined) {
+    connection.turnIds = [...connection.turnIds, uuid];
+    announcePrompt(connection, uuid, "started");
+  }
+  if (!connection.request.replay) return;
+  const session_id = state.current?.session.plan.sessionId ?? "";
+  emit({ ...line, type: "user", session_id, uuid: uuid ?? randomUUID(), isReplay: true });
+}
+
+function taskMessagesOf({ session, tree, outputFile }: OpenSdkSession, options: SdkHostOptions) {
+  const { request, initialize } = options.connection();
+  return createTaskMessages({
+    sessionId: session.plan.sessionId,
     uuid: randomUUID,
     text: request.childText || initialize.forwardSubagentText,
     summaries: initialize.agentProgressSummaries,
     promptOf: (callId) => options.connection().childPrompts.get(callId),
-    outputFile: opened.outputFile,
-    list: () => opened.session.tasks.list(),
+    outputFile,
+    list: tree.list,
     commands: () => options.connection().commands.running(),
   });
-  for await (const update of opened.watchTasks()) {
-    state.totals.add(update.event);
-    state.subagents.hearChild(update);
-    options.connection().longCommands.hear(update.event);
-    noteChildPrompt(update.event, options.connection().childPrompts);
-    for (const message of messagesOf(update)) emit(message);
-    if (["run-ended", "run-idled"].includes(update.event.type)) queue.ring();
-  }
+}
+
+function showChild(
+  update: TaskEvent,
+  messagesOf: ReturnType<typeof createTaskMessages>,
+  { options, state, emit }: TurnContext,
+): void {
+  const { event } = update;
+  state.totals.add(event);
+  state.subagents.hearChild(update);
+  options.connection().longCommands.hear(event);
+  noteChildPrompt(event, options.connection().childPrompts);
+  for (const message of messagesOf(update)) emit(message);
+  if (event.type === "run-ended" || event.type === "run-idled") wake(state);
 }
 
 async function interrupt(state: HostState, stopsTasks: boolean): Promise<boolean> {
-  const tasks = state.current?.session.tasks;
-  const running = stopsTasks
-    ? (tasks?.list().filter((task) => task.background && !hasEnded(task)) ?? [])
-    : [];
+  const tree = state.current?.tree;
+  const running = stopsTasks ? (tree?.list().filter((task) => task.background && !hasEnded(task)) ?? []) : [];
   const isRunning = state.turn !== undefined;
-  state.turn?.controller.abort(new RetinueError("aborted", "The host interrupted the turn."));
-  await Promise.all(running.map(({ id }) => tasks?.stop(id, "user")));
+  void tree?.main.submit({ type: "interrupt", reason: "The host interrupted the turn." });
+  await Promise.all(running.map(({ id }) => tree?.main.submit({ type: "stop", agent: id })));
   return isRunning;
 }
 
 async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
   const { state, options } = context;
-  const { queue, commands, context: command } = options.connection();
+  const { commands, context: command } = options.connection();
   const limitMs = backgroundWaitOf(command.host.environment);
   using patience = createPatience(limitMs);
   using commandPatience = createPatience(Math.min(limitMs, commandWaitMs));
+  state.stopped = signal;
   const stopped = new Promise<void>((resolve) =>
     signal.addEventListener("abort", () => resolve(), { once: true }),
   );
   try {
     while (!signal.aborted) {
-      const bell = queue.wait();
-      for (let change = state.changes.shift(); change !== undefined; change = state.changes.shift())
-        await change();
-      const session = state.opened === undefined && !queue.hasPrompt() ? undefined : await ready(context);
-      const hasChildren = session?.hasBackgroundWork() === true;
-      const isBusy = hasChildren || commands.isBusy();
-      const prompt = session === undefined ? undefined : nextPrompt(session, queue.next(), commands);
-      if (session !== undefined && prompt !== undefined) {
-        setState(context, "running");
-        commandPatience.stop();
-        await (isClear(prompt)
-          ? clear(context, session, prompt)
-          : runTurn(session, prompt, { context, signal }));
-        continue;
+      const bell = state.bell.promise;
+      if (state.changes.length > 0) await makeChanges(state, stopped);
+      const session =
+        state.opened === undefined && state.early.length === 0 ? undefined : await ready(context);
+      state.isReady = session !== undefined;
+      submitPrompts(state);
+      const isWorking =
+        session !== undefined && (session.tree.status().isBusy || session.tree.prompts().length > 0);
+      if (isWorking) commandPatience.stop();
+      else {
+        const hasChildren = session?.tree.hasBackgroundWork() === true;
+        const isBusy = hasChildren || commands.isBusy();
+        const waiting = hasChildren ? patience : commandPatience;
+        if (state.hasEndedInput && (!isBusy || waiting.isOver())) break;
+        if (hasChildren) commandPatience.stop();
+        if (state.hasEndedInput) waiting.start(() => wake(state));
+        if (session !== undefined && state.reported !== undefined && !isBusy) setState(context, "idle");
       }
-      const waiting = hasChildren ? patience : commandPatience;
-      if (state.hasEndedInput && (!isBusy || waiting.isOver())) break;
-      if (hasChildren) commandPatience.stop();
-      if (state.hasEndedInput) waiting.start(() => queue.ring());
-      if (session !== undefined && state.reported !== undefined && !isBusy) setState(context, "idle");
       await Promise.race([bell, stopped]);
     }
+    if (signal.aborted) await endRunning(state, signal);
     releaseResults(context);
   } finally {
     await state.current?.[Symbol.asyncDispose]();
   }
   if (state.reported !== undefined) setState(context, "idle");
   return state.lastIsError ? 1 : 0;
+}
+
+/** Between two turns. */
+async function makeChanges(state: HostState, stopped: Promise<void>): Promise<void> {
+  const { current } = state;
+  using _hold = current?.tree.hold();
+  await Promise.race([current?.tree.idle(), stopped]);
+  for (let change = state.changes.shift(); change !== undefined; change = state.changes.shift())
+    await change();
+}
+
+/** The turn that ran when the host was stopped has a result too. */
+async function endRunning(state: HostState, { reason }: AbortSignal): Promise<void> {
+  const code = isRetinueError(reason) ? reason.code : undefined;
+  const text = reason instanceof Error ? reason.message : String(reason);
+  // What was stopped with it reports to nobody.
+  state.current?.tree.hold();
+  void state.current?.tree.main.submit({ type: "interrupt", code, reason: text });
+  await state.current?.tree.idle();
+  if (state.failure !== undefined) throw state.failure;
 }
 
 /** How long commands in the background are waited for when nothing else is left: a server would run for ever. */
@@ -294,26 +505,18 @@ function createPatience(limitMs: number) {
   };
 }
 
-/** The next prompt: of the host, or what children in the background have to report. */
-function nextPrompt(
-  session: OpenSdkSession,
-  queued: QueuedPrompt | undefined,
-  commands: SdkConnection["commands"],
-): QueuedPrompt | undefined {
-  if (queued !== undefined) return queued;
-  const content = session.takeReports() ?? commands.takeReports();
-  return content === undefined
-    ? undefined
-    : { content, line: reportLine(content), verbatim: true, asks: true };
+function clearNext({ prompt, clearing }: Turn, context: TurnContext): void {
+  const { state } = context;
+  state.turn = undefined;
+  state.changes.push(() => clear(context, prompt).finally(() => clearing?.[Symbol.dispose]()));
+  wake(state);
 }
 
 /** `/clear`: the next prompt begins a new conversation. */
-async function clear(context: TurnContext, session: OpenSdkSession, prompt: QueuedPrompt): Promise<void> {
+async function clear(context: TurnContext, prompt: QueuedPrompt): Promise<void> {
   const { state, emit } = context;
-  const before = session.session.plan.sessionId;
-  await session[Symbol.asyncDispose]();
-  state.opened = openNow(context, true);
-  const next = await state.opened;
+  const before = openedOf(state).session.plan.sessionId;
+  const next = await reopen(context, true);
   const about = { new_conversation_id: next.session.plan.sessionId, trigger: "clear", session_id: before };
   const ids = prompt.uuid === undefined ? {} : { user_message_uuid: prompt.uuid };
   emit({ type: "conversation_reset", ...about, ...ids, uuid: randomUUID() });
@@ -328,19 +531,4 @@ async function clear(context: TurnContext, session: OpenSdkSession, prompt: Queu
     inTools: false,
     localCommand: "clear",
   });
-}
-
-function isClear({ content, verbatim }: QueuedPrompt): boolean {
-  if (verbatim) return false;
-  const [first, ...more] = blocksOf(content);
-  return more.length === 0 && first?.type === "text" && first.text.trim() === "/clear";
-}
-
-function reportLine(content: UserMessage["content"]): JsonRecord {
-  return {
-    type: "user",
-    message: { role: "user", content: blocksOf(content) },
-    isSynthetic: true,
-    origin: { kind: "task-notification" },
-  };
 }

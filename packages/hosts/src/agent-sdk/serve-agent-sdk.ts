@@ -9,7 +9,7 @@ import type { ControlHandlers } from "./control-channel.ts";
 import { neverCalled } from "./host-hooks.ts";
 import { describeAgents, describeCommands, describeModels, followedVersion } from "./init-message.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
-import { announcePrompt, readPromptMessage } from "./prompt-queue.ts";
+import { announcePrompt, readPromptMessage } from "./queued-prompt.ts";
 import { readInitialize } from "./read-initialize.ts";
 import { createControlRequests } from "./requests/create-control-requests.ts";
 import { createSessionTotals, resultMessage } from "./result-message.ts";
@@ -44,7 +44,7 @@ export async function serveAgentSdk(context: CommandContext, options: ServeOptio
 }
 
 export function createHandlers(connection: SdkConnection): ControlHandlers {
-  const { stop, queue } = connection;
+  const { stop, host } = connection;
   const handlers = createControlRequests(connection);
   const invalid = (reason: string): void => stop.abort(new RetinueError("bad-input", reason));
   return {
@@ -59,7 +59,7 @@ export function createHandlers(connection: SdkConnection): ControlHandlers {
       const prompt = readPromptMessage(line);
       if (typeof prompt === "string") return invalid(prompt);
       if (prompt.uuid !== undefined) announcePrompt(connection, prompt.uuid, "queued");
-      queue.add(prompt);
+      host.add(prompt);
     },
     invalid,
   };

@@ -7,7 +7,7 @@ import { initMessage } from "../agent-sdk/init-message.ts";
 import { createMessageOutput } from "../agent-sdk/print-messages.ts";
 import { createSessionTotals, failureMessage, resultMessage } from "../agent-sdk/result-message.ts";
 import { noteTiming, timingOf, turnsOf } from "../agent-sdk/run-turn.ts";
-import type { Turn } from "../agent-sdk/sdk-host.ts";
+import type { TurnFigures } from "../agent-sdk/sdk-host.ts";
 import { type SdkMessage, sdkMessages } from "../agent-sdk/sdk-messages.ts";
 import { startFailure } from "../agent-sdk/serve-agent-sdk.ts";
 import type { CliHost } from "../shared/cli-host.ts";
@@ -97,6 +97,6 @@ function createJsonPrinter(host: CliHost, request: PrintRequest, session: Sessio
   };
 }
 
-function newTurn(): Turn {
-  return { controller: new AbortController(), inTools: false, startedAt: Date.now(), userMessages: 0 };
+function newTurn(): TurnFigures {
+  return { inTools: false, startedAt: Date.now(), userMessages: 0 };
 }

@@ -72,12 +72,13 @@ async function printForProgram(
     options,
     request,
     report({ host: { current }, stop }, closed) {
-      const session = current()?.session;
-      if (session === undefined) return;
+      const opened = current();
+      if (opened === undefined) return;
+      const { session, tree } = opened;
       const { approvals } = options;
       if (isReaderGone(closed)) host.stderr.write(`${readerGone(session.plan.sessionId, approvals)}\n`);
       if (stop.signal.aborted)
-        reportStopped(session, { reason: stop.signal.reason, approvals, tasks: session.tasks.list() }, host);
+        reportStopped(session, { reason: stop.signal.reason, approvals, tasks: tree.list() }, host);
     },
   });
 }

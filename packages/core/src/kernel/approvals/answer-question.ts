@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
@@ -90,7 +91,7 @@ function refuseUnknownKeys(given: GivenAnswer): void {
   const known = answerKeys[given.type];
   if (known === undefined)
     throw unusable(`The type of an answer must be "allow" or "deny", but is ${quote(given.type)}.`);
-  const unknown = Object.keys(given).find((key) => !known.includes(key));
+  const unknown = Object.keys(defined(given)).find((key) => !known.includes(key));
   if (unknown === undefined) return;
   const nearest = nearestName(unknown, known);
   const hint = nearest === undefined ? `It may have ${known.join(", ")}.` : `Did you mean ${quote(nearest)}?`;

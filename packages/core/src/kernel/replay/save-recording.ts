@@ -1,7 +1,9 @@
 // @io
+
 import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { RecordedAgent, RecordedRun, RecordedStep, Recording } from "../../replay/recording.ts";
 import { countTurns, type ReplayReport, replayRecording } from "../../replay/replay-recording.ts";
@@ -115,9 +117,10 @@ async function asDecidedHere({
     const made = requests[at]?.request;
     if (made === undefined || step.request === undefined) return step;
     const { system, tools, messages: _messages, ...rest } = made;
+    const options = defined(rest);
     const names = { system: keep(parts, system), tools: keep(parts, tools) };
     const { options: _options, ...request } = { ...step.request, ...names };
-    return { ...step, request: Object.keys(rest).length === 0 ? request : { ...request, options: rest } };
+    return { ...step, request: Object.keys(options).length === 0 ? request : { ...request, options } };
   });
   return {
     ...run,

@@ -6,7 +6,7 @@ import { updateSettingsFile } from "@retinue/core/kernel/live/live-policy.ts";
 import { hasEnded } from "@retinue/core/kernel/session.ts";
 import { refused } from "../control-channel.ts";
 import { isBlocking, specificOf } from "../observed-hooks.ts";
-import { announcePrompt } from "../prompt-queue.ts";
+import { announcePrompt } from "../queued-prompt.ts";
 import type { Choices, SdkConnection } from "../sdk-connection.ts";
 import { commandOutput } from "../sdk-messages.ts";
 import { reportRequests } from "./report-requests.ts";
@@ -17,7 +17,6 @@ import { workspaceRequests } from "./workspace-requests.ts";
 export type ControlRequestOptions = Pick<
   SdkConnection,
   | "host"
-  | "queue"
   | "policy"
   | "choices"
   | "checkpoints"
@@ -42,7 +41,7 @@ export type ControlHandler = (
 
 /** The requests of a host besides `initialize`, by subtype. What is not in the table gets an error answer. */
 export function createControlRequests(options: ControlRequestOptions): ReadonlyMap<string, ControlHandler> {
-  const { queue, policy, choices } = options;
+  const { host, policy, choices } = options;
   return new Map<string, ControlHandler>([
     ["interrupt", (request) => interrupt(request, options)],
     ["set_permission_mode", ({ mode }) => ({ mode: policy.setMode(mode) })],
@@ -53,7 +52,7 @@ export function createControlRequests(options: ControlRequestOptions): ReadonlyM
     [
       "cancel_async_message",
       ({ message_uuid: id }) => {
-        const cancelled = typeof id === "string" && queue.cancel(id);
+        const cancelled = typeof id === "string" && host.cancel(id).length > 0;
         if (cancelled) announcePrompt(options, id, "cancelled");
         return { cancelled };
       },
@@ -72,10 +71,10 @@ export function createControlRequests(options: ControlRequestOptions): ReadonlyM
 }
 
 async function interrupt({ cancel_queued: cancels }: JsonRecord, options: ControlRequestOptions) {
-  const { host, queue, choices } = options;
-  const cancelled = cancels === true ? queue.clear() : undefined;
+  const { host, choices } = options;
+  const cancelled = cancels === true ? host.cancel() : undefined;
   for (const id of cancelled ?? []) announcePrompt(options, id, "cancelled");
-  const receipt = { still_queued: queue.ids(), cancelled };
+  const receipt = { still_queued: host.queuedIds(), cancelled };
   await host.interrupt(!choices.perTaskStopAffordance);
   return receipt;
 }
@@ -129,10 +128,10 @@ function setThinking(tokens: unknown, choices: Choices): undefined {
 
 async function stopTask(id: unknown, { host, commands }: ControlRequestOptions): Promise<JsonRecord> {
   if (typeof id === "string" && (await commands.stop(id))) return {};
-  const tasks = (await host.ready()).session.tasks;
-  const task = typeof id === "string" ? tasks.get(id) : undefined;
+  const { tree } = await host.ready();
+  const task = tree.list().find((each) => each.id === id);
   if (task === undefined) throw refused(`there is no task ${JSON.stringify(id)}`);
-  if (!hasEnded(task)) await tasks.stop(task.id, "user");
+  if (!hasEnded(task)) await tree.main.submit({ type: "stop", agent: task.id });
   return {};
 }
 
@@ -141,11 +140,12 @@ async function moveToBackground(
   id: unknown,
   { host, longCommands }: ControlRequestOptions,
 ): Promise<JsonRecord> {
-  const { session } = await host.ready();
-  const { tasks } = session;
-  const waiting = tasks.list().filter((task) => !task.background && !hasEnded(task));
-  for (const task of waiting) if (id === undefined || task.callId === id) tasks.detach(task.id);
-  if (id === undefined || (typeof id === "string" && longCommands.isRunning(id))) session.moveCommands();
+  const { main, ...tree } = (await host.ready()).tree;
+  if (id === undefined) await main.submit({ type: "background" });
+  for (const { id: agent, callId } of tree.list())
+    if (id !== undefined && callId === id) await main.submit({ type: "background", agent });
+  if (typeof id === "string" && longCommands.isRunning(id))
+    await main.submit({ type: "background", commandsOnly: true });
   return {};
 }
 
@@ -248,10 +248,10 @@ async function renameSession(
   options: ControlRequestOptions,
 ): Promise<JsonRecord> {
   const { host } = options;
-  const { session } = await host.ready();
+  const { session, tree } = await host.ready();
   if (typeof title !== "string" || title.trim() === "") throw refused("it needs a title");
   if (id !== undefined && id !== session.plan.sessionId) throw refused("only this session can be renamed");
-  session.rename(title.trim());
+  await tree.main.submit({ type: "rename", title: title.trim() });
   options.title = title.trim();
   host.emit({
     type: "system",

@@ -170,7 +170,7 @@ async function taskOutput(
   { commands }: ControlRequestOptions,
 ): Promise<JsonRecord> {
   const command = typeof id === "string" ? commands.find(id) : undefined;
-  const agent = typeof id === "string" ? opened.session.tasks.get(id) : undefined;
+  const agent = typeof id === "string" ? opened.tree.get(id)?.state() : undefined;
   const file = command?.outputFile ?? (agent === undefined ? undefined : opened.outputFile(agent.id));
   if (file === undefined) throw refused(`there is no task ${JSON.stringify(id)}`);
   await using handle = await open(file, "r");

@@ -32,8 +32,8 @@ async function makeTitle(
   const [line = ""] = description.trim().split("\n");
   const title = cutAtWord(line.trim(), titleLength);
   if (persist === true) {
-    const { session } = await options.host.ready();
-    session.rename(title);
+    const { tree } = await options.host.ready();
+    await tree.main.submit({ type: "rename", title });
     options.title = title;
   }
   return { title };
@@ -133,8 +133,8 @@ async function moveTo({ path }: JsonRecord, { host, choices }: ControlRequestOpt
 }
 
 /** What runs is stopped and what waits is dropped; the process ends as if its input had. */
-async function end({ host, queue }: ControlRequestOptions): Promise<undefined> {
-  queue.clear();
+async function end({ host }: ControlRequestOptions): Promise<undefined> {
+  host.cancel();
   await host.interrupt(true);
   host.inputEnded();
 }

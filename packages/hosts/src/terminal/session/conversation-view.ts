@@ -136,6 +136,7 @@ export class ConversationView {
       case "notice":
         report({ type: "notice", level: event.level, text: event.text });
         return;
+      case "agent-released":
       case "model-fell-back":
       case "hook-started":
       case "hook-finished":
