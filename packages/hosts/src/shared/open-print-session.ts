@@ -2,12 +2,12 @@ import { abortable } from "@retinue/base/foundation/abortable.ts";
 import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { type AgentTree, openTree, type TreeOptions } from "@retinue/core/kernel/agent-tree.ts";
+import { noCredentials } from "@retinue/core/kernel/choose-model.ts";
 import {
   createHostedRuntime,
   type HostedRuntime,
   type Runtime,
 } from "@retinue/core/kernel/create-runtime.ts";
-import { noCredentials } from "@retinue/core/kernel/gather-session.ts";
 import type { RuntimeOptions, SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import type { Session } from "@retinue/core/kernel/session.ts";
 import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
