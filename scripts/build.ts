@@ -3,7 +3,7 @@
  * fast cold start), then the types.
  */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -100,6 +100,33 @@ function writeLicences(files: readonly Metafile[]): void {
     return `${name} ${version} (${license})\n${text}`;
   });
   writeFileSync(`${root}/dist/THIRD-PARTY-LICENSES.txt`, texts.join(`\n${"-".repeat(80)}\n\n`));
+}
+
+/**
+ * `@retinue/cluster` as it is published, in `packages/cluster/dist`: the cluster of `retinue` under a name of its own, with the client of the
+ * database. It has no code, because runtimes and stores of one program must come from one copy of the library.
+ */
+function writeClusterPackage(): void {
+  const folder = `${root}/packages/cluster`;
+  const own = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"));
+  const published = {
+    name: own.name,
+    version: own.version,
+    description: own.description,
+    license: own.license,
+    type: "module",
+    engines: manifest.engines,
+    sideEffects: false,
+    exports: { ".": { types: "./index.d.ts", default: "./index.js" } },
+    dependencies: own.peerDependencies,
+    peerDependencies: { retinue: manifest.version },
+  };
+  mkdirSync(`${folder}/dist`, { recursive: true });
+  writeFileSync(`${folder}/dist/package.json`, `${JSON.stringify(published, undefined, 2)}\n`);
+  for (const name of ["index.js", "index.d.ts"])
+    writeFileSync(`${folder}/dist/${name}`, 'export * from "retinue/cluster";\n');
+  copyFileSync(`${folder}/README.md`, `${folder}/dist/README.md`);
+  copyFileSync(`${root}/LICENSE`, `${folder}/dist/LICENSE`);
 }
 
 /** The man page, as the built command prints it. */
@@ -263,5 +290,6 @@ await joinChunks(commandLine.metafile, commandGroups, {
 for (const name of ["lib", "cli"]) rmSync(`${root}/dist/${name}-chunks`, { recursive: true });
 writeLicences(built.map(({ metafile }) => metafile));
 writeManual();
+writeClusterPackage();
 buildWall();
 buildTypes();

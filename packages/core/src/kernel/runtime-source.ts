@@ -43,7 +43,7 @@ import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers
 export interface RuntimeSource extends AsyncDisposable {
   gather(): Promise<RuntimeContext>;
   /** The agents there are now; nothing else is looked at. */
-  look(): Promise<Pick<RuntimeContext, "discovered">>;
+  loadRegistry(): Promise<Pick<RuntimeContext, "discovered">>;
   register(agent: AgentDefinition | AgentInput): void;
   unregister(name: string): void;
   /** The same for another folder or with other variables; what is shared between sessions stays shared. */
@@ -92,7 +92,7 @@ function openSource(shared: Shared): RuntimeSource {
       await folders.checkWorkingFolder(place.cwd);
       return contextOf(shared, await agents.discover());
     },
-    async look() {
+    async loadRegistry() {
       await folders.checkWorkingFolder(place.cwd);
       const { discovered } = await agents.discover();
       return { discovered };
