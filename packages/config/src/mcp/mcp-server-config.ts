@@ -82,7 +82,8 @@ export function readServer(
     ...(transport === undefined ? {} : { transport }),
     ...(unusable === undefined ? {} : { unusable }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    disabled: isDisabled(written),
+    // `enabled: false` is how other clients say it.
+    disabled: own(written, "disabled") === true || own(written, "enabled") === false,
     alwaysLoad: own(written, "alwaysLoad") === true,
   };
 }
@@ -115,11 +116,6 @@ function isServer(value: unknown): boolean {
 }
 
 const serverKeys = ["command", "url", "serverUrl", "httpUrl", "type", "transport", "args"] as const;
-
-/** `enabled: false` is how other clients say it. */
-function isDisabled(written: JsonRecord): boolean {
-  return own(written, "disabled") === true || own(written, "enabled") === false;
-}
 
 function readTimeout(
   written: JsonRecord,

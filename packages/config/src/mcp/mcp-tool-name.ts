@@ -31,9 +31,7 @@ export function mcpIdentity(server: string, tool: string): McpIdentity {
 }
 
 function shorten(part: string, room: number, whole: string): string {
-  return part.length <= room ? part : `${part.slice(0, room - digestLength - 1)}_${digest(whole)}`;
-}
-
-function digest(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, digestLength);
+  return part.length <= room
+    ? part
+    : `${part.slice(0, room - digestLength - 1)}_${createHash("sha256").update(whole).digest("hex").slice(0, digestLength)}`;
 }

@@ -150,16 +150,14 @@ function readTexts(written: JsonRecord, key: string, to: Report): Readonly<Recor
   }
   const entries = Object.entries(value).flatMap(([name, item]): [string, string][] => {
     const text = asText(item);
-    const isGood = text !== undefined && (key === "env" ? isVariable(name, text) : isHeader(name, text));
+    const isGood =
+      text !== undefined &&
+      (key === "env" ? /^[^=\0]+$/.test(name) && !text.includes("\0") : isHeader(name, text));
     if (isGood) return [[name, text]];
     to.issues.push(ignored({ ...to, path: [...to.path, key] }, name, "a text", item));
     return [];
   });
   return Object.fromEntries(entries);
-}
-
-function isVariable(name: string, text: string): boolean {
-  return /^[^=\0]+$/.test(name) && !text.includes("\0");
 }
 
 /** A line break would begin another header. */

@@ -10,15 +10,11 @@ export function refuseServerName(name: string): string | undefined {
     return "a name must not hold characters that do not show";
   if (name.includes("__")) return "`__` separates server and tool in the names of tools";
   if (/_$/.test(name)) return "with `_` at its end, its tools could be taken for those of another server";
-  return looksLikePath(name) ? "a name must not look like a path" : undefined;
-}
-
-/** `@scope/name` is how packages are called and stays possible. */
-function looksLikePath(name: string): boolean {
-  return (
-    /^[/~]|^[A-Za-z]:[\\/]|\\/.test(name) ||
+  // `@scope/name` is how packages are called and stays possible.
+  return /^[/~]|^[A-Za-z]:[\\/]|\\/.test(name) ||
     name.split("/").some((segment) => /^\s*(?:\.{1,2}\s*)?$/.test(segment))
-  );
+    ? "a name must not look like a path"
+    : undefined;
 }
 
 /** The name of the server that already has the part in tool names that this one would have. */

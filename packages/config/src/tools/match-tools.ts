@@ -101,19 +101,20 @@ export function matchTools(
   if (literal.length > 0) return { tools: literal, meaning: { type: "known", name } };
   const meaning = known ?? resolveToolName(name);
   if (meaning.type === "mcp") return { tools: available.filter((tool) => isMcpMatch(name, tool)), meaning };
-  if (name.includes("*")) return matchToolPattern(name, available);
+  if (name.includes("*")) {
+    const exact = available.filter((tool) => matchesPattern(name, tool.name));
+    const lower = name.toLowerCase();
+    const tools =
+      exact.length > 0 ? exact : available.filter((tool) => matchesPattern(lower, tool.name.toLowerCase()));
+    return {
+      tools,
+      meaning: tools.length > 0 || name === "*" ? { type: "known", name } : { type: "unknown" },
+    };
+  }
   if (meaning.type === "known" || meaning.type === "renamed") {
     return { tools: available.filter((tool) => tool.name === meaning.name), meaning };
   }
   return matchLetterCase(name, available, meaning);
-}
-
-function matchToolPattern(name: string, available: readonly AvailableTool[]): ToolMatch {
-  const exact = available.filter((tool) => matchesPattern(name, tool.name));
-  const lower = name.toLowerCase();
-  const tools =
-    exact.length > 0 ? exact : available.filter((tool) => matchesPattern(lower, tool.name.toLowerCase()));
-  return { tools, meaning: tools.length > 0 || name === "*" ? { type: "known", name } : { type: "unknown" } };
 }
 
 function matchLetterCase(

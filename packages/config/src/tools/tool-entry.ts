@@ -12,13 +12,18 @@ export function parseToolEntry(text: string): ToolEntry {
   const entry = text.trim();
   const open = entry.indexOf("(");
   if (open === -1) {
-    const name = nameBefore(entry, [")", ":*"]);
+    // `Bash)` and `Bash:*` name no calls that can be reported, but they do name a tool.
+    const marks = [")", ":*"];
+    const ends = marks.map((mark) => entry.indexOf(mark)).filter((index) => index !== -1);
+    const name = entry.slice(0, Math.min(entry.length, ...ends)).trim();
     return { type: name === "" || name !== entry ? "malformed" : "whole", name };
   }
   const name = entry.slice(0, open).trim();
   if (name === "" || !entry.endsWith(")")) return { type: "malformed", name };
   const specifier = entry.slice(open + 1, -1).trim();
-  return coversEverything(specifier) ? { type: "whole", name } : { type: "scoped", name, specifier };
+  return specifier === "" || specifier === "*" || specifier === ":*"
+    ? { type: "whole", name }
+    : { type: "scoped", name, specifier };
 }
 
 /** The entries of a list, each with what the name in it means. */
@@ -31,16 +36,6 @@ export function parseToolEntries(
   });
 }
 
-/** `Bash)` and `Bash:*` name no calls that can be reported, but they do name a tool. */
-function nameBefore(entry: string, marks: readonly string[]): string {
-  const ends = marks.map((mark) => entry.indexOf(mark)).filter((index) => index !== -1);
-  return entry.slice(0, Math.min(entry.length, ...ends)).trim();
-}
-
-function coversEverything(specifier: string): boolean {
-  return specifier === "" || specifier === "*" || specifier === ":*";
-}
-
 /**
  * The entries of a list that was written as one text. Commas, semicolons, bars and line breaks separate, except inside
  * parentheses or quotes; a text without either is split at spaces when every piece looks like a tool name.
@@ -50,7 +45,14 @@ export function splitEntries(text: string): string[] {
   const pieces = cleanEntries(splitOutside(source, /[,;|，、；\r\n]/));
   if (pieces.length !== 1) return pieces;
   const words = cleanEntries(splitOutside(source, /\s/));
-  return words.length > 1 && words.every(looksLikeToolName) ? words : pieces;
+  return words.length > 1 &&
+    words.every((entry) => {
+      const name = /^([^\s()]+)(?:\(.*\))?$/s.exec(entry)?.[1];
+      if (name === undefined) return false;
+      return /^(?:[A-Z][A-Za-z0-9]*|\*|mcp__.*)$/s.test(name) || resolveToolName(name).type !== "unknown";
+    })
+    ? words
+    : pieces;
 }
 
 /** The words of a text, with what is in parentheses or quotes kept together. */
@@ -137,17 +139,17 @@ function parenthesisDepths(text: string): Int32Array {
 }
 
 function cleanEntries(pieces: readonly string[]): string[] {
-  return pieces.map(cleanEntry).filter((entry) => entry !== "");
-}
-
-/** Takes off what belongs to the notation of a list and not to the entry: quotes, brackets, list dashes. */
-function cleanEntry(piece: string): string {
-  let start = 0;
-  let end = piece.length;
-  while (start < end && isLeadingNotation(piece, start)) start += 1;
-  const closesBracket = piece.indexOf("[", start) !== -1;
-  while (end > start && isTrailingNotation(piece, end - 1, closesBracket)) end -= 1;
-  return piece.slice(start, end);
+  // Takes off what belongs to the notation of a list and not to the entry: quotes, brackets, list dashes.
+  return pieces
+    .map((piece) => {
+      let start = 0;
+      let end = piece.length;
+      while (start < end && isLeadingNotation(piece, start)) start += 1;
+      const closesBracket = piece.indexOf("[", start) !== -1;
+      while (end > start && isTrailingNotation(piece, end - 1, closesBracket)) end -= 1;
+      return piece.slice(start, end);
+    })
+    .filter((entry) => entry !== "");
 }
 
 function isLeadingNotation(piece: string, index: number): boolean {
@@ -160,12 +162,6 @@ function isTrailingNotation(piece: string, index: number, closesBracket: boolean
   const character = piece[index] ?? "";
   if (character === "-") return index === 0 || /[\s-]/.test(piece[index - 1] ?? "");
   return (character === "]" && !closesBracket) || quotes.has(character) || /\s/.test(character);
-}
-
-function looksLikeToolName(entry: string): boolean {
-  const name = /^([^\s()]+)(?:\(.*\))?$/s.exec(entry)?.[1];
-  if (name === undefined) return false;
-  return /^(?:[A-Z][A-Za-z0-9]*|\*|mcp__.*)$/s.test(name) || resolveToolName(name).type !== "unknown";
 }
 
 const quotes: ReadonlySet<string> = new Set(['"', "'", "`"]);
@@ -182,7 +178,19 @@ export type ToolNameMeaning =
 
 export function resolveToolName(name: string): ToolNameMeaning {
   if (builtinNames.has(name)) return { type: "known", name };
-  if (name.startsWith("mcp__")) return readMcpName(name);
+  if (name.startsWith("mcp__")) {
+    // A server's name ends at the first double underscore, as it does when the tool names are made.
+    const rest = name.slice("mcp__".length);
+    const end = rest.indexOf("__");
+    const server = end === -1 ? rest : rest.slice(0, end);
+    const tool = end === -1 ? "" : rest.slice(end + 2);
+    if (server === "") return { type: "unknown" };
+    return {
+      type: "mcp",
+      ...(server === "*" ? {} : { server }),
+      ...(tool === "" || tool === "*" ? {} : { tool }),
+    };
+  }
   const today = toolAliases.get(name);
   if (today !== undefined) return fromOldName(today);
   if (absentToolNames.has(name)) return { type: "absent" };
@@ -207,20 +215,6 @@ function resolveLetterCase(name: string): ToolNameMeaning {
 /** Some tools were renamed that this product does not have under any name. */
 function fromOldName(today: string): ToolNameMeaning {
   return builtinNames.has(today) ? { type: "renamed", name: today, reason: "old-name" } : { type: "absent" };
-}
-
-/** A server's name ends at the first double underscore, as it does when the tool names are made. */
-function readMcpName(name: string): ToolNameMeaning {
-  const rest = name.slice("mcp__".length);
-  const end = rest.indexOf("__");
-  const server = end === -1 ? rest : rest.slice(0, end);
-  const tool = end === -1 ? "" : rest.slice(end + 2);
-  if (server === "") return { type: "unknown" };
-  return {
-    type: "mcp",
-    ...(server === "*" ? {} : { server }),
-    ...(tool === "" || tool === "*" ? {} : { tool }),
-  };
 }
 
 const builtinNames: ReadonlySet<string> = new Set(builtinTools.map((tool) => tool.name));

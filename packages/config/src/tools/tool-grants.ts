@@ -318,15 +318,16 @@ function teamTools({
 }): readonly GrantedTool[] {
   const own = new Set(granted.map(({ name }) => name));
   return forTeam
-    .filter((name) => !own.has(name) && !denied.whole.has(name) && isOffered(name, offered))
+    .filter(
+      (name) =>
+        !own.has(name) &&
+        !denied.whole.has(name) &&
+        (name === handInPlan || offered.some((tool) => tool.name === name && tool.origin === "builtin")),
+    )
     .map((name) => {
       const deny = denied.scoped.get(name);
       return { name, deny };
     });
-}
-
-function isOffered(name: string, offered: readonly AvailableTool[]): boolean {
-  return name === handInPlan || offered.some((tool) => tool.name === name && tool.origin === "builtin");
 }
 
 const handInPlan = "ExitPlanMode";

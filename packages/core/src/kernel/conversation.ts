@@ -25,7 +25,7 @@ import type { Children } from "./agent/open-children.ts";
 import { stopChildren } from "./agent/stop-children.ts";
 import { type ChildOutputs, outputReminder, type TypedOutput } from "./options/typed-output.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
-import { createSessionRecovery, type SessionRecovery } from "./run-recovery.ts";
+import { createSessionRecovery, type SessionRecovery } from "./recover-agents.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createLimits, type SessionLimits } from "./session-rules.ts";
 

@@ -107,7 +107,14 @@ type InputCheck =
   | { readonly type: "invalid"; readonly reason: string };
 
 function checkInput(tool: Tool, input: unknown): InputCheck {
-  if (!isRecord(input)) return { type: "invalid", reason: describeUnreadable(tool, input) };
+  if (!isRecord(input)) {
+    // What a model gets whose call has an input that is no JSON object, so that it can write it again.
+    const flaw = typeof input === "string" ? jsonErrorOf(input) : undefined;
+    const what =
+      flaw === undefined ? `it is ${kindOf(input)}` : `it is not valid JSON: ${flaw.slice(0, 200)}`;
+    const unreadable = `The input of ${tool.name} must be one JSON object, but ${what}. The call was not run; make it again with a valid input.`;
+    return { type: "invalid", reason: unreadable };
+  }
   if (tool.input === undefined) return { type: "valid", input };
   const result = tool.input.safeParse(input);
   if (result.success) return { type: "valid", input: result.data };
@@ -116,13 +123,6 @@ function checkInput(tool: Tool, input: unknown): InputCheck {
     return `${where}: ${issue.message}`;
   });
   return { type: "invalid", reason: `The input of ${tool.name} is not valid. ${issues.join("; ")}.` };
-}
-
-/** What a model gets whose call has an input that is no JSON object, so that it can write it again. */
-function describeUnreadable(tool: Tool, input: unknown): string {
-  const flaw = typeof input === "string" ? jsonErrorOf(input) : undefined;
-  const what = flaw === undefined ? `it is ${kindOf(input)}` : `it is not valid JSON: ${flaw.slice(0, 200)}`;
-  return `The input of ${tool.name} must be one JSON object, but ${what}. The call was not run; make it again with a valid input.`;
 }
 
 function jsonErrorOf(text: string): string | undefined {

@@ -52,7 +52,16 @@ export function connectAgain(server: McpServer, options: LinkOptions): ServerLin
   };
   return {
     server,
-    status: () => statusOf(link.life, link.listed.length),
+    status: () => {
+      if (link.life.type === "none") return link.life.status;
+      const { version, instructions } = link.life.connection;
+      return {
+        type: "connected",
+        tools: link.listed.length,
+        version,
+        instructions,
+      };
+    },
     tools: () => link.listed,
     hasResources: () => link.life.type === "open" && link.life.connection.hasResources,
     hasPrompts: () => link.life.type === "open" && link.life.connection.hasPrompts,
@@ -154,7 +163,7 @@ async function openConnection(link: LinkState, signal: AbortSignal): Promise<Ser
   const recent = recentStarts(link);
   const { most } = options.restarts ?? defaultRestarts;
   if (link.connecting === undefined && recent.length >= most)
-    return tooOften(server, link.life, recent.length);
+    return `The MCP server ${JSON.stringify(server.name)} ended ${recent.length + 1} times in a short while and is not started again for now: ${reasonOf(link.life)}. Continue without it, or look at its configuration.`;
   await abortable(connectOnce(link, restart), signal);
   const { life } = link;
   if (life.type === "open") return life.connection;
@@ -197,21 +206,6 @@ function requestsOn({ open, noteEnd, limitMs }: Opening): Pick<ServerLink, "call
   };
 }
 
-function statusOf(life: Life, tools: number): McpStatus {
-  if (life.type === "none") return life.status;
-  const { version, instructions } = life.connection;
-  return {
-    type: "connected",
-    tools,
-    version,
-    instructions,
-  };
-}
-
 function reasonOf(life: Life): string {
   return life.type === "none" && life.status.type === "failed" ? life.status.reason : "it has ended";
-}
-
-function tooOften({ name }: McpServer, life: Life, times: number): string {
-  return `The MCP server ${JSON.stringify(name)} ended ${times + 1} times in a short while and is not started again for now: ${reasonOf(life)}. Continue without it, or look at its configuration.`;
 }

@@ -66,7 +66,13 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
 
   const transport: ProcessTransport = {
     async start() {
-      const started = await spawnServer(request);
+      const started = await spawnProcess(request.file, request.arguments, {
+        cwd: request.directory,
+        env: request.environment,
+        detached: process.platform !== "win32",
+        windowsHide: true,
+        stdio: ["pipe", "pipe", "pipe"],
+      });
       child = started;
       if (started.pid !== undefined) watched = groupWatchdog.watch(started.pid);
       listen(started, { stdout: output.push, stderr: stderr.push });
@@ -149,19 +155,9 @@ async function endServer(
 ): Promise<void> {
   await within(exited, Math.min(graceMs, maxInputGraceMs));
   if (!isRunning(child)) await within(closed(child), drainMs);
-  if (hasLeftovers(pid)) await endProcessGroup(pid, { graceMs });
+  if (groupAnswers(pid) && findGroupMembers(pid).length > 0) await endProcessGroup(pid, { graceMs });
   await within(exited, graceMs);
   for (const stream of [child.stdout, child.stderr]) stream?.destroy();
-}
-
-function spawnServer(request: ServerProcess): Promise<ChildProcess> {
-  return spawnProcess(request.file, request.arguments, {
-    cwd: request.directory,
-    env: request.environment,
-    detached: process.platform !== "win32",
-    windowsHide: true,
-    stdio: ["pipe", "pipe", "pipe"],
-  });
 }
 
 function readMessage(line: string): JsonRecord | undefined {
@@ -176,10 +172,6 @@ function readMessage(line: string): JsonRecord | undefined {
 
 function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode === null && signalCode === null;
-}
-
-function hasLeftovers(leader: number): boolean {
-  return groupAnswers(leader) && findGroupMembers(leader).length > 0;
 }
 
 /** Resolves when its output has been read to the end; somebody outside the group may hold it open for ever. */

@@ -102,11 +102,70 @@ async function attempt(
   const { signal, startLimitMs } = options;
   const way = await abortable(connectTransport(server, sdk, options), signal);
   const client = createClient(server, options, { sdk, mode });
-  const connection = follow(server, client, way);
+  const ended = Promise.withResolvers<string>();
+  let isOpen = true;
+  let closing: Promise<void> | undefined;
+  client.onclose = () => {
+    isOpen = false;
+    ended.resolve(hideSecrets(way.describe(), server.transport));
+  };
+  // Errors outside of a request have no receiver.
+  client.onerror = () => undefined;
+  const send = createSend(server, way, () => isOpen);
+
+  const connection: ServerConnection = {
+    hasResources: false,
+    hasPrompts: false,
+    async listTools(limits) {
+      if (client.getServerCapabilities()?.tools === undefined) return [];
+      const listed = await listAll(client, { method: "tools/list", key: "tools" }, limits).catch(
+        (error: unknown) => {
+          // Servers without a tool may say that they have some, and not know the request.
+          if (isUnknownMethod(error)) return [];
+          throw error;
+        },
+      );
+      return readListedTools(listed);
+    },
+    callTool: ({ name, inputSchema }, input, limits) =>
+      send(limits, (options) => {
+        const { idempotencyKey, traceParent } = limits;
+        const marks = {
+          ...(idempotencyKey === undefined ? {} : { [idempotencyMeta]: idempotencyKey }),
+          ...(traceParent === undefined ? {} : { traceparent: traceParent }),
+        };
+        const meta = Object.keys(marks).length === 0 ? {} : { _meta: marks };
+        const parameters = { name, arguments: { ...input }, ...meta };
+        if (client.getProtocolEra() !== "modern") {
+          return client.request({ method: "tools/call", params: parameters }, anything, options);
+        }
+        const toolDefinition = { name, inputSchema: { ...inputSchema, type: "object" as const } };
+        return client.callTool(parameters, { ...options, toolDefinition });
+      }),
+    request: (method, parameters, limits) =>
+      send(limits, (options) => client.request({ method, params: { ...parameters } }, anything, options)),
+    list: (method, key, limits) => send(limits, () => listAll(client, { method, key }, limits)),
+    isOpen: () => isOpen,
+    ended: ended.promise,
+    close() {
+      closing ??= closeAll(client, way);
+      return closing;
+    },
+  };
   try {
     await abortable(client.connect(way.transport, { timeout: startLimitMs, signal }), signal);
     const tools = await abortable(connection.listTools({ signal, limitMs: startLimitMs }), signal);
-    return { type: "connected", connection: { ...connection, ...factsOf(client) }, tools };
+    const serverVersion = client.getServerVersion()?.version;
+    const instructions = client.getInstructions()?.trim();
+    const facts: Pick<ServerConnection, "version" | "instructions" | "hasResources" | "hasPrompts"> = {
+      ...(typeof serverVersion === "string" ? { version: boundedText(serverVersion, 100) } : {}),
+      ...(instructions
+        ? { instructions: escapeControlTags(boundedText(instructions, maxInstructions)) }
+        : {}),
+      hasResources: client.getServerCapabilities()?.resources !== undefined,
+      hasPrompts: client.getServerCapabilities()?.prompts !== undefined,
+    };
+    return { type: "connected", connection: { ...connection, ...facts }, tools };
   } catch (error) {
     // The process shows more than the handshake: why it ended, what it complained about.
     await connection.close();
@@ -166,76 +225,9 @@ function urlOf(params: object): Pick<McpQuestion, "url" | "elicitationId"> {
   };
 }
 
-function factsOf(
-  client: Client,
-): Pick<ServerConnection, "version" | "instructions" | "hasResources" | "hasPrompts"> {
-  const serverVersion = client.getServerVersion()?.version;
-  const instructions = client.getInstructions()?.trim();
-  return {
-    ...(typeof serverVersion === "string" ? { version: boundedText(serverVersion, 100) } : {}),
-    ...(instructions ? { instructions: escapeControlTags(boundedText(instructions, maxInstructions)) } : {}),
-    hasResources: client.getServerCapabilities()?.resources !== undefined,
-    hasPrompts: client.getServerCapabilities()?.prompts !== undefined,
-  };
-}
-
 const maxInstructions = 4_000;
 const maxPages = 500;
 const maxTimer = 2 ** 31 - 1;
-
-function follow(server: McpServer, client: Client, way: ServerTransport): ServerConnection {
-  const ended = Promise.withResolvers<string>();
-  let isOpen = true;
-  let closing: Promise<void> | undefined;
-  client.onclose = () => {
-    isOpen = false;
-    ended.resolve(hideSecrets(way.describe(), server.transport));
-  };
-  // Errors outside of a request have no receiver.
-  client.onerror = () => undefined;
-  const send = createSend(server, way, () => isOpen);
-
-  const connection: ServerConnection = {
-    hasResources: false,
-    hasPrompts: false,
-    async listTools(limits) {
-      if (client.getServerCapabilities()?.tools === undefined) return [];
-      const listed = await listAll(client, { method: "tools/list", key: "tools" }, limits).catch(
-        (error: unknown) => {
-          // Servers without a tool may say that they have some, and not know the request.
-          if (isUnknownMethod(error)) return [];
-          throw error;
-        },
-      );
-      return readListedTools(listed);
-    },
-    callTool: ({ name, inputSchema }, input, limits) =>
-      send(limits, (options) => {
-        const { idempotencyKey, traceParent } = limits;
-        const marks = {
-          ...(idempotencyKey === undefined ? {} : { [idempotencyMeta]: idempotencyKey }),
-          ...(traceParent === undefined ? {} : { traceparent: traceParent }),
-        };
-        const meta = Object.keys(marks).length === 0 ? {} : { _meta: marks };
-        const parameters = { name, arguments: { ...input }, ...meta };
-        if (client.getProtocolEra() !== "modern") {
-          return client.request({ method: "tools/call", params: parameters }, anything, options);
-        }
-        const toolDefinition = { name, inputSchema: { ...inputSchema, type: "object" as const } };
-        return client.callTool(parameters, { ...options, toolDefinition });
-      }),
-    request: (method, parameters, limits) =>
-      send(limits, (options) => client.request({ method, params: { ...parameters } }, anything, options)),
-    list: (method, key, limits) => send(limits, () => listAll(client, { method, key }, limits)),
-    isOpen: () => isOpen,
-    ended: ended.promise,
-    close() {
-      closing ??= closeAll(client, way);
-      return closing;
-    },
-  };
-  return connection;
-}
 
 type Send = (limits: RequestLimits, work: (options: RequestOptions) => Promise<unknown>) => Promise<CallEnd>;
 

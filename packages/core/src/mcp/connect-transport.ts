@@ -1,5 +1,5 @@
 // @io
-import type { StreamableHTTPClientTransport, Transport } from "@modelcontextprotocol/client";
+import type { Transport } from "@modelcontextprotocol/client";
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { runProcess } from "@retinue/base/foundation/run-process.ts";
@@ -43,8 +43,26 @@ export async function connectTransport(
     case "http":
     case "sse":
       return connectHttp(transport, sdk, options);
-    case "sdk":
-      return connectProgram(server, sdk, options);
+    case "sdk": {
+      const { programServers, graceMs = defaultGraceMs } = options;
+      const program = programServers?.get(server.name);
+      if (program === undefined) {
+        throw new RetinueError(
+          "mcp-failed",
+          "it is a server of the program, and the program has not handed it over",
+          {
+            advice: "Give the server object under this name where the runtime is created.",
+          },
+        );
+      }
+      const [own, theirs] = sdk.InMemoryTransport.createLinkedPair();
+      await program.connect(theirs);
+      return {
+        transport: own,
+        describe: () => "",
+        release: () => within(program.close?.() ?? Promise.resolve(), graceMs),
+      };
+    }
   }
 }
 
@@ -69,7 +87,21 @@ async function connectHttp(
     return { transport, describe: () => "" };
   }
   const transport = new sdk.StreamableHTTPClientTransport(url, { requestInit, fetch: bounded });
-  answerWhenStreamEnds(transport);
+  // A stream that ends without the answer it was opened for would leave the call waiting until its limit.
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) => {
+    if (Array.isArray(message) || !("method" in message) || !("id" in message)) return send(message, options);
+    const { id } = message;
+    return send(message, {
+      ...options,
+      onRequestStreamEnd: () => {
+        options?.onRequestStreamEnd?.();
+        const error = { code: -32000, message: "the server closed the connection before it answered" };
+        // For a call that was answered this has no receiver any more, and is dropped.
+        transport.onmessage?.({ jsonrpc: "2.0", id, error });
+      },
+    });
+  };
   return {
     transport,
     describe: () => "",
@@ -93,48 +125,6 @@ function withoutCredentials(
   return { url, headers: { authorization: `Basic ${Buffer.from(pair).toString("base64")}`, ...headers } };
 }
 
-/** A stream that ends without the answer it was opened for would leave the call waiting until its limit. */
-function answerWhenStreamEnds(transport: StreamableHTTPClientTransport): void {
-  const send = transport.send.bind(transport);
-  transport.send = (message, options) => {
-    if (Array.isArray(message) || !("method" in message) || !("id" in message)) return send(message, options);
-    const { id } = message;
-    return send(message, {
-      ...options,
-      onRequestStreamEnd: () => {
-        options?.onRequestStreamEnd?.();
-        const error = { code: -32000, message: "the server closed the connection before it answered" };
-        // For a call that was answered this has no receiver any more, and is dropped.
-        transport.onmessage?.({ jsonrpc: "2.0", id, error });
-      },
-    });
-  };
-}
-
-async function connectProgram(
-  { name }: McpServer,
-  sdk: Sdk,
-  { programServers, graceMs = defaultGraceMs }: McpConnectionOptions,
-): Promise<ServerTransport> {
-  const program = programServers?.get(name);
-  if (program === undefined) {
-    throw new RetinueError(
-      "mcp-failed",
-      "it is a server of the program, and the program has not handed it over",
-      {
-        advice: "Give the server object under this name where the runtime is created.",
-      },
-    );
-  }
-  const [own, theirs] = sdk.InMemoryTransport.createLinkedPair();
-  await program.connect(theirs);
-  return {
-    transport: own,
-    describe: () => "",
-    release: () => within(program.close?.() ?? Promise.resolve(), graceMs),
-  };
-}
-
 /** The web's `fetch`, but that an answer ends in an error as soon as one message in it is longer than the limit. */
 export function createBoundedFetch(limit: number): typeof fetch {
   return async (address, init) => {
@@ -142,21 +132,18 @@ export function createBoundedFetch(limit: number): typeof fetch {
     const { body, status, statusText, headers } = response;
     if (body === null || status < 200) return response;
     const isStream = headers.get("content-type")?.includes("text/event-stream") === true;
-    return new Response(body.pipeThrough(createLimiter(limit, isStream)), { status, statusText, headers });
+    // An event stream lasts as long as it likes, but each of its lines is only so long.
+    let size = 0;
+    const limiter = new TransformStream({
+      transform(chunk, controller) {
+        const end = isStream ? chunk.lastIndexOf(0x0a) : -1;
+        size = end === -1 ? size + chunk.length : chunk.length - end - 1;
+        if (size > limit) controller.error(new Error(`it sent a message of more than ${limit} bytes`));
+        else controller.enqueue(chunk);
+      },
+    });
+    return new Response(body.pipeThrough(limiter), { status, statusText, headers });
   };
-}
-
-/** An event stream lasts as long as it likes, but each of its lines is only so long. */
-function createLimiter(limit: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
-  let size = 0;
-  return new TransformStream({
-    transform(chunk, controller) {
-      const end = isStream ? chunk.lastIndexOf(0x0a) : -1;
-      size = end === -1 ? size + chunk.length : chunk.length - end - 1;
-      if (size > limit) controller.error(new Error(`it sent a message of more than ${limit} bytes`));
-      else controller.enqueue(chunk);
-    },
-  });
 }
 
 type HeadersReading =
@@ -194,13 +181,9 @@ async function connectHeaders(
       `it ended with ${result.exitCode ?? result.signal ?? "no exit code"}: ${quote(result.stderr.trim(), 200)}`,
     );
   }
-  return readHeaders(headers, result.stdout);
-}
-
-function readHeaders(configured: Readonly<Record<string, string>>, printed: string): HeadersReading {
   let value: unknown;
   try {
-    value = JSON.parse(printed);
+    value = JSON.parse(result.stdout);
   } catch {
     return failed("it printed no JSON");
   }
@@ -210,7 +193,7 @@ function readHeaders(configured: Readonly<Record<string, string>>, printed: stri
   if (wrong !== undefined) return failed(`the header ${quote(wrong[0])} is not a text`);
   return {
     type: "headers",
-    headers: { ...configured, ...Object.fromEntries(entries as [string, string][]) },
+    headers: { ...headers, ...Object.fromEntries(entries as [string, string][]) },
   };
 }
 

@@ -26,12 +26,11 @@ function secretsOf(transport: McpTransport): readonly string[] {
         .map(([, value]) => value);
     case "http":
     case "sse":
-      return [...Object.values(transport.headers).flatMap(headerSecrets), ...addressSecrets(transport.url)];
+      return [
+        ...Object.values(transport.headers).flatMap((value) => [value, ...value.split(" ").slice(1)]),
+        ...addressSecrets(transport.url),
+      ];
   }
-}
-
-function headerSecrets(value: string): readonly string[] {
-  return [value, ...value.split(" ").slice(1)];
 }
 
 function addressSecrets(address: string): readonly string[] {

@@ -6,13 +6,8 @@ import { limitText } from "../tools/limit-text.ts";
 import type { McpToolFacts, Tool } from "../tools/tool.ts";
 import { connectAgain, type ServerLink } from "./connect-again.ts";
 import { createResourceTools } from "./create-resource-tools.ts";
-import { boundedText, type CallEnd, type ListedTool } from "./listed-tool.ts";
-import type {
-  McpConnectionOptions,
-  McpConnections,
-  McpServerState,
-  ServerPrompt,
-} from "./mcp-connections.ts";
+import { boundedText, type ListedTool } from "./listed-tool.ts";
+import type { McpConnectionOptions, McpConnections, McpServerState } from "./mcp-connections.ts";
 import { readToolResult } from "./result-parts.ts";
 import { writeResult } from "./write-result.ts";
 
@@ -42,7 +37,11 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
   let closing: Promise<void> | undefined;
   let ready: Promise<void> = Promise.all(links.map(startWithPatience)).then(() => {
     tools = collect();
-    for (const state of states()) noticeFailure(state, notice);
+    for (const state of states()) {
+      const { server, status } = state;
+      if (status.type === "failed")
+        notice(`The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.`);
+    }
   });
 
   async function startWithPatience(link: ServerLink): Promise<void> {
@@ -92,11 +91,6 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       return closing;
     },
   };
-}
-
-function noticeFailure({ server, status }: McpServerState, notice: (text: string) => void): void {
-  if (status.type === "failed")
-    notice(`The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.`);
 }
 
 /** Lists the tools of all servers. One that stays as it was stays the same object, so that prompts do not change with it. */
@@ -164,27 +158,30 @@ function programRequests(
     },
     async prompts({ signal }) {
       const offering = links.filter((link) => link.hasPrompts());
-      return (await Promise.all(offering.map((link) => promptsOf(link, signal)))).flat();
+      return (
+        await Promise.all(
+          offering.map(async (link) => {
+            const end = await link.list("prompts/list", "prompts", { signal });
+            const listed =
+              end.type === "answered" && Array.isArray(end.result) ? end.result.filter(isRecord) : [];
+            return listed.flatMap(({ name, description, arguments: given }) => {
+              if (typeof name !== "string" || name === "") return [];
+              const named = Array.isArray(given) ? given.filter(isRecord).map((each) => each["name"]) : [];
+              return [
+                {
+                  server: link.server.name,
+                  name,
+                  command: mcpToolName(link.server.name, name),
+                  description: typeof description === "string" ? boundedText(description, 2_000) : "",
+                  arguments: named.filter((each) => typeof each === "string"),
+                },
+              ];
+            });
+          }),
+        )
+      ).flat();
     },
   };
-}
-
-async function promptsOf(link: ServerLink, signal: AbortSignal): Promise<readonly ServerPrompt[]> {
-  const end = await link.list("prompts/list", "prompts", { signal });
-  const listed = end.type === "answered" && Array.isArray(end.result) ? end.result.filter(isRecord) : [];
-  return listed.flatMap(({ name, description, arguments: given }) => {
-    if (typeof name !== "string" || name === "") return [];
-    const named = Array.isArray(given) ? given.filter(isRecord).map((each) => each["name"]) : [];
-    return [
-      {
-        server: link.server.name,
-        name,
-        command: mcpToolName(link.server.name, name),
-        description: typeof description === "string" ? boundedText(description, 2_000) : "",
-        arguments: named.filter((each) => typeof each === "string"),
-      },
-    ];
-  });
 }
 
 function noServer(name: string): { readonly text: string; readonly isError: boolean } {
@@ -200,22 +197,17 @@ async function callByName(
   }: { readonly tool: string; readonly input: JsonRecord; readonly signal: AbortSignal },
   maxCharacters: number,
 ): Promise<{ readonly text: string; readonly isError: boolean }> {
-  const listed = link.tools().find(({ name }) => name === tool) ?? unlisted(tool);
-  return textOfCall(await link.callTool(listed, input, { signal }), maxCharacters);
-}
-
-function textOfCall(
-  end: CallEnd,
-  maxCharacters: number,
-): { readonly text: string; readonly isError: boolean } {
+  const listed = link.tools().find(({ name }) => name === tool) ?? {
+    name: tool,
+    description: "",
+    inputSchema: { type: "object" },
+    hints: {},
+  };
+  const end = await link.callTool(listed, input, { signal });
   if (end.type !== "answered") return { text: end.reason, isError: true };
   const { parts, isError } = readToolResult(end.result);
   const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
   return { text: limitText(text, maxCharacters).text, isError };
-}
-
-function unlisted(name: string): ListedTool {
-  return { name, description: "", inputSchema: { type: "object" }, hints: {} };
 }
 
 /** Rules and tool names know a server by its spelled name, so two that are spelled alike cannot both be had. */
@@ -281,12 +273,14 @@ function createMcpTool(listed: ListedTool, link: ServerLink, options: McpToolOpt
     isConcurrencySafe: () => readsOnly,
     get mcp(): McpToolFacts {
       const { scope: source } = link.server;
+      // Whether the server now describes this tool otherwise than when it was offered; what was allowed was the other one.
+      const now = link.tools().find(({ name }) => name === listed.name);
       return {
         ...identity,
         serverName,
         source,
         hints,
-        ...(isChanged(listed, link) ? { isChanged: true } : {}),
+        ...(now !== undefined && now !== listed && !isSameTool(now, listed) ? { isChanged: true } : {}),
       };
     },
     async call(input, context) {
@@ -310,7 +304,10 @@ function createMcpTool(listed: ListedTool, link: ServerLink, options: McpToolOpt
         data: {
           server: serverName,
           tool: name,
-          ...(isSmall(structured) ? { structuredContent: structured } : {}),
+          // Transcripts keep the structure besides the text, where it is not huge.
+          ...(structured !== undefined && JSON.stringify(structured).length <= largestStructured
+            ? { structuredContent: structured }
+            : {}),
           ...(files.length === 0 ? {} : { files }),
         },
       };
@@ -318,19 +315,8 @@ function createMcpTool(listed: ListedTool, link: ServerLink, options: McpToolOpt
   };
 }
 
-/** Whether the server now describes this tool otherwise than when it was offered; what was allowed was the other one. */
-function isChanged(listed: ListedTool, link: ServerLink): boolean {
-  const now = link.tools().find(({ name }) => name === listed.name);
-  return now !== undefined && now !== listed && !isSameTool(now, listed);
-}
-
 function isSameTool(one: ListedTool, other: ListedTool): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
 const largestStructured = 100_000;
-
-/** Transcripts keep the structure besides the text, where it is not huge. */
-function isSmall(structured: unknown): boolean {
-  return structured !== undefined && JSON.stringify(structured).length <= largestStructured;
-}

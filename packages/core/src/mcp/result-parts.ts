@@ -61,8 +61,13 @@ function readBlock(block: unknown): readonly ResultPart[] {
       return [readBinary(block["data"], block["mimeType"], String(block["type"]))];
     case "resource":
       return isRecord(block["resource"]) ? readResource(block["resource"]) : [];
-    case "resource_link":
-      return [textPart(describeLink(block))];
+    case "resource_link": {
+      const { uri, name, title, description } = block;
+      const label = [title, name].find((text) => typeof text === "string" && text !== "");
+      const about = typeof description === "string" ? `: ${description}` : "";
+      const link = `[link to the resource ${quote(uri, 500)}${label === undefined ? "" : ` (${String(label)})`}${about}]`;
+      return [textPart(link)];
+    }
     default:
       return [textPart(asText(block))];
   }
@@ -73,12 +78,6 @@ function readResource(resource: JsonRecord): readonly ResultPart[] {
   const head = textPart(`[resource ${quote(uri, 500)}]`);
   if (typeof text === "string") return [head, textPart(text)];
   return blob === undefined ? [head] : [head, readBinary(blob, mimeType, "resource")];
-}
-
-function describeLink({ uri, name, title, description }: JsonRecord): string {
-  const label = [title, name].find((text) => typeof text === "string" && text !== "");
-  const about = typeof description === "string" ? `: ${description}` : "";
-  return `[link to the resource ${quote(uri, 500)}${label === undefined ? "" : ` (${String(label)})`}${about}]`;
 }
 
 /** An image that a provider rejects would spoil the whole conversation, so it is measured before it is shown. */
@@ -111,11 +110,12 @@ function limitImages(parts: readonly ResultPart[]): readonly ResultPart[] {
 
 function filePart(kind: string, media: string, bytes: Buffer): ResultPart {
   const about = escapeControlTags(`${kind}, ${quote(media, 100)}, ${bytes.length} bytes`);
-  return { type: "file", about, extension: extensionOf(media), bytes };
-}
-
-function extensionOf(mediaType: string): string {
-  return /^[a-z]+\/(?:x-)?([a-z0-9]{1,8})\b/i.exec(mediaType)?.[1]?.toLowerCase() ?? "bin";
+  return {
+    type: "file",
+    about,
+    extension: /^[a-z]+\/(?:x-)?([a-z0-9]{1,8})\b/i.exec(media)?.[1]?.toLowerCase() ?? "bin",
+    bytes,
+  };
 }
 
 function textPart(text: string): ResultPart {

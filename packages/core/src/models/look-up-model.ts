@@ -211,7 +211,16 @@ export function readModelOverrides(settings: {
   const names = new Map<string, string>();
   for (const [id, value] of entriesOf(settings.modelOverrides)) {
     if (typeof value === "string" && value.trim() !== "") names.set(id, value.trim());
-    if (isRecord(value)) facts.set(id, readOverride(value));
+    if (isRecord(value)) {
+      const contextWindow = positive(value["contextWindow"]);
+      const maxOutputTokens = positive(value["maxOutputTokens"]);
+      const price = readSettingPrice(value["price"]);
+      facts.set(id, {
+        contextWindow,
+        maxOutputTokens,
+        price,
+      });
+    }
   }
   for (const [id, value] of entriesOf(settings.modelPricing)) {
     const price = readSettingPrice(value);
@@ -223,17 +232,6 @@ export function readModelOverrides(settings: {
 /** What settings say of a model of another provider, under `provider/model` or the bare name. */
 export function findOverride({ facts }: ReadOverrides, { provider, id }: ChosenModel): ModelOverride {
   return facts.get(`${provider}/${id}`) ?? facts.get(id) ?? {};
-}
-
-function readOverride(value: Readonly<Record<string, unknown>>): ModelOverride {
-  const contextWindow = positive(value["contextWindow"]);
-  const maxOutputTokens = positive(value["maxOutputTokens"]);
-  const price = readSettingPrice(value["price"]);
-  return {
-    contextWindow,
-    maxOutputTokens,
-    price,
-  };
 }
 
 /** Cache rates that are not said are the provider's usual multiples of the input's. */

@@ -17,7 +17,11 @@ export async function boundOutput(
   context: Pick<ToolContext, "outputDirectory" | "callId">,
 ): Promise<BoundedOutput> {
   if (text.length <= limit) return { text };
-  const file = join(context.outputDirectory, `${fileNameOf(context.callId)}.txt`);
+  // Ids come from a provider and may hold anything.
+  const file = join(
+    context.outputDirectory,
+    `${context.callId.replace(/[^\w-]/g, "_").slice(0, 100) || "output"}.txt`,
+  );
   try {
     await mkdir(context.outputDirectory, { recursive: true, mode: 0o700 });
     await writeFile(file, text, { mode: 0o600 });
@@ -26,9 +30,4 @@ export async function boundOutput(
     return { text: limitText(text, limit, `; the whole could not be kept: ${why}`).text };
   }
   return { text: limitText(text, limit, `; all of it is in ${file}`).text, file };
-}
-
-/** Ids come from a provider and may hold anything. */
-function fileNameOf(callId: string): string {
-  return callId.replace(/[^\w-]/g, "_").slice(0, 100) || "output";
 }

@@ -165,12 +165,10 @@ async function makeLockFile(root: string, path: string): Promise<string> {
   await mkdir(folder, { recursive: true });
   if ((await findRealPath(folder)) !== folder)
     throw new RetinueError("locks-elsewhere", `${folder} is a link, so nothing in ${root} is changed.`);
-  await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx" }).catch(unlessThere);
+  await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx" }).catch((error) => {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  });
   return join(folder, createHash("sha256").update(relative(root, path)).digest("hex").slice(0, 32));
-}
-
-function unlessThere(error: unknown): void {
-  if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
 }
 
 async function waitForLock(

@@ -9,16 +9,12 @@ export function isOpenedAt(descriptor: number, path: string): boolean {
   try {
     return readlinkSync(`/proc/self/fd/${descriptor}`) === path;
   } catch {
-    return isSameFile(descriptor, path);
-  }
-}
-
-function isSameFile(descriptor: number, path: string): boolean {
-  try {
-    const opened = fstatSync(descriptor, { bigint: true });
-    const there = lstatSync(path, { bigint: true });
-    return realpathSync.native(path) === path && opened.ino === there.ino && opened.dev === there.dev;
-  } catch {
-    return false;
+    try {
+      const opened = fstatSync(descriptor, { bigint: true });
+      const there = lstatSync(path, { bigint: true });
+      return realpathSync.native(path) === path && opened.ino === there.ino && opened.dev === there.dev;
+    } catch {
+      return false;
+    }
   }
 }

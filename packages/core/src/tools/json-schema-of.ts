@@ -33,13 +33,15 @@ export function specificationOf(tool: Tool): ToolSpecification {
   const known = specifications.get(tool);
   if (known !== undefined) return known;
   const { name, description } = tool;
-  const made = { name, description, inputSchema: tool.inputSchema ?? schemaOf(tool) };
+  const made = {
+    name,
+    description,
+    inputSchema:
+      tool.inputSchema ??
+      (tool.input === undefined ? { type: "object", properties: {} } : jsonSchemaOf(tool.input)),
+  };
   specifications.set(tool, made);
   return made;
-}
-
-function schemaOf({ input }: Tool): Readonly<Record<string, unknown>> {
-  return input === undefined ? { type: "object", properties: {} } : jsonSchemaOf(input);
 }
 
 /** The JSON Schema that a model sees of a zod type. */

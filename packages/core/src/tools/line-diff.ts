@@ -32,9 +32,48 @@ export function diffLines(before: string, after: string): LineDiff {
   }
   const oldLines = splitLines(oldMiddle);
   const newLines = splitLines(newMiddle);
-  const steps = shortestEdit(oldLines, newLines) ?? replaceAll(oldLines, newLines);
-  const hunks = toHunks(steps, 1 + countBreaks(before.slice(0, start)));
-  const kept = takeHunks(hunks);
+  const steps = shortestEdit(oldLines, newLines) ?? [
+    ...oldLines.map((line): Step => ({ kind: "-", line })),
+    ...newLines.map((line): Step => ({ kind: "+", line })),
+  ];
+  const firstLine = 1 + countBreaks(before.slice(0, start));
+  const changed = steps.flatMap(({ kind }, index) => (kind === " " ? [] : [index]));
+  const spans: [number, number][] = [];
+  for (const index of changed) {
+    const last = spans.at(-1);
+    if (last !== undefined && index - last[1] <= 2 * contextLines) last[1] = index;
+    else spans.push([index, index]);
+  }
+  let oldLine = firstLine;
+  let newLine = firstLine;
+  let at = 0;
+  const hunks = spans.map(([first, last]) => {
+    const from = Math.max(0, first - contextLines);
+    oldLine += countLines(steps.slice(at, from), "-");
+    newLine += countLines(steps.slice(at, from), "+");
+    at = Math.min(steps.length, last + 1 + contextLines);
+    const part = steps.slice(from, at);
+    const oldLines = countLines(part, "-");
+    const newLines = countLines(part, "+");
+    const hunk = {
+      oldStart: oldLines === 0 ? oldLine - 1 : oldLine,
+      oldLines,
+      newStart: newLines === 0 ? newLine - 1 : newLine,
+      newLines,
+      lines: part.flatMap(({ kind, line }): string[] => {
+        if (line.endsWith("\n")) return [`${kind}${line.slice(0, -1)}`];
+        return [`${kind}${line}`, "\\ No newline at end of file"];
+      }),
+    };
+    oldLine += oldLines;
+    newLine += newLines;
+    return hunk;
+  });
+  let lines = 0;
+  const kept = hunks.filter((hunk) => {
+    lines += hunk.lines.length;
+    return lines <= maxPatchLines;
+  });
   return {
     hunks: kept,
     added: steps.filter(({ kind }) => kind === "+").length,
@@ -76,13 +115,6 @@ function countBreaks(text: string): number {
   let count = 0;
   for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count += 1;
   return count;
-}
-
-function replaceAll(before: readonly string[], after: readonly string[]): Step[] {
-  return [
-    ...before.map((line): Step => ({ kind: "-", line })),
-    ...after.map((line): Step => ({ kind: "+", line })),
-  ];
 }
 
 /** Myers' greedy algorithm; undefined when the texts differ in more than `maxDifferences` lines. */
@@ -134,53 +166,8 @@ function goesDown(furthest: Int32Array, at: number, diagonal: number, distance: 
   );
 }
 
-function toHunks(steps: readonly Step[], firstLine: number): PatchHunk[] {
-  const changed = steps.flatMap(({ kind }, index) => (kind === " " ? [] : [index]));
-  const spans: [number, number][] = [];
-  for (const index of changed) {
-    const last = spans.at(-1);
-    if (last !== undefined && index - last[1] <= 2 * contextLines) last[1] = index;
-    else spans.push([index, index]);
-  }
-  let oldLine = firstLine;
-  let newLine = firstLine;
-  let at = 0;
-  return spans.map(([first, last]) => {
-    const from = Math.max(0, first - contextLines);
-    oldLine += countLines(steps.slice(at, from), "-");
-    newLine += countLines(steps.slice(at, from), "+");
-    at = Math.min(steps.length, last + 1 + contextLines);
-    const part = steps.slice(from, at);
-    const oldLines = countLines(part, "-");
-    const newLines = countLines(part, "+");
-    const hunk = {
-      oldStart: oldLines === 0 ? oldLine - 1 : oldLine,
-      oldLines,
-      newStart: newLines === 0 ? newLine - 1 : newLine,
-      newLines,
-      lines: part.flatMap(printStep),
-    };
-    oldLine += oldLines;
-    newLine += newLines;
-    return hunk;
-  });
-}
-
-function printStep({ kind, line }: Step): string[] {
-  if (line.endsWith("\n")) return [`${kind}${line.slice(0, -1)}`];
-  return [`${kind}${line}`, "\\ No newline at end of file"];
-}
-
 function countLines(steps: readonly Step[], side: "-" | "+"): number {
   return steps.filter(({ kind }) => kind === " " || kind === side).length;
-}
-
-function takeHunks(hunks: readonly PatchHunk[]): PatchHunk[] {
-  let lines = 0;
-  return hunks.filter((hunk) => {
-    lines += hunk.lines.length;
-    return lines <= maxPatchLines;
-  });
 }
 
 const contextLines = 3;

@@ -12,7 +12,21 @@ export function findOccurrences(text: string, wanted: string, overlapping = fals
   if (wanted === "") return [];
   if (!text.includes("\r\n")) return findExactly(text, wanted, overlapping);
   const places = findExactly(toLf(text), toLf(wanted), overlapping);
-  return mapToCrlf(text, places);
+  // Places in the text without carriage returns, as places in the text with them; both ascend.
+  const toOriginal = (wanted: readonly number[]): number[] => {
+    let removed = 0;
+    let next = text.indexOf("\r\n");
+    return wanted.map((position) => {
+      while (next !== -1 && next - removed < position) {
+        removed += 1;
+        next = text.indexOf("\r\n", next + 2);
+      }
+      return position + removed;
+    });
+  };
+  const starts = toOriginal(places.map(({ start }) => start));
+  const ends = toOriginal(places.map(({ end }) => end));
+  return places.map((_, index) => ({ start: starts[index] ?? 0, end: ends[index] ?? 0 }));
 }
 
 /** Puts a text into each range; its line ends become those of the place it goes to. */
@@ -41,24 +55,6 @@ function findExactly(text: string, wanted: string, overlapping: boolean): TextRa
     at = text.indexOf(wanted, at + (overlapping ? 1 : wanted.length));
   }
   return places;
-}
-
-/** Places in the text without carriage returns, as places in the text with them; both ascend. */
-function mapToCrlf(text: string, places: readonly TextRange[]): TextRange[] {
-  const toOriginal = (wanted: readonly number[]): number[] => {
-    let removed = 0;
-    let next = text.indexOf("\r\n");
-    return wanted.map((position) => {
-      while (next !== -1 && next - removed < position) {
-        removed += 1;
-        next = text.indexOf("\r\n", next + 2);
-      }
-      return position + removed;
-    });
-  };
-  const starts = toOriginal(places.map(({ start }) => start));
-  const ends = toOriginal(places.map(({ end }) => end));
-  return places.map((_, index) => ({ start: starts[index] ?? 0, end: ends[index] ?? 0 }));
 }
 
 function endsOf(text: string): string | undefined {

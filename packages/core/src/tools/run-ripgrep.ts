@@ -66,7 +66,12 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
   const end = (why: "enough" | "time" | "abort"): void => {
     if (ended !== undefined) return;
     ended = why;
-    endGroup(child);
+    if (child.pid === undefined) return;
+    try {
+      process.kill(-child.pid, "SIGKILL");
+    } catch {
+      child.kill("SIGKILL");
+    }
   };
   const onAbort = () => end("abort");
   signal.addEventListener("abort", onAbort, { once: true });
@@ -135,15 +140,6 @@ function collectErrors(stream: Readable | null): () => string {
     if (text.length < maxErrorText) text = (text + more).slice(0, maxErrorText);
   });
   return () => text;
-}
-
-function endGroup(child: ChildProcess): void {
-  if (child.pid === undefined) return;
-  try {
-    process.kill(-child.pid, "SIGKILL");
-  } catch {
-    child.kill("SIGKILL");
-  }
 }
 
 /** The binary for this machine comes inside a package; where that is missing, one on the PATH serves as well. */

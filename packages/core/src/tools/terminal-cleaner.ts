@@ -20,7 +20,7 @@ export function createTerminalCleaner(): TerminalCleaner {
     take(piece) {
       const { text, rest } = splitEscape(cutEscape + piece);
       cutEscape = rest;
-      const plain = line + withoutEscapes(text);
+      const plain = line + (/[\x1b\x9b]/.test(text) ? text.replace(escapeSequence, "") : text);
       const end = plain.lastIndexOf("\n") + 1;
       line = foldPending(plain.slice(end));
       const done = foldLines(plain.slice(0, end));
@@ -66,10 +66,6 @@ const escapeSequence =
   /\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[PX^_][^\x1b]*\x1b\\|\x9b[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]/g;
 
 const unfinishedEscape = /^\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*|[PX^_][^\x1b]*|[ -/]*)$/;
-
-function withoutEscapes(text: string): string {
-  return /[\x1b\x9b]/.test(text) ? text.replace(escapeSequence, "") : text;
-}
 
 /** Parts a text from an escape sequence that its end cuts in two. */
 function splitEscape(text: string): { readonly text: string; readonly rest: string } {

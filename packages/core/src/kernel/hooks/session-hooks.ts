@@ -23,7 +23,7 @@ import type { Model } from "../../models/model.ts";
 import type { AgentPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
 import { createRuleGrants } from "../agent/create-authorize.ts";
 import type { Capability } from "../agent/open-agent.ts";
-import { chooseModel } from "../gather-session.ts";
+import { chooseModel } from "../choose-model.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { CallServer } from "../servers/session-servers.ts";
 import {

@@ -1,5 +1,5 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
-import type { AssistantBlock, Message, ToolResultBlock, UserBlock } from "../../conversation/message.ts";
+import type { AssistantBlock, Message, UserBlock } from "../../conversation/message.ts";
 import { sentCallInput } from "../read-call-input.ts";
 import { wrappedBy } from "./block-builder.ts";
 
@@ -41,8 +41,21 @@ function toWireBlock(block: AssistantBlock | UserBlock): readonly WireBlock[] {
       return [
         { type: "tool_use", id: wireId(block.id), name: block.name, input: sentCallInput(block.input) },
       ];
-    case "tool_result":
-      return [toWireResult(block)];
+    case "tool_result": {
+      const failed = block.is_error === true;
+      const content =
+        typeof block.content === "string"
+          ? block.content
+          : block.content.flatMap((part) => toWireBlock(part));
+      const wireResult: WireBlock = {
+        type: "tool_result",
+        tool_use_id: wireId(block.tool_use_id),
+        // The API refuses a failed result that says nothing.
+        content: failed && content.length === 0 ? "(no output)" : content,
+        ...(failed ? { is_error: true } : {}),
+      };
+      return [wireResult];
+    }
     case "image":
       return [{ type: "image", source: block.source }];
     case "document":
@@ -62,19 +75,6 @@ function toWireBlock(block: AssistantBlock | UserBlock): readonly WireBlock[] {
     default:
       return [block];
   }
-}
-
-function toWireResult(result: ToolResultBlock): WireBlock {
-  const failed = result.is_error === true;
-  const content =
-    typeof result.content === "string" ? result.content : result.content.flatMap((part) => toWireBlock(part));
-  return {
-    type: "tool_result",
-    tool_use_id: wireId(result.tool_use_id),
-    // The API refuses a failed result that says nothing.
-    content: failed && content.length === 0 ? "(no output)" : content,
-    ...(failed ? { is_error: true } : {}),
-  };
 }
 
 /** Ids of calls that another provider made may have signs that this one refuses. */

@@ -79,12 +79,18 @@ export function createBashTool(options: BashToolOptions): Tool {
       const found = await shell;
       if (found === undefined) return failed("There is neither bash nor sh on this machine; install bash.");
       const start = await startDirectory(options.directories, context);
+      const [project = ""] = context.workingDirectories;
+      const set = { SHELL: found.file, CLAUDE_PROJECT_DIR: project, ...options.variables };
+      const environment =
+        context.allowedBy === "read-only"
+          ? readOnlyEnvironment(context.environment, { workingDirectories: context.workingDirectories, set })
+          : commandEnvironment(context.environment, { pass: options.passVariables ?? [], set });
       const command: Command = {
         input: given,
         text: context.judged?.command ?? given.command,
         shell: context.judged === undefined ? found : withoutPatterns(found),
         directory: start.directory,
-        environment: environmentOf(found, options, context),
+        environment,
         context,
       };
       await mkdir(context.outputDirectory, { recursive: true, mode: 0o700 }).catch(() => undefined);
@@ -96,14 +102,6 @@ export function createBashTool(options: BashToolOptions): Tool {
         : runToEnd(command, options, notes);
     },
   });
-}
-
-function environmentOf(shell: Shell, options: BashToolOptions, context: ToolContext): Record<string, string> {
-  const [project = ""] = context.workingDirectories;
-  const set = { SHELL: shell.file, CLAUDE_PROJECT_DIR: project, ...options.variables };
-  return context.allowedBy === "read-only"
-    ? readOnlyEnvironment(context.environment, { workingDirectories: context.workingDirectories, set })
-    : commandEnvironment(context.environment, { pass: options.passVariables ?? [], set });
 }
 
 async function runToEnd(
@@ -118,11 +116,14 @@ async function runToEnd(
   const entered = await enterSandbox(options, plain, { command: written, directory, context });
   if (entered.type === "refused") return failed(entered.reason);
   const limit = foregroundLimit(command.input.timeout, context.environment);
-  const name = fileNameOf(context.callId);
+  // Ids come from a provider and may hold anything.
+  const name = context.callId.replace(/[^\w-]/g, "_").slice(0, 100) || "output";
   const file = join(context.outputDirectory, `${name}.txt`);
   const output = createCommandOutput({ limit: outputLimit(context.environment), file });
   const begun = options.now();
-  const report = createReporter(options.now, () => context.progress(lastLine(output.view().text)));
+  const report = createReporter(options.now, () =>
+    context.progress((output.view().text.trimEnd().split("\n").at(-1) ?? "").slice(0, 200)),
+  );
   let record: OpenCommand | undefined;
   const wait = createWait(context.signal);
   const started = await startProcess({
@@ -156,7 +157,16 @@ async function runToEnd(
   const first = await Promise.race([finished, ...offered]);
   if ("task" in first) {
     wait.leave();
-    return movedOutcome(first.task);
+    return {
+      content: `The person moved the command to the background, where it continues as task ${first.task.id} without a time limit; TaskOutput reads what it writes, TaskStop ends it.`,
+      data: {
+        stdout: "",
+        stderr: "",
+        interrupted: false,
+        backgroundTaskId: first.task.id,
+        outputFile: first.task.outputFile,
+      },
+    };
   }
   const ending = first.ended;
   const keeps = options.keepsDirectory?.(context.agent) ?? true;
@@ -260,19 +270,6 @@ function createWait(signal: AbortSignal) {
   };
 }
 
-function movedOutcome({ id, outputFile }: TaskView): ToolOutcome {
-  return {
-    content: `The person moved the command to the background, where it continues as task ${id} without a time limit; TaskOutput reads what it writes, TaskStop ends it.`,
-    data: {
-      stdout: "",
-      stderr: "",
-      interrupted: false,
-      backgroundTaskId: id,
-      outputFile,
-    },
-  };
-}
-
 /** Watchers need no more than a few signs of life a second. */
 function createReporter(now: () => number, report: () => void): () => void {
   let next = 0;
@@ -281,15 +278,6 @@ function createReporter(now: () => number, report: () => void): () => void {
     next = now() + 250;
     report();
   };
-}
-
-function lastLine(text: string): string {
-  return (text.trimEnd().split("\n").at(-1) ?? "").slice(0, 200);
-}
-
-/** Ids come from a provider and may hold anything. */
-function fileNameOf(callId: string): string {
-  return callId.replace(/[^\w-]/g, "_").slice(0, 100) || "output";
 }
 
 /** What a model should know about how a command ended, besides its output. */

@@ -187,7 +187,10 @@ export const askUserQuestionTool: Tool = builtinTool<z.infer<typeof questionInpu
     }));
     try {
       const answers = await host.ask(asked, { signal, agent, callId });
-      const lines = asked.map(({ question: text }) => `${text}\n→ ${answerTo(answers, text)}`);
+      const lines = asked.map(
+        ({ question: text }) =>
+          `${text}\n→ ${Object.hasOwn(answers, text) ? (answers[text] ?? "") : "(no answer)"}`,
+      );
       return { content: `The person answered:\n${lines.join("\n")}`, data: { questions: asked, answers } };
     } catch (error) {
       const why = signal.aborted
@@ -197,10 +200,6 @@ export const askUserQuestionTool: Tool = builtinTool<z.infer<typeof questionInpu
     }
   },
 });
-
-function answerTo(answers: Readonly<Record<string, string>>, text: string): string {
-  return Object.hasOwn(answers, text) ? (answers[text] ?? "") : "(no answer)";
-}
 
 interface TaskToolOptions {
   readonly sources: readonly TaskSource[];
@@ -257,13 +256,13 @@ interface Moment {
 }
 
 function outcomeOf(task: TaskView, page: TextPage, moment: Moment): ToolOutcome {
-  return { content: compose(task, page, moment), data: { task, output: page.text } };
-}
-
-function compose(task: TaskView, page: TextPage, { now, stillRuns }: Moment): string {
+  const { now, stillRuns } = moment;
   const metrics = Object.entries(task.metrics ?? {}).map(([name, value]) => `${name} ${value}`);
+  // How a task is, as one line.
+  const seconds = Math.max(0, Math.round(((task.endedAt ?? now) - task.startedAt) / 1_000));
+  const code = task.exitCode === undefined ? "" : `, exit code ${task.exitCode}`;
   const lines = [
-    describeTask(task, now),
+    `Task ${task.id} (${task.kind}): ${task.state}${code}, ${seconds} s`,
     stillRuns,
     task.note ?? "",
     task.agentId === undefined ? "" : `Agent: ${task.agentId}`,
@@ -274,7 +273,10 @@ function compose(task: TaskView, page: TextPage, { now, stillRuns }: Moment): st
   const heading = where === "" ? "Output:" : `Output (${where}):`;
   const isEmpty = page.text.trimEnd() === "" && where === "";
   const text = isEmpty ? "It has written nothing yet." : `${heading}\n${page.text}`.trimEnd();
-  return [...lines.filter((line) => line !== ""), "", text].join("\n");
+  return {
+    content: [...lines.filter((line) => line !== ""), "", text].join("\n"),
+    data: { task, output: page.text },
+  };
 }
 
 async function waitForEnd(
@@ -326,10 +328,3 @@ function unknownText(sources: readonly TaskSource[], id: string): string {
 }
 
 const maxListed = 40;
-
-/** How a task is, as one line. */
-function describeTask(task: TaskView, now: number): string {
-  const seconds = Math.max(0, Math.round(((task.endedAt ?? now) - task.startedAt) / 1_000));
-  const code = task.exitCode === undefined ? "" : `, exit code ${task.exitCode}`;
-  return `Task ${task.id} (${task.kind}): ${task.state}${code}, ${seconds} s`;
-}

@@ -63,7 +63,12 @@ function decideEdit(given: EditInput, current: CurrentFile | undefined, path: st
   }
   if (given.replace_all !== true) {
     const places = findOccurrences(text, old_string, true);
-    if (places.length > 1) return refused(describeAmbiguity(path, text, places));
+    if (places.length > 1) {
+      const lines = places.slice(0, 5).map(({ start }) => lineAt(text, start));
+      const more = places.length > lines.length ? " and more" : "";
+      const ambiguity = `old_string occurs ${places.length} times in ${path} (lines ${lines.join(", ")}${more}). Add lines around it until it is unique, or set replace_all to change every one.`;
+      return refused(ambiguity);
+    }
   }
   const after = replaceRanges(text, ranges, new_string);
   return {
@@ -98,12 +103,6 @@ function edited(
       structuredPatch: hunks,
     },
   };
-}
-
-function describeAmbiguity(path: string, text: string, places: readonly TextRange[]): string {
-  const lines = places.slice(0, 5).map(({ start }) => lineAt(text, start));
-  const more = places.length > lines.length ? " and more" : "";
-  return `old_string occurs ${places.length} times in ${path} (lines ${lines.join(", ")}${more}). Add lines around it until it is unique, or set replace_all to change every one.`;
 }
 
 function lineAt(text: string, position: number): number {

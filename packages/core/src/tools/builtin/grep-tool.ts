@@ -65,40 +65,36 @@ export const grepTool: Tool = builtinTool<GrepInput>({
   async call(given, context) {
     const root = await findSearchRoot(given.path ?? ".", context);
     if (root.type === "refused") return failed(root.reason);
-    return search(given, root, context);
+    const mode = given.output_mode ?? "files_with_matches";
+    const issues = createFindings(mode, {
+      mayShow: (path) => mayShow(path, "Grep", context),
+      place: (path) => resolve(root.directory, path),
+    });
+    const ending = await runRipgrep({
+      arguments: [...grepArguments(given, mode, root), "--", root.target],
+      directory: root.directory,
+      isJudged: true,
+      signal: context.signal,
+      timeLimitMs: searchTimeLimitMs,
+      take: issues.take,
+    });
+    if (ending.type === "unavailable" || ending.type === "killed") return failed(ending.errors);
+    const found = issues.finish();
+    const complaint = explainComplaint(ending.errors);
+    if (ending.code === 2 && complaint !== undefined && found.total === 0) return failed(complaint);
+    const notes = [
+      ...(ending.type === "time"
+        ? [`The search was ended after ${searchTimeLimitMs / 1000} seconds; narrow it.`]
+        : []),
+      ...(ending.type === "enough" ? ["There is more than could be kept; narrow the search."] : []),
+      ...(ending.code === 2 ? ["Some files could not be read."] : []),
+      ...exclusionNote(context),
+    ];
+    return describeFindings(given, found, { context, mode, notes });
   },
 });
 
 type Root = Extract<SearchRoot, { type: "root" }>;
-
-async function search(given: GrepInput, root: Root, context: ToolContext): Promise<ToolOutcome> {
-  const mode = given.output_mode ?? "files_with_matches";
-  const issues = createFindings(mode, {
-    mayShow: (path) => mayShow(path, "Grep", context),
-    place: (path) => resolve(root.directory, path),
-  });
-  const ending = await runRipgrep({
-    arguments: [...grepArguments(given, mode, root), "--", root.target],
-    directory: root.directory,
-    isJudged: true,
-    signal: context.signal,
-    timeLimitMs: searchTimeLimitMs,
-    take: issues.take,
-  });
-  if (ending.type === "unavailable" || ending.type === "killed") return failed(ending.errors);
-  const found = issues.finish();
-  const complaint = explainComplaint(ending.errors);
-  if (ending.code === 2 && complaint !== undefined && found.total === 0) return failed(complaint);
-  const notes = [
-    ...(ending.type === "time"
-      ? [`The search was ended after ${searchTimeLimitMs / 1000} seconds; narrow it.`]
-      : []),
-    ...(ending.type === "enough" ? ["There is more than could be kept; narrow the search."] : []),
-    ...(ending.code === 2 ? ["Some files could not be read."] : []),
-    ...exclusionNote(context),
-  ];
-  return describeFindings(given, found, { context, mode, notes });
-}
 
 function grepArguments(given: GrepInput, mode: GrepMode, root: Root): string[] {
   const spansLines = given.multiline === true || /\\n|\n/.test(given.pattern);
@@ -169,10 +165,14 @@ async function describeFindings(
 ): Promise<ToolOutcome> {
   const show = (path: string): string => shownPath(path, context.directory);
   const files = mode === "files_with_matches" ? await newestFirst(found.files) : byPath(found.files);
-  const page = pageOf(
-    given,
-    mode === "content" ? contentLines(given, files, show) : files.map((file) => entryOf(file, mode, show)),
-  );
+  const entries =
+    mode === "content"
+      ? contentLines(given, files, show)
+      : files.map((file) => (mode === "count" ? `${show(file.path)}:${file.count}` : show(file.path)));
+  const offset = Math.max(0, given.offset ?? 0);
+  const limit = given.head_limit === undefined || given.head_limit < 0 ? defaultLimit : given.head_limit;
+  const shown = entries.slice(offset, limit === 0 ? undefined : offset + limit);
+  const page: Page = { entries: shown, offset, limit, total: entries.length };
   const matches = files.reduce((sum, { count }) => sum + count, 0);
   const summary = `${plural(matches, "matching line")} in ${plural(files.length, "file")}.`;
   const remarks = [
@@ -202,13 +202,6 @@ async function describeFindings(
   };
 }
 
-function pageOf(given: GrepInput, entries: readonly string[]): Page {
-  const offset = Math.max(0, given.offset ?? 0);
-  const limit = given.head_limit === undefined || given.head_limit < 0 ? defaultLimit : given.head_limit;
-  const shown = entries.slice(offset, limit === 0 ? undefined : offset + limit);
-  return { entries: shown, offset, limit, total: entries.length };
-}
-
 function contentLines(
   given: GrepInput,
   files: readonly FileFindings[],
@@ -223,10 +216,6 @@ function contentLines(
     return `${show(line.path)}${mark}${given["-n"] === false ? "" : `${line.line}${mark}`}${line.text}`;
   };
   return files.flatMap(({ lines }, at) => [...(withContext && at > 0 ? ["--"] : []), ...lines.map(print)]);
-}
-
-function entryOf({ path, count }: FileFindings, mode: GrepMode, show: (path: string) => string): string {
-  return mode === "count" ? `${show(path)}:${count}` : show(path);
 }
 
 function describeCut({ entries, offset, total }: Page): string[] {

@@ -30,7 +30,7 @@ export async function openFile(path: string, attempts = 3): Promise<OpenedFile> 
     // Another writer may have put a new file there in this moment.
     return after.type === "refused" && stats.isFile() && attempts > 1 ? openFile(path, attempts - 1) : after;
   } catch (error) {
-    if (isMissing(error)) return { type: "missing" };
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return { type: "missing" };
     return { type: "refused", reason: fileTrouble(error, path) };
   }
 }
@@ -65,10 +65,6 @@ export function digestOf(bytes: Uint8Array): string {
 /** Is for the content of a file too large to be read for its digest. */
 export function fingerprintOf(stats: Stats): string {
   return `size:${stats.size}:${stats.mtimeMs}:${stats.ino}`;
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
 function refuseOddity(stats: Stats, path: string): OpenedFile | undefined {

@@ -60,13 +60,24 @@ async function readLocated(given: ReadInput, found: Found, context: ToolContext)
       return failed(`${found.path} is a folder. Use Glob with this path to see the files in it.`);
     case "file": {
       await using handle = opened.handle;
-      const request = readRequest(given, found, context);
+      const request: ReadRequest = {
+        path: found.path,
+        realPath: found.realPath,
+        context,
+        range: {
+          start: Math.max(1, given.offset ?? 1),
+          count: given.limit === undefined || given.limit < 1 ? 2000 : given.limit,
+          lineLength: 2000,
+          characters: given.allow_large === true ? 400_000 : 100_000,
+        },
+      };
       try {
         const loaded = await loadBytes(handle, opened.stats);
         context.signal.throwIfAborted();
         if (loaded === undefined) return await readHugeText(request, handle, opened.stats);
         if (imageTypeOf(loaded.bytes) !== undefined) return readImage(request, loaded);
-        if (isPdf(loaded.bytes)) return await readPdf(request, loaded, given.pages);
+        if (loaded.bytes.subarray(0, 5).toString("latin1") === "%PDF-")
+          return await readPdf(request, loaded, given.pages);
         if (extname(found.realPath).toLowerCase() === ".ipynb") return readNotebook(request, loaded);
         return readText(request, loaded);
       } catch (error) {
@@ -75,24 +86,6 @@ async function readLocated(given: ReadInput, found: Found, context: ToolContext)
       }
     }
   }
-}
-
-function readRequest(given: ReadInput, { path, realPath }: Found, context: ToolContext): ReadRequest {
-  return {
-    path,
-    realPath,
-    context,
-    range: {
-      start: Math.max(1, given.offset ?? 1),
-      count: given.limit === undefined || given.limit < 1 ? 2000 : given.limit,
-      lineLength: 2000,
-      characters: given.allow_large === true ? 400_000 : 100_000,
-    },
-  };
-}
-
-function isPdf(bytes: Buffer): boolean {
-  return bytes.subarray(0, 5).toString("latin1") === "%PDF-";
 }
 
 /** An image that a provider rejects would spoil the whole conversation, so it is measured before it is sent. */

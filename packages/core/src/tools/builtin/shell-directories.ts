@@ -28,7 +28,13 @@ export async function startDirectory(
 ): Promise<ChosenDirectory> {
   const last = directories.of(context.agent.id);
   if (last === undefined || last === context.directory) return { directory: context.directory };
-  if (await isFolder(last)) return { directory: last };
+  if (
+    await stat(last).then(
+      (found) => found.isDirectory(),
+      () => false,
+    )
+  )
+    return { directory: last };
   directories.note(context.agent.id, context.directory);
   return {
     directory: context.directory,
@@ -51,13 +57,6 @@ export async function keepDirectory(
   }
   directories.note(context.agent.id, context.directory);
   return `The command ended in ${ended}, outside the working directories; the next one starts in ${context.directory}.`;
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
 }
 
 async function realPathOr(path: string): Promise<string> {

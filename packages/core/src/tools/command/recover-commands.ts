@@ -43,8 +43,22 @@ const maxRemembered = 100;
 /** What is still running of a session whose process is gone is ended, and the records say so. Never rejects. */
 export async function recoverCommands(recovery: CommandRecovery): Promise<RecoveredCommands> {
   const { folder, dryRun = false } = recovery;
-  const records = await loadRecords(folder, dryRun);
-  const left = records.filter(({ end, owner }) => end === undefined && isGone(owner));
+  // A record that is not whole was being written when the kill came, and its command never ran.
+  const names = (await readdir(folder).catch(() => [])).filter((name) => /^[bf][0-9a-f]+\.json$/.test(name));
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const file = join(folder, name);
+      const text = await readFile(file, "utf8").catch(() => undefined);
+      const record = text === undefined ? undefined : parseCommandRecord(text);
+      if (record !== undefined && `${record.id}.json` === name) return [record];
+      if (text !== undefined && !dryRun && (await isOld(file))) await rm(file, { force: true });
+      return [];
+    }),
+  );
+  const records = await found.flat();
+  const left = records.filter(
+    ({ end, owner }) => end === undefined && isOnThisMachine(owner) && !isRunning(owner),
+  );
   const ended = left.filter(({ leader }) => isStillRunning(leader));
   if (dryRun) return { ended, background: [] };
   await Promise.all(
@@ -62,32 +76,12 @@ export async function recoverCommands(recovery: CommandRecovery): Promise<Recove
   return { ended, background: background.slice(forgotten.length) };
 }
 
-/** A record that is not whole was being written when the kill came, and its command never ran. */
-async function loadRecords(folder: string, dryRun: boolean): Promise<readonly CommandRecord[]> {
-  const names = (await readdir(folder).catch(() => [])).filter((name) => /^[bf][0-9a-f]+\.json$/.test(name));
-  const found = await Promise.all(
-    names.map(async (name) => {
-      const file = join(folder, name);
-      const text = await readFile(file, "utf8").catch(() => undefined);
-      const record = text === undefined ? undefined : parseCommandRecord(text);
-      if (record !== undefined && `${record.id}.json` === name) return [record];
-      if (text !== undefined && !dryRun && (await isOld(file))) await rm(file, { force: true });
-      return [];
-    }),
-  );
-  return found.flat();
-}
-
 /** Somebody may be writing it just now. */
 const writingMs = 10_000;
 
 async function isOld(file: string): Promise<boolean> {
   const found = await stat(file).catch(() => undefined);
   return found !== undefined && Date.now() - found.mtimeMs > writingMs;
-}
-
-function isGone(owner: ProcessIdentity): boolean {
-  return isOnThisMachine(owner) && !isRunning(owner);
 }
 
 /**

@@ -113,7 +113,8 @@ export function createShells(options: ShellsOptions): Shells {
   const finish = (entry: Entry, ending: ProcessEnding) => {
     entry.output.end();
     entry.view = { ...entry.view, ...describeEnding(ending), endedAt: now() };
-    forgetOldest(entries, maxEnded);
+    const done = [...entries].filter(([, { view }]) => view.state !== "running");
+    for (const [id] of done.slice(0, Math.max(0, done.length - maxEnded))) entries.delete(id);
     entry.ended.resolve();
     options.onEnded?.(entry.view);
   };
@@ -121,8 +122,11 @@ export function createShells(options: ShellsOptions): Shells {
   return {
     kind: "shell",
     async start(request) {
-      const reason = isDisposed ? sessionOver : tooMany(running().length, maxRunning);
-      if (reason !== undefined) return { type: "refused", reason };
+      if (isDisposed) return { type: "refused", reason: sessionOver };
+      if (running().length >= maxRunning) {
+        const reason = `${maxRunning} shells run in the background already; stop one with TaskStop, or wait.`;
+        return { type: "refused", reason };
+      }
       const entry = createEntry(freshId(options.newId, isTaken), request, now());
       entries.set(entry.view.id, entry);
       const { ended } = await launch(entry, request, { options, record });
@@ -131,8 +135,12 @@ export function createShells(options: ShellsOptions): Shells {
       return { type: "started", shell: entry.view };
     },
     find: (id) => entries.get(id)?.view ?? earlierView(earlier.get(id)),
-    list: () => viewsOf(earlier, entries),
-    output: async (id) => textOfOutput(entries.get(id)) ?? loadCommandOutput(earlier.get(id)?.outputFile),
+    list: () => [
+      ...[...earlier.values()].flatMap((one) => earlierView(one) ?? []),
+      ...[...entries.values()].map(({ view }) => view),
+    ],
+    output: async (id) =>
+      entries.get(id)?.output.view().text ?? loadCommandOutput(earlier.get(id)?.outputFile),
     async page(id, offset) {
       const { file = earlier.get(id)?.outputFile, text = "" } = entries.get(id)?.output.view() ?? {};
       return file === undefined ? pageOf(text, offset) : loadTextPage(file, offset);
@@ -161,26 +169,7 @@ export function createShells(options: ShellsOptions): Shells {
   };
 }
 
-function textOfOutput(entry: Entry | undefined): string | undefined {
-  return entry?.output.view().text;
-}
-
-function viewsOf(
-  earlier: ReadonlyMap<string, Parameters<typeof earlierView>[0]>,
-  entries: ReadonlyMap<string, Entry>,
-): TaskView[] {
-  return [
-    ...[...earlier.values()].flatMap((one) => earlierView(one) ?? []),
-    ...[...entries.values()].map(({ view }) => view),
-  ];
-}
-
 const sessionOver = "The session is over; nothing can be started in it.";
-
-function tooMany(running: number, max: number): string | undefined {
-  if (running < max) return undefined;
-  return `${max} shells run in the background already; stop one with TaskStop, or wait.`;
-}
 
 /** Commands in the foreground that can be moved; `adopt` makes a background task of one. */
 function createOffers(
@@ -379,9 +368,4 @@ function endingNote(ending: ProcessEnding): string | undefined {
   if (ending.signal !== undefined && stateOf(ending) === "failed") return `It was ended by ${ending.signal}.`;
   if (ending.leftBehind > 0) return `Processes it had left behind were ended: ${ending.leftBehind}.`;
   return undefined;
-}
-
-function forgetOldest(entries: Map<string, Entry>, maxEnded: number): void {
-  const done = [...entries].filter(([, { view }]) => view.state !== "running");
-  for (const [id] of done.slice(0, Math.max(0, done.length - maxEnded))) entries.delete(id);
 }

@@ -24,7 +24,23 @@ export function changeNotebook(text: string, notebook: Notebook, change: CellCha
   if (change.cellId !== undefined && cell === undefined) {
     return { type: "refused", reason: `there is no cell ${change.cellId}; ${listCells(notebook)}` };
   }
-  if (change.mode === "insert") return insertCell(text, notebook, change, cell);
+  if (change.mode === "insert") {
+    if (change.cellType === undefined) {
+      return { type: "refused", reason: "a cell that is inserted needs a cell_type: code or markdown" };
+    }
+    const index = cell === undefined ? 0 : cell.index + 1;
+    const made = {
+      cell_type: change.cellType,
+      ...(change.cellType === "code" ? { execution_count: null } : {}),
+      ...(notebook.hasCellIds ? { id: change.newId } : {}),
+      metadata: {},
+      ...(change.cellType === "code" ? { outputs: [] } : {}),
+      source: sourceLines(change.source),
+    };
+    const edited = applyChanges(text, [[["cells", index], made]], true);
+    const id = notebook.hasCellIds ? change.newId : `cell-${index}`;
+    return { type: "changed", text: edited, cell: { id, type: change.cellType } };
+  }
   if (cell === undefined) {
     return {
       type: "refused",
@@ -36,29 +52,6 @@ export function changeNotebook(text: string, notebook: Notebook, change: CellCha
     return { type: "changed", text: edited, cell };
   }
   return replaceCell(text, cell, change);
-}
-
-function insertCell(
-  text: string,
-  notebook: Notebook,
-  change: CellChange,
-  after: NotebookCell | undefined,
-): NotebookChange {
-  if (change.cellType === undefined) {
-    return { type: "refused", reason: "a cell that is inserted needs a cell_type: code or markdown" };
-  }
-  const index = after === undefined ? 0 : after.index + 1;
-  const made = {
-    cell_type: change.cellType,
-    ...(change.cellType === "code" ? { execution_count: null } : {}),
-    ...(notebook.hasCellIds ? { id: change.newId } : {}),
-    metadata: {},
-    ...(change.cellType === "code" ? { outputs: [] } : {}),
-    source: sourceLines(change.source),
-  };
-  const edited = applyChanges(text, [[["cells", index], made]], true);
-  const id = notebook.hasCellIds ? change.newId : `cell-${index}`;
-  return { type: "changed", text: edited, cell: { id, type: change.cellType } };
 }
 
 /** What a cell printed belongs to its old source, so it goes with it. */
@@ -81,21 +74,17 @@ function replaceCell(text: string, cell: NotebookCell, change: CellChange): Note
 type Change = readonly [path: JSONPath, value: unknown];
 
 function applyChanges(text: string, changes: readonly Change[], isArrayInsertion = false): string {
-  const formattingOptions = formatOf(text);
+  const indent = /^\s*\{\r?\n([ \t]+)/.exec(text)?.[1] ?? " ";
+  const formattingOptions: FormattingOptions = {
+    insertSpaces: !indent.startsWith("\t"),
+    tabSize: indent.length,
+    eol: text.includes("\r\n") ? "\r\n" : "\n",
+  };
   let edited = text;
   for (const [path, value] of changes) {
     edited = applyEdits(edited, modify(edited, path, value, { formattingOptions, isArrayInsertion }));
   }
   return edited;
-}
-
-function formatOf(text: string): FormattingOptions {
-  const indent = /^\s*\{\r?\n([ \t]+)/.exec(text)?.[1] ?? " ";
-  return {
-    insertSpaces: !indent.startsWith("\t"),
-    tabSize: indent.length,
-    eol: text.includes("\r\n") ? "\r\n" : "\n",
-  };
 }
 
 /** The notebook format keeps a source as lines that end in their line breaks. */

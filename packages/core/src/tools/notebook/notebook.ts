@@ -34,7 +34,18 @@ export function readNotebookJson(text: string): NotebookReading {
   if (!isRecord(value) || !Array.isArray(value["cells"])) {
     return { type: "broken", reason: "it has no list of cells; notebooks of format 4 and later have one" };
   }
-  const cells = value["cells"].map(readCell);
+  const cells = value["cells"].map((value, index) => {
+    const record = isRecord(value) ? value : {};
+    const id = record["id"];
+    const type = record["cell_type"];
+    return {
+      id: typeof id === "string" && id !== "" ? id : `cell-${index}`,
+      index,
+      type: typeof type === "string" ? type : "raw",
+      source: joinedText(record["source"]),
+      record,
+    };
+  });
   const major = Number(value["nbformat"]);
   const minor = Number(value["nbformat_minor"]);
   const hasCellIds = major > 4 || (major === 4 && minor >= 5);
@@ -55,19 +66,6 @@ function joinedText(value: unknown): string {
   return Array.isArray(value) ? value.filter((part) => typeof part === "string").join("") : "";
 }
 
-function readCell(value: unknown, index: number): NotebookCell {
-  const record = isRecord(value) ? value : {};
-  const id = record["id"];
-  const type = record["cell_type"];
-  return {
-    id: typeof id === "string" && id !== "" ? id : `cell-${index}`,
-    index,
-    type: typeof type === "string" ? type : "raw",
-    source: joinedText(record["source"]),
-    record,
-  };
-}
-
 function languageOf(notebook: JsonRecord): string {
   const metadata = isRecord(notebook["metadata"]) ? notebook["metadata"] : {};
   for (const key of ["language_info", "kernelspec"]) {
@@ -81,28 +79,30 @@ function languageOf(notebook: JsonRecord): string {
 /** A notebook as text: each cell under a heading with the id that NotebookEdit takes, its outputs shortened. */
 export function notebookText(notebook: Notebook): string {
   if (notebook.cells.length === 0) return "(a notebook without cells)";
-  return notebook.cells.map((cell) => cellText(cell, notebook.language)).join("\n\n");
-}
-
-function cellText(cell: NotebookCell, language: string): string {
-  const kind = cell.type === "code" ? `code, ${language}` : cell.type;
-  const outputs = Array.isArray(cell.record["outputs"]) ? cell.record["outputs"].map(outputText) : [];
-  const shown = outputs.filter((text) => text !== "").map((text) => `[output]\n${text}`);
-  return [`=== cell ${cell.id} (${kind}) ===`, cell.source, ...shown].join("\n");
-}
-
-function outputText(output: unknown): string {
-  if (!isRecord(output)) return "";
-  if (output["output_type"] === "error") {
-    const trace = joinedText(output["traceback"]) || `${output["ename"]}: ${output["evalue"]}`;
-    return shorten(trace);
-  }
-  if (output["text"] !== undefined) return shorten(joinedText(output["text"]));
-  const data = isRecord(output["data"]) ? output["data"] : {};
-  const others = Object.entries(data)
-    .filter(([type]) => type.startsWith("image/"))
-    .map(([type, value]) => `(${type}, ${joinedText(value).length} characters of data, not shown)`);
-  return [shorten(joinedText(data["text/plain"])), ...others].filter((text) => text !== "").join("\n");
+  return notebook.cells
+    .map((cell) => {
+      const kind = cell.type === "code" ? `code, ${notebook.language}` : cell.type;
+      const outputs = Array.isArray(cell.record["outputs"])
+        ? cell.record["outputs"].map((output) => {
+            if (!isRecord(output)) return "";
+            if (output["output_type"] === "error") {
+              const trace = joinedText(output["traceback"]) || `${output["ename"]}: ${output["evalue"]}`;
+              return shorten(trace);
+            }
+            if (output["text"] !== undefined) return shorten(joinedText(output["text"]));
+            const data = isRecord(output["data"]) ? output["data"] : {};
+            const others = Object.entries(data)
+              .filter(([type]) => type.startsWith("image/"))
+              .map(([type, value]) => `(${type}, ${joinedText(value).length} characters of data, not shown)`);
+            return [shorten(joinedText(data["text/plain"])), ...others]
+              .filter((text) => text !== "")
+              .join("\n");
+          })
+        : [];
+      const shown = outputs.filter((text) => text !== "").map((text) => `[output]\n${text}`);
+      return [`=== cell ${cell.id} (${kind}) ===`, cell.source, ...shown].join("\n");
+    })
+    .join("\n\n");
 }
 
 function shorten(text: string): string {

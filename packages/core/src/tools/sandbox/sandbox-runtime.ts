@@ -101,7 +101,20 @@ async function startSandbox(load: () => Promise<unknown>, settings: SandboxSetti
       ...(await findHelpers()),
       ...(settings.weakerNestedSandbox ? { enableWeakerNestedSandbox: true } : {}),
     });
-    await tryCommand(manager, temporaryDirectory);
+    // What a machine permits is known only by trying: programs may be there and namespaces still be forbidden.
+    const shell = (await findSystemProgram("bash")) ?? "bash";
+    const { argv } = await manager.wrapWithSandboxArgv("true", shell, {});
+    const [file = "", ...words] = argv;
+    try {
+      await new Promise<void>((resolve, reject) => {
+        execFile(file, words, { cwd: temporaryDirectory, timeout: 10_000 }, (error, _stdout, stderr) => {
+          if (error === null) resolve();
+          else reject(new Error(stderr.trim() === "" ? error.message : stderr.trim()));
+        });
+      });
+    } finally {
+      manager.cleanupAfterCommand();
+    }
     return { type: "ready", manager, temporaryDirectory };
   } catch (error) {
     await release(manager);
@@ -131,23 +144,6 @@ async function loadPackage(): Promise<unknown> {
 function managerOf(loaded: unknown): SandboxManager | undefined {
   // The package's own types cannot be had without it; what is used of it is named above and tried before it counts.
   return (loaded as { readonly SandboxManager?: SandboxManager }).SandboxManager;
-}
-
-/** What a machine permits is known only by trying: programs may be there and namespaces still be forbidden. */
-async function tryCommand(manager: SandboxManager, directory: string): Promise<void> {
-  const shell = (await findSystemProgram("bash")) ?? "bash";
-  const { argv } = await manager.wrapWithSandboxArgv("true", shell, {});
-  const [file = "", ...words] = argv;
-  try {
-    await new Promise<void>((resolve, reject) => {
-      execFile(file, words, { cwd: directory, timeout: 10_000 }, (error, _stdout, stderr) => {
-        if (error === null) resolve();
-        else reject(new Error(stderr.trim() === "" ? error.message : stderr.trim()));
-      });
-    });
-  } finally {
-    manager.cleanupAfterCommand();
-  }
 }
 
 /** Which hosts may be reached is one setting of the whole process; the settings read last hold. */

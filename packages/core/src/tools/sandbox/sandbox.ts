@@ -55,7 +55,16 @@ export function createSandbox(options: SessionSandboxOptions): Sandbox | undefin
     async wrap(invocation, { signal, command, workingDirectories, readOnly = false }): Promise<SandboxWrap> {
       if (isExcluded(command, settings.excludedCommands)) return { type: "unprotected" };
       const start = await runtime.start(settings);
-      if (start.type === "unavailable") return withoutSandbox(start, settings);
+      if (start.type === "unavailable") {
+        const { why, advice } = start;
+        if (settings.mayRunUnprotected) {
+          return { type: "unprotected", note: `The command ran without a sandbox: ${why}.` };
+        }
+        return {
+          type: "refused",
+          reason: `Settings want commands in a sandbox, and there is none: ${why}. Nothing was run. ${advice} To run without protection where there is no sandbox, set "failIfUnavailable": false under "sandbox".`,
+        };
+      }
       const { manager, temporaryDirectory } = start;
       const limits = sandboxLimits({ ...options, workingDirectories, temporaryDirectory });
       const filesystem = readOnly ? { ...limits, allowWrite: [temporaryDirectory] } : limits;
@@ -75,19 +84,6 @@ export function createSandbox(options: SessionSandboxOptions): Sandbox | undefin
         return { type: "refused", reason };
       }
     },
-  };
-}
-
-function withoutSandbox(
-  { why, advice }: { readonly why: string; readonly advice: string },
-  settings: SandboxSettings,
-): SandboxWrap {
-  if (settings.mayRunUnprotected) {
-    return { type: "unprotected", note: `The command ran without a sandbox: ${why}.` };
-  }
-  return {
-    type: "refused",
-    reason: `Settings want commands in a sandbox, and there is none: ${why}. Nothing was run. ${advice} To run without protection where there is no sandbox, set "failIfUnavailable": false under "sandbox".`,
   };
 }
 

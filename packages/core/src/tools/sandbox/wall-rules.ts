@@ -25,32 +25,37 @@ export function wallRules(policy: RulesOfPolicy, scoped: readonly PolicyRule[] =
   );
   const opening = policy.allow.filter(({ rule }) => toolFacts.get(rule.canonicalTool)?.grantsUse === "read");
   return {
-    show: [...new Set(opening.flatMap((rule) => openedBy(rule, policy)))],
-    hide: closing.flatMap((rule) => closedBy(rule, policy)),
+    show: [
+      ...new Set(
+        opening.flatMap((rule) => {
+          // The folder that everything a rule opens lies in.
+          const { specifier } = rule.rule;
+          if (specifier.type !== "path") return [];
+          return basesOf(rule, policy).map((base) => {
+            const { base: fixed } = splitPattern(base, namesOf(specifier.pattern));
+            return fixed;
+          });
+        }),
+      ),
+    ],
+    hide: closing.flatMap((rule) => {
+      const { specifier } = rule.rule;
+      if (specifier.type !== "path") return [];
+      // What a rule of a project says counts in the working trees that agents get inside it.
+      const trees = posix.join(rule.anchor, ".claude", "worktrees");
+      const bases = [
+        ...basesOf(rule, policy),
+        ...policy.workingDirectories.filter((folder) => folder.startsWith(`${trees}/`)),
+      ];
+      return [...new Set(bases)].map((base) => {
+        const names = namesOf(specifier.pattern);
+        while (names.at(-1) === "**") names.pop();
+        // One name alone means it at any depth; see `coversPath`.
+        const floats = names.length === 1 && names[0] !== "..";
+        return splitPattern(base, floats ? ["**", ...names] : names);
+      });
+    }),
   };
-}
-
-/** The folder that everything a rule opens lies in. */
-function openedBy(candidate: PolicyRule, policy: RulesOfPolicy): readonly string[] {
-  const { specifier } = candidate.rule;
-  if (specifier.type !== "path") return [];
-  return basesOf(candidate, policy).map((base) => {
-    const { base: fixed } = splitPattern(base, namesOf(specifier.pattern));
-    return fixed;
-  });
-}
-
-function closedBy(candidate: PolicyRule, policy: RulesOfPolicy): readonly HiddenPattern[] {
-  const { specifier } = candidate.rule;
-  if (specifier.type !== "path") return [];
-  const bases = [...basesOf(candidate, policy), ...worktreesBelow(candidate, policy)];
-  return [...new Set(bases)].map((base) => {
-    const names = namesOf(specifier.pattern);
-    while (names.at(-1) === "**") names.pop();
-    // One name alone means it at any depth; see `coversPath`.
-    const floats = names.length === 1 && names[0] !== "..";
-    return splitPattern(base, floats ? ["**", ...names] : names);
-  });
 }
 
 function namesOf(pattern: string): string[] {
@@ -75,12 +80,6 @@ function basesOf(
     settings: [anchor, ...otherAnchors],
     cwd: workingDirectories,
   }[specifier.anchor];
-}
-
-/** What a rule of a project says counts in the working trees that agents get inside it. */
-function worktreesBelow({ anchor }: PolicyRule, { workingDirectories }: RulesOfPolicy): readonly string[] {
-  const trees = posix.join(anchor, ".claude", "worktrees");
-  return workingDirectories.filter((folder) => folder.startsWith(`${trees}/`));
 }
 
 /** A path as a pattern that means only itself. */

@@ -301,7 +301,9 @@ async function repositoryFolders(folder: string): Promise<readonly string[]> {
     const entry = join(top, ".git");
     const found = await stat(entry).catch(() => undefined);
     if (found !== undefined) {
-      const own = found.isDirectory() ? entry : resolve(top, pointerIn(await beginningOf(entry)) ?? ".git");
+      const own = found.isDirectory()
+        ? entry
+        : resolve(top, /^gitdir: (.+?)\s*$/.exec(await beginningOf(entry))?.[1] ?? ".git");
       const common = resolve(own, (await beginningOf(join(own, "commondir"))).trim() || ".");
       const others = (await beginningOf(join(common, "objects", "info", "alternates"))).split("\n");
       const stores = others
@@ -312,10 +314,6 @@ async function repositoryFolders(folder: string): Promise<readonly string[]> {
     }
     if (dirname(top) === top) return [];
   }
-}
-
-function pointerIn(text: string): string | undefined {
-  return /^gitdir: (.+?)\s*$/.exec(text)?.[1];
 }
 
 async function beginningOf(file: string): Promise<string> {

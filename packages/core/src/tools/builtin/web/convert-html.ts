@@ -95,7 +95,7 @@ function createTurndown(Turndown: unknown): TurndownLike {
   service.addRule("row", {
     filter: ["tr"],
     replacement: (content, node) =>
-      `|${content}\n${isFirstRow(node) ? `|${" --- |".repeat(cellsOf(node))}\n` : ""}`,
+      `|${content}\n${isFirstRow(node) ? `|${" --- |".repeat((node as RowElement).children.length)}\n` : ""}`,
   });
   service.addRule("table", { filter: ["table"], replacement: (content) => `\n\n${content.trim()}\n\n` });
   service.addRule("tablePart", { filter: ["thead", "tbody", "tfoot"], replacement: (content) => content });
@@ -112,10 +112,6 @@ function isFirstRow(node: unknown): boolean {
   const row = node as RowElement; // The rule's filter lets only rows through.
   if (row.previousElementSibling !== null) return false;
   return row.parentNode?.nodeName === "TABLE" || row.parentNode?.previousElementSibling === null;
-}
-
-function cellsOf(node: unknown): number {
-  return (node as RowElement).children.length; // The rule's filter lets only rows through.
 }
 
 export interface ConversionOptions {
@@ -175,7 +171,23 @@ function isOwnFile(): boolean {
 let idle: { readonly worker: Worker; readonly timer: NodeJS.Timeout } | undefined;
 
 function takeThread(): Worker {
-  if (idle === undefined) return startThread();
+  if (idle === undefined) {
+    const worker = new Worker(new URL(import.meta.url), {
+      workerData: { task },
+      env: {},
+      execArgv: [],
+      stdout: true,
+      stderr: true,
+      resourceLimits: { maxOldGenerationSizeMb: 512 },
+    });
+    worker.on("error", () => undefined);
+    worker.once("exit", () => {
+      if (idle?.worker !== worker) return;
+      clearTimeout(idle.timer);
+      idle = undefined;
+    });
+    return worker;
+  }
   const { worker, timer } = idle;
   idle = undefined;
   clearTimeout(timer);
@@ -194,24 +206,6 @@ function keepThread(worker: Worker): void {
     void worker.terminate();
   }, idleMs).unref();
   idle = { worker, timer };
-}
-
-function startThread(): Worker {
-  const worker = new Worker(new URL(import.meta.url), {
-    workerData: { task },
-    env: {},
-    execArgv: [],
-    stdout: true,
-    stderr: true,
-    resourceLimits: { maxOldGenerationSizeMb: 512 },
-  });
-  worker.on("error", () => undefined);
-  worker.once("exit", () => {
-    if (idle?.worker !== worker) return;
-    clearTimeout(idle.timer);
-    idle = undefined;
-  });
-  return worker;
 }
 
 if (isRecord(workerData) && workerData["task"] === task) {

@@ -1,7 +1,7 @@
 import { escapeControlTags, escapeName } from "@retinue/base/foundation/escape-control-tags.ts";
 import * as z from "zod";
 import { takeStart } from "../../limit-text.ts";
-import type { Tool, ToolOutcome } from "../../tool.ts";
+import type { Tool } from "../../tool.ts";
 import { builtinTool, failed, optionalNumber } from "../builtin-tool.ts";
 import type { FetchedPage } from "./fetch-page.ts";
 import type { ResolveHost } from "./request-page.ts";
@@ -58,7 +58,15 @@ export function createWebFetchTool(options: WebFetchOptions): Tool {
             maxBytes: options.maxBytes ?? 10 * 1024 * 1024,
           });
       if (fetched.type === "refused") return failed(fetched.reason);
-      if (fetched.type === "moved") return movedOutcome(fetched);
+      if (fetched.type === "moved") {
+        const { from, to, status } = fetched;
+        const content = [
+          `${from} redirects to another host (HTTP ${status}), which was not followed:`,
+          escapeName(to),
+          "Call WebFetch with that address if it is where you want to go.",
+        ].join("\n");
+        return { content, data: { url: from, code: status, redirectedTo: to } };
+      }
       const { page } = fetched;
       if (page.status === 200 && cached === undefined) cache.set(decided.url.href, page);
       const text = await answer(page, { prompt, offset: Math.max(0, offset), signal, ...options });
@@ -75,15 +83,6 @@ export function createWebFetchTool(options: WebFetchOptions): Tool {
       };
     },
   });
-}
-
-function movedOutcome({ from, to, status }: FetchedPage & { readonly type: "moved" }): ToolOutcome {
-  const content = [
-    `${from} redirects to another host (HTTP ${status}), which was not followed:`,
-    escapeName(to),
-    "Call WebFetch with that address if it is where you want to go.",
-  ].join("\n");
-  return { content, data: { url: from, code: status, redirectedTo: to } };
 }
 
 interface Question {

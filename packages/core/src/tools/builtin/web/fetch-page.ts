@@ -2,7 +2,7 @@ import { quote } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { CachedPage } from "./create-web-fetch-tool.ts";
 import { hostOf, readWebAddress } from "./private-reason.ts";
-import { type PageAnswer, type ResolveHost, requestPage } from "./request-page.ts";
+import { type ResolveHost, requestPage } from "./request-page.ts";
 import { stripTags } from "./strip-tags.ts";
 
 export type FetchedPage =
@@ -30,7 +30,30 @@ export async function fetchPage(start: URL, options: FetchOptions): Promise<Fetc
     try {
       const answer = await requestPage({ ...options, ...decided });
       const target = redirecting.has(answer.status) ? answer.header("location") : undefined;
-      if (target === undefined) return await readPage(decided.url, answer, options);
+      if (target === undefined) {
+        const contentType = answer.header("content-type");
+        const declared = answer.header("content-length");
+        const mediaType = mediaTypeOf(contentType);
+        if (isBinaryType(mediaType)) {
+          answer.discard();
+          return refuse(decided.url, binaryText(mediaType, declared));
+        }
+        const body = await answer.body();
+        options.signal.throwIfAborted();
+        const content = await readContent(body, contentType, { ...options, url: decided.url.href });
+        if (content.type === "binary")
+          return refuse(decided.url, binaryText(content.mediaType, String(body.length)));
+        const title = content.title === undefined ? {} : { title: content.title };
+        const page = {
+          url: decided.url.href,
+          status: answer.status,
+          mediaType,
+          bytes: body.length,
+          text: content.text,
+          ...title,
+        };
+        return { type: "page", page };
+      }
       answer.discard();
       const next = URL.parse(target, decided.url.href);
       if (next === null) return refuse(decided.url, `redirects to ${quote(target)}, which is not an address`);
@@ -48,30 +71,6 @@ export async function fetchPage(start: URL, options: FetchOptions): Promise<Fetc
     }
   }
   return refuse(start, `redirects more than ${maxRedirects} times`);
-}
-
-async function readPage(url: URL, answer: PageAnswer, options: FetchOptions): Promise<FetchedPage> {
-  const contentType = answer.header("content-type");
-  const declared = answer.header("content-length");
-  const mediaType = mediaTypeOf(contentType);
-  if (isBinaryType(mediaType)) {
-    answer.discard();
-    return refuse(url, binaryText(mediaType, declared));
-  }
-  const body = await answer.body();
-  options.signal.throwIfAborted();
-  const content = await readContent(body, contentType, { ...options, url: url.href });
-  if (content.type === "binary") return refuse(url, binaryText(content.mediaType, String(body.length)));
-  const title = content.title === undefined ? {} : { title: content.title };
-  const page = {
-    url: url.href,
-    status: answer.status,
-    mediaType,
-    bytes: body.length,
-    text: content.text,
-    ...title,
-  };
-  return { type: "page", page };
 }
 
 function refuse(url: URL, reason: string): FetchedPage {
@@ -132,7 +131,7 @@ async function readContent(
   options: ContentOptions,
 ): Promise<PageContent> {
   const mediaType = mediaTypeOf(contentType);
-  if (!isTextType(mediaType) && (isBinaryType(mediaType) || looksBinary(body))) {
+  if (!isTextType(mediaType) && (isBinaryType(mediaType) || body.subarray(0, 4_096).includes(0))) {
     return { type: "binary", mediaType: mediaType || "unknown" };
   }
   const text = decode(body, contentType);
@@ -157,10 +156,6 @@ const textType =
 
 function isTextType(mediaType: string): boolean {
   return textType.test(mediaType);
-}
-
-function looksBinary(body: Buffer): boolean {
-  return body.subarray(0, 4_096).includes(0);
 }
 
 /** By byte order mark, header, or what the page says of itself; UTF-8 else. */

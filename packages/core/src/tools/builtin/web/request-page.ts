@@ -58,7 +58,33 @@ export async function requestPage(request: PageRequest): Promise<PageAnswer> {
       const value = incoming.headers[name];
       return Array.isArray(value) ? value[0] : value;
     },
-    body: () => readBody(incoming, request),
+    body: async () => {
+      const { limitMs, maxBytes } = request;
+
+      const declared = Number(incoming.headers["content-length"] ?? 0);
+      if (declared > maxBytes) {
+        incoming.destroy();
+        throw tooLarge(maxBytes);
+      }
+      const late = () =>
+        incoming.destroy(new RetinueError("page-late", `its body took longer than ${limitMs} ms`));
+      const timer = setTimeout(late, limitMs);
+      const chunks: Buffer[] = [];
+      let size = 0;
+      try {
+        for await (const chunk of incoming) {
+          // Without an encoding set, a body always comes as buffers.
+          const bytes = chunk as Buffer;
+          size += bytes.length;
+          if (size > maxBytes) throw tooLarge(maxBytes);
+          chunks.push(bytes);
+        }
+      } finally {
+        clearTimeout(timer);
+        incoming.destroy();
+      }
+      return unpack(Buffer.concat(chunks), incoming.headers["content-encoding"], maxBytes);
+    },
     discard: () => void outgoing.destroy(),
   };
 }
@@ -90,32 +116,6 @@ function checkedLookup({ mayBePrivate, resolve = resolveBySystem }: PageRequest)
       })
       .catch((error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), ""));
   };
-}
-
-async function readBody(incoming: IncomingMessage, { limitMs, maxBytes }: PageRequest): Promise<Buffer> {
-  const declared = Number(incoming.headers["content-length"] ?? 0);
-  if (declared > maxBytes) {
-    incoming.destroy();
-    throw tooLarge(maxBytes);
-  }
-  const late = () =>
-    incoming.destroy(new RetinueError("page-late", `its body took longer than ${limitMs} ms`));
-  const timer = setTimeout(late, limitMs);
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of incoming) {
-      // Without an encoding set, a body always comes as buffers.
-      const bytes = chunk as Buffer;
-      size += bytes.length;
-      if (size > maxBytes) throw tooLarge(maxBytes);
-      chunks.push(bytes);
-    }
-  } finally {
-    clearTimeout(timer);
-    incoming.destroy();
-  }
-  return unpack(Buffer.concat(chunks), incoming.headers["content-encoding"], maxBytes);
 }
 
 function tooLarge(maxBytes: number): RetinueError {

@@ -17,11 +17,7 @@ export function webSearchServerTool(
   }
   // A provider takes only one of the two lists, so what is blocked is taken out of what is allowed.
   const left = allowedDomains.filter(
-    (domain) => !blockedDomains.some((blocked) => isWithin(domain, blocked)),
+    (domain) => !blockedDomains.some((blocked) => domain === blocked || domain.endsWith(`.${blocked}`)),
   );
   return left.length === 0 ? undefined : { name: "web_search", maxUses, allowedDomains: left };
-}
-
-function isWithin(domain: string, blocked: string): boolean {
-  return domain === blocked || domain.endsWith(`.${blocked}`);
 }
