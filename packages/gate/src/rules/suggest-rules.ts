@@ -1,7 +1,8 @@
 import { factsOf, isDevice, type PermissionRequest, type ShellFacts } from "../call-facts.ts";
 import { decide } from "../decide.ts";
-import { isInside, type PermissionPolicy, whyNotAccepted } from "../permission-policy.ts";
+import { isInside, type PermissionPolicy } from "../permission-policy.ts";
 import type { ShellAnalysis, ShellUnit } from "../shell/model.ts";
+import { whyNotAccepted } from "../steers-programs.ts";
 import { formatRule, type PermissionRule, parseRule } from "./parse-rule.ts";
 
 const maxRules = 5;
