@@ -9,6 +9,7 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import manifest from "../package.json" with { type: "json" };
+import { bundleGate, completeGate } from "./build-gate.ts";
 import { type ChunkGroup, joinChunks } from "./join-chunks.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -90,7 +91,7 @@ function builtinModule(path: string): string {
 }
 
 /** The licences of the packages whose code is part of what is built. */
-function writeLicences(files: readonly Metafile[]): void {
+function writeLicences(files: readonly Metafile[], target: string): void {
   const inputs = files.flatMap(({ inputs }) => Object.keys(inputs));
   const folders = inputs.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? []);
   const texts = [...new Set(folders)].sort().map((folder) => {
@@ -99,7 +100,7 @@ function writeLicences(files: readonly Metafile[]): void {
     const text = file === undefined ? "" : `\n${readFileSync(`${root}/${folder}/${file}`, "utf8").trim()}\n`;
     return `${name} ${version} (${license})\n${text}`;
   });
-  writeFileSync(`${root}/dist/THIRD-PARTY-LICENSES.txt`, texts.join(`\n${"-".repeat(80)}\n\n`));
+  writeFileSync(`${root}/${target}/THIRD-PARTY-LICENSES.txt`, texts.join(`\n${"-".repeat(80)}\n\n`));
 }
 
 /**
@@ -288,8 +289,14 @@ await joinChunks(commandLine.metafile, commandGroups, {
   minifyWhitespace: true,
 });
 for (const name of ["lib", "cli"]) rmSync(`${root}/dist/${name}-chunks`, { recursive: true });
-writeLicences(built.map(({ metafile }) => metafile));
+const gate = await bundleGate({ root, shared, banner: nodeCheck });
+writeLicences(
+  built.map(({ metafile }) => metafile),
+  "dist",
+);
+writeLicences([gate], "packages/gate/dist");
 writeManual();
 writeClusterPackage();
 buildWall();
 buildTypes();
+completeGate(root, `${root}/dist/types`);

@@ -3,7 +3,8 @@ import { randomUUID } from "node:crypto";
 import { checkArgument, checks, invalid } from "@retinue/base/foundation/check-arguments.ts";
 import { quote } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { AgentDefinition, AgentInput } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentInput } from "@retinue/config/agents/define-agent.ts";
 import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
 import type { SkillCatalog } from "@retinue/config/skills/skill-catalog.ts";
 import type { UserMessage } from "../conversation/message.ts";
@@ -12,7 +13,6 @@ import { isAgentId } from "../journal/session-files.ts";
 import { hasEnded } from "../tasks/drive-task.ts";
 import type { Interrupted } from "../tasks/find-interrupted.ts";
 import type { ToolHost } from "../tools/tool.ts";
-import type { LiveControls } from "./agent/open-agent.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/open-inbox.ts";
 import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
 import { checkedProject } from "./options/check-arguments.ts";
@@ -33,6 +33,7 @@ import {
   type ProgramContext,
   type SessionPool,
 } from "./session-pool.ts";
+import type { SessionPorts } from "./session-ports.ts";
 import { portableOptions } from "./teams/portable-options.ts";
 import { createTelemetrySource } from "./telemetry/telemetry-source.ts";
 
@@ -99,7 +100,7 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
 
 /** What the host of one session provides while the session runs. */
 export interface SessionHost {
-  readonly live: LiveControls;
+  readonly live: SessionPorts;
   readonly tools: ToolHost;
   readonly notice: (text: string) => void;
 }
@@ -110,7 +111,7 @@ export interface HostedRuntime extends Runtime {
 }
 
 /** The same for a program that changes mode, model or rules of its session while it runs. */
-export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls): HostedRuntime {
+export function createHostedRuntime(options: RuntimeOptions, live?: SessionPorts): HostedRuntime {
   checkOptions("createRuntime", options);
   const { store } = options;
   if (store !== undefined) refuseWorkerOptions(options);

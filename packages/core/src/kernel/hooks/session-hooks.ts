@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { mayWiden } from "@retinue/config/agents/agent-definition.ts";
+import { mayWiden } from "@retinue/config/agents/agent-source.ts";
 import { agentHooks, type SourcedHookRule } from "@retinue/config/hooks/hook-rule.ts";
 import { loadPluginHooks } from "@retinue/config/plugins/load-plugin.ts";
 import type { MergedSettings } from "@retinue/config/settings/settings-layer.ts";
