@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRegistry } from "@retinue/config/agents/agent-definition.ts";
+import { createRegistry } from "@retinue/config/agents/agent-registry.ts";
 import { createAgentFileLoader } from "@retinue/config/agents/find-agent-files.ts";
 import fastGlob from "fast-glob";
 import matter from "gray-matter";

@@ -3,12 +3,13 @@
  * fast cold start), then the types.
  */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import manifest from "../package.json" with { type: "json" };
+import { bundleGate, completeGate } from "./build-gate.ts";
 import { type ChunkGroup, joinChunks } from "./join-chunks.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -90,7 +91,7 @@ function builtinModule(path: string): string {
 }
 
 /** The licences of the packages whose code is part of what is built. */
-function writeLicences(files: readonly Metafile[]): void {
+function writeLicences(files: readonly Metafile[], target: string): void {
   const inputs = files.flatMap(({ inputs }) => Object.keys(inputs));
   const folders = inputs.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? []);
   const texts = [...new Set(folders)].sort().map((folder) => {
@@ -99,7 +100,34 @@ function writeLicences(files: readonly Metafile[]): void {
     const text = file === undefined ? "" : `\n${readFileSync(`${root}/${folder}/${file}`, "utf8").trim()}\n`;
     return `${name} ${version} (${license})\n${text}`;
   });
-  writeFileSync(`${root}/dist/THIRD-PARTY-LICENSES.txt`, texts.join(`\n${"-".repeat(80)}\n\n`));
+  writeFileSync(`${root}/${target}/THIRD-PARTY-LICENSES.txt`, texts.join(`\n${"-".repeat(80)}\n\n`));
+}
+
+/**
+ * `@retinue/cluster` as it is published, in `packages/cluster/dist`: the cluster of `retinue` under a name of its own, with the client of the
+ * database. It has no code, because runtimes and stores of one program must come from one copy of the library.
+ */
+function writeClusterPackage(): void {
+  const folder = `${root}/packages/cluster`;
+  const own = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"));
+  const published = {
+    name: own.name,
+    version: own.version,
+    description: own.description,
+    license: own.license,
+    type: "module",
+    engines: manifest.engines,
+    sideEffects: false,
+    exports: { ".": { types: "./index.d.ts", default: "./index.js" } },
+    dependencies: own.peerDependencies,
+    peerDependencies: { retinue: manifest.version },
+  };
+  mkdirSync(`${folder}/dist`, { recursive: true });
+  writeFileSync(`${folder}/dist/package.json`, `${JSON.stringify(published, undefined, 2)}\n`);
+  for (const name of ["index.js", "index.d.ts"])
+    writeFileSync(`${folder}/dist/${name}`, 'export * from "retinue/cluster";\n');
+  copyFileSync(`${folder}/README.md`, `${folder}/dist/README.md`);
+  copyFileSync(`${root}/LICENSE`, `${folder}/dist/LICENSE`);
 }
 
 /** The man page, as the built command prints it. */
@@ -261,7 +289,14 @@ await joinChunks(commandLine.metafile, commandGroups, {
   minifyWhitespace: true,
 });
 for (const name of ["lib", "cli"]) rmSync(`${root}/dist/${name}-chunks`, { recursive: true });
-writeLicences(built.map(({ metafile }) => metafile));
+const gate = await bundleGate({ root, shared, banner: nodeCheck });
+writeLicences(
+  built.map(({ metafile }) => metafile),
+  "dist",
+);
+writeLicences([gate], "packages/gate/dist");
 writeManual();
+writeClusterPackage();
 buildWall();
 buildTypes();
+completeGate(root, `${root}/dist/types`);

@@ -1,3 +1,4 @@
+import { definitionFields } from "@retinue/config/agents/agent-definition.ts";
 import { commandFlags, type Flag, programFlags, runFlags } from "@retinue/hosts/shared/flags.ts";
 
 type Row = Pick<Flag<never>, "flags" | "description" | "docs" | "group">;
@@ -17,6 +18,18 @@ export function withOptionTables(page: string): string {
     /(<!-- options: ([\w ]+) -->)[\s\S]*?(?=<!-- end -->)/g,
     (_, mark: string, name: string) =>
       [mark, "", "| option | means |", "|---|---|", ...(tables.get(name) ?? []), "", ""].join("\n"),
+  );
+}
+
+/** Writes the table of the fields of a definition into their page. */
+export function withFieldTable(page: string): string {
+  const rows = Object.entries(definitionFields).map(
+    ([key, { docs }]) => `| \`${key}\` | ${docs.join(" | ")} |`,
+  );
+  const lines = ["| field | takes | means | without it |", "|---|---|---|---|", ...rows];
+  return page.replace(
+    /(<!-- fields -->)[\s\S]*?(?=<!-- end -->)/,
+    (_, mark: string) => `${mark}\n\n${lines.join("\n")}\n\n`,
   );
 }
 

@@ -13,24 +13,22 @@ export type {
   AgentDefinition,
   AgentEnding,
   AgentMcpServer,
-  AgentScope,
-  AgentSource,
   MemoryScope,
   PromptContext,
   WrittenField,
 } from "@retinue/config/agents/agent-definition.ts";
+export type { AgentLimits } from "@retinue/config/agents/agent-limits.ts";
 export {
   type AgentDenial,
-  type AgentInput,
   type AgentLookup,
   type AgentRegistry,
   createRegistry,
-  defineAgent,
   type RegisteredAgent,
   type RegistryInput,
-} from "@retinue/config/agents/agent-definition.ts";
-export type { AgentLimits } from "@retinue/config/agents/agent-limits.ts";
+} from "@retinue/config/agents/agent-registry.ts";
+export type { AgentScope, AgentSource } from "@retinue/config/agents/agent-source.ts";
 export { type BuiltinAgentsOptions, builtinAgents } from "@retinue/config/agents/builtin/builtin-agents.ts";
+export { type AgentInput, defineAgent } from "@retinue/config/agents/define-agent.ts";
 export {
   type AgentsDescription,
   type DescribeAgentsOptions,

@@ -2,7 +2,7 @@ export type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 export type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 export { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 export type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
-export { type AgentInput, defineAgent } from "@retinue/config/agents/agent-definition.ts";
+export { type AgentInput, defineAgent } from "@retinue/config/agents/define-agent.ts";
 export type { HookInput, HookOutput } from "@retinue/config/hooks/hook-input.ts";
 export type { SettingsInput } from "@retinue/config/settings/settings.ts";
 export type { ToolEffect } from "@retinue/config/tools/builtin-tools.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { posix } from "node:path";
-import { hostExceptions, hostImports, importTable } from "./import-table.ts";
+import { hostImports, importTable } from "./import-table.ts";
 import { type ProjectFile, projectRoot, readProjectFile } from "./project-files.ts";
 import { type ModuleImport, readImports } from "./read-imports.ts";
 
@@ -55,38 +55,18 @@ export function forbiddenImports(file: ProjectFile, besides: readonly string[] =
 
 const hostFolder = "packages/hosts/src/";
 
-/** What a file of a host imports of core beyond the kernel and its own exception. */
+/** What a file of a host imports of core beyond the kernel. */
 export function forbiddenHostImports(file: ProjectFile): string[] {
   if (!file.path.startsWith(hostFolder)) return [];
-  const allowed = [...hostImports, ...(hostExceptions.get(exceptionOf(file.path)) ?? [])];
   return ownImports(file)
     .filter(({ target }) => packageOfFile(target) !== "hosts" && isInner(target))
-    .filter(({ target }) => !allowed.includes(folderOf(target)))
+    .filter(({ target }) => !hostImports.includes(folderOf(target)))
     .map(({ line, specifier }) => `${file.path}:${line} may not import ${specifier}`);
-}
-
-/** Exceptions that no import needs any more, as `row folder`. */
-export function unusedHostExceptions(files: readonly ProjectFile[]): string[] {
-  const used = new Set(
-    files.flatMap((file) =>
-      ownImports(file).map(({ target }) => `${exceptionOf(file.path)} ${folderOf(target)}`),
-    ),
-  );
-  return [...hostExceptions]
-    .flatMap(([row, folders]) => folders.map((folder) => `${row} ${folder}`))
-    .filter((each) => !used.has(each));
 }
 
 /** Rights and configuration are the kernel's business as well. */
 function isInner(path: string): boolean {
-  return ["gate", "config", "core"].includes(packageOfFile(path)) || folderOf(path) === "base/storage";
-}
-
-/** The row of a file: its own, or that of the folder of its program. */
-function exceptionOf(path: string): string {
-  const own = path.slice(hostFolder.length);
-  const folder = own.split("/").slice(0, 2).join("/");
-  return hostExceptions.has(folder) ? folder : own;
+  return ["gate", "config", "core"].includes(packageOfFile(path));
 }
 
 /** `packages/core/src/loop/a.ts` is in `core/loop`, a file directly in `src` of a package in the package itself. */

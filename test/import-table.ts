@@ -33,21 +33,13 @@ export const importTable = readTable(`
   core/kernel         | all of core/replay, core/replay, core/teams, core/skills
 `);
 
-/** What of core hosts may import: they are users of the kernel. */
-export const hostImports: readonly string[] = ["core/kernel", "core/conversation", "core/protocol"];
-
-/** Files and folders of packages/hosts that import more until the kernel answers what they ask; this list only shrinks. */
-export const hostExceptions = readTable(`
-  agent-sdk/host-hooks.ts               | config/hooks
-  agent-sdk/observed-hooks.ts           | config/hooks
-  mcp-server/mcp-serve.ts               | core/mcp
-  cli/create-real-host.ts               | config/settings
-  commands/eval                         | base/storage, gate
-  commands/views                        | core/inspection
-  mcp-server/pending-calls.ts           | gate
-  studio/page                           | core/inspection
-  terminal/session/session-pages.ts     | config/models
-`);
+/** What of core hosts may import: they are users of the kernel, and show what it reports of sessions. */
+export const hostImports: readonly string[] = [
+  "core/kernel",
+  "core/conversation",
+  "core/protocol",
+  "core/inspection",
+];
 
 /** Reads lines of `folder | folder, all of folder`; `all of x` is what the earlier line for x allows. */
 export function readTable(text: string): ReadonlyMap<string, readonly string[]> {

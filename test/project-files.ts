@@ -9,7 +9,8 @@ export interface ProjectFile {
 
 export const projectRoot = fileURLToPath(new URL("..", import.meta.url));
 
-const notOurs = new Set([".git", "node_modules", "dist", "test/fixtures"]);
+const built = ["dist", "packages/cluster/dist", "packages/gate/dist"];
+const notOurs = new Set([".git", "node_modules", ...built, "test/fixtures"]);
 
 /** All text files below a folder, in order; what is installed, built or kept as test data is left out. */
 export function readProjectFiles(folder = ""): ProjectFile[] {

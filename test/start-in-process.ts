@@ -1,8 +1,8 @@
 import { PassThrough, Writable } from "node:stream";
+import { findHome, withHome } from "@retinue/base/foundation/find-home.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { streamLines } from "@retinue/base/foundation/stream-lines.ts";
 import { version } from "@retinue/base/foundation/version.ts";
-import { findHome, withHome } from "@retinue/config/settings/paths.ts";
 import { allowsColour, readAll } from "@retinue/hosts/cli/create-real-host.ts";
 import { main } from "@retinue/hosts/cli/main.ts";
 import type { CliHost, CliOutput } from "@retinue/hosts/shared/cli-host.ts";

@@ -219,9 +219,9 @@ describe("control requests [DRP-1]", () => {
   });
 
   test("abort ends the process and what it runs", async () => {
-    const stage = await createSdkStage([bash("sleep 30; touch late")]);
+    // Longer than the test may take: it would not end by itself.
+    const stage = await createSdkStage([bash("sleep 600; touch late")]);
     const abortController = new AbortController();
-    const started = Date.now();
     const finished = await collect(
       query({ prompt: "go", options: stage.options({ ...free, abortController }) }),
       undefined,
@@ -230,7 +230,6 @@ describe("control requests [DRP-1]", () => {
       },
     );
     expect(finished.error).toBeInstanceOf(AbortError);
-    expect(Date.now() - started).toBeLessThan(15_000);
   });
 });
 

@@ -1,4 +1,5 @@
-import type { AgentDefinition, AgentScope } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentScope } from "@retinue/config/agents/agent-source.ts";
 import { readAgentFile } from "@retinue/config/agents/parse-agent-definition.ts";
 import type { HookRule } from "@retinue/config/hooks/read-hooks.ts";
 import { type CorpusEntry, compareFields, type Expectation, type Mismatch } from "./corpus-manifest.ts";

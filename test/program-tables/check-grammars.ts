@@ -40,7 +40,7 @@ export async function checkGrammars(
   const calls = rows.flatMap((row) => row.calls.map((words) => ({ row, words })));
   const judged = await Promise.all(calls.map(({ words }) => judge(words.map(quote).join(" "), laboratory)));
   const outcomes = await laboratory.run(
-    judged.map(({ isFree, text }) => (isFree ? `timeout -s KILL 1 ${text}` : "false")),
+    judged.map(({ isFree, text }) => (isFree ? `timeout -s KILL 20 ${text}` : "false")),
     { traced: true },
   );
   return rows.map((row) => {

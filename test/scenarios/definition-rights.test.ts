@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { AgentInput } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentInput } from "@retinue/config/agents/define-agent.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import { describe, expect, test } from "vitest";

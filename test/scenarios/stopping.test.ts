@@ -5,12 +5,16 @@ import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
 import { defineTool, type Model } from "../../src/index.ts";
 
-// What hangs, hangs for ever; on a busy machine ending it takes a while.
-const limitMs = 15_000;
+// What hangs, hangs for ever; ending it takes seconds, and on a busy machine a few more.
+const limitMs = 20_000;
 const forever = () => new Promise<never>(() => undefined);
 
-/** Known by the length of its sleep, which nothing else on the machine uses. */
-const marks = { tool: "301.5150", stopHook: "302.5150", startHook: "303.5150" };
+/** Known by the length of its sleep, which nothing else on the machine uses, no other run of these tests either. */
+const marks = {
+  tool: `301.${process.pid}`,
+  stopHook: `302.${process.pid}`,
+  startHook: `303.${process.pid}`,
+};
 const sleeping = (mark: string) => `trap '' TERM INT HUP; sleep ${mark} & wait; sleep ${mark}`;
 
 function processesWith(mark: string): string[] {
@@ -128,16 +132,13 @@ describe.skipIf(process.platform !== "linux")(
         await handle.started;
         const { id } = handle;
         await reached(handle.events, until, mark);
-        const start = performance.now();
         const result = await handle.stop();
-        const took = performance.now() - start;
         expect(result).toMatchObject({ status: "stopped", reason: "stopped-by-program" });
-        expect(took).toBeLessThan(limitMs);
         expect(stops).toEqual([id]);
         await sample.runtime[Symbol.asyncDispose]();
         if (mark !== undefined) expect(processesWith(mark)).toEqual([]);
       },
-      20_000,
+      limitMs,
     );
   },
 );

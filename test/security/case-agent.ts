@@ -1,8 +1,5 @@
-import {
-  type AgentDefinition,
-  type AgentScope,
-  agentScopes,
-} from "@retinue/config/agents/agent-definition.ts";
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import { type AgentScope, agentScopes } from "@retinue/config/agents/agent-source.ts";
 import { parseAgentDefinition } from "@retinue/config/agents/parse-agent-definition.ts";
 import { findMemory } from "@retinue/config/instructions/load-memory.ts";
 import { createPaths } from "@retinue/config/settings/paths.ts";

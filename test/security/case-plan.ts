@@ -1,5 +1,6 @@
 import { isAbsolute, join, resolve } from "node:path";
-import { type AgentDefinition, createRegistry } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import { createRegistry } from "@retinue/config/agents/agent-registry.ts";
 import { builtinAgents } from "@retinue/config/agents/builtin/builtin-agents.ts";
 import { shippedAliases } from "@retinue/config/models/select-subagent-model.ts";
 import type { MergedSettings, SourcedRule } from "@retinue/config/settings/settings-layer.ts";

@@ -1,4 +1,4 @@
-import { definitionKeys } from "@retinue/config/agents/definition-keys.ts";
+import { definitionKeys } from "@retinue/config/agents/agent-definition.ts";
 import { readSettings, type SettingsScope } from "@retinue/config/settings/settings.ts";
 import { permissionModes } from "@retinue/gate/permission-policy.ts";
 import { asSettings, fieldsOf } from "./case-settings.ts";

@@ -1,6 +1,6 @@
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { createRegistry } from "@retinue/config/agents/agent-definition.ts";
+import { createRegistry } from "@retinue/config/agents/agent-registry.ts";
 import { parseAgentDefinition } from "@retinue/config/agents/parse-agent-definition.ts";
 import { matchSubject } from "@retinue/config/hooks/match-subject.ts";
 import { loadMemory } from "@retinue/config/instructions/load-memory.ts";

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { defineAgent } from "@retinue/config/agents/agent-definition.ts";
+import { defineAgent } from "@retinue/config/agents/define-agent.ts";
 import { lookUpSkill } from "@retinue/config/skills/look-up-skill.ts";
 import { findNamedSkills } from "@retinue/config/skills/named-skills.ts";
 import { readSkillFile } from "@retinue/config/skills/read-skill-file.ts";

@@ -105,9 +105,9 @@ test("finished text is in the scrollback once and in order, through resizes whil
     rows: 24,
   });
   await pty.hasShown("line number 40 ");
-  pty.resize(45, 24);
+  pty.resizeBetweenFrames(45, 24);
   await pty.shows(`\n${"─".repeat(44)}\n`);
-  pty.resize(140, 30);
+  pty.resizeBetweenFrames(140, 30);
   await pty.shows("line number 299");
   await pty.isMissing("Working");
   await pty.shows(`\n${"─".repeat(139)}\n`);

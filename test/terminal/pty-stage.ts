@@ -23,6 +23,11 @@ export interface PtyStage {
   readonly pid: number;
   type(text: string): void;
   resize(columns: number, rows: number): void;
+  /**
+   * Resizes while frames are being drawn. A frame that was on its way when the window changed is still meant for the old size;
+   * here the emulator changes exactly before the first frame for the new one, however late the command hears of it.
+   */
+  resizeBetweenFrames(columns: number, rows: number): void;
   /** Lines of the window as a person sees them. */
   screen(): Promise<string[]>;
   /** Everything from the top of the scrollback on. */
@@ -66,12 +71,27 @@ export function openPty(
   let bytes = "";
   let pending = Promise.resolve();
   const waiting = new Set<() => void>();
-  child.onData((data) => {
-    bytes += data;
+  const draw = (data: string): void => {
     pending = pending.then(() => new Promise((done) => terminal.write(data, done)));
     void pending.then(() => {
       for (const look of waiting) look();
     });
+  };
+  let resizing: { readonly columns: number; readonly rows: number; held: string } | undefined;
+  child.onData((data) => {
+    bytes += data;
+    if (resizing === undefined) {
+      draw(data);
+      return;
+    }
+    const size = resizing;
+    const { before, after, isFound } = splitAtWidth(size.held + data, size.columns);
+    draw(before);
+    size.held = after;
+    if (!isFound) return;
+    resizing = undefined;
+    pending = pending.then(() => terminal.resize(size.columns, size.rows));
+    draw(after);
   });
   let isOver = false;
   const exited = new Promise<{ code: number }>((resolve) =>
@@ -117,6 +137,10 @@ export function openPty(
       terminal.resize(newColumns, newRows);
       child.resize(newColumns, newRows);
     },
+    resizeBetweenFrames(newColumns, newRows) {
+      resizing = { columns: newColumns, rows: newRows, held: "" };
+      child.resize(newColumns, newRows);
+    },
     async screen() {
       await pending;
       return window();
@@ -135,6 +159,21 @@ export function openPty(
     bytes: () => bytes,
     exited,
   };
+}
+
+/** Splits output before the first frame whose rules are as wide as the window is to be, or before one that is not complete yet. */
+function splitAtWidth(
+  output: string,
+  columns: number,
+): { readonly before: string; readonly after: string; readonly isFound: boolean } {
+  const rule = "─".repeat(columns - 1);
+  let at = 0;
+  for (const { 0: frame, index } of output.matchAll(/\u001b\[\?2026h.*?\u001b\[\?2026l/gs)) {
+    if (frame.includes(rule) && !frame.includes(`${rule}─`))
+      return { before: output.slice(0, index), after: output.slice(index), isFound: true };
+    at = index + frame.length;
+  }
+  return { before: output.slice(0, at), after: output.slice(at), isFound: false };
 }
 
 export const keys = {

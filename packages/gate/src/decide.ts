@@ -11,7 +11,7 @@ import {
 } from "./call-facts.ts";
 import { grantShell } from "./grant-shell.ts";
 import { type CallGuards, guardCall } from "./guard-call.ts";
-import { isInside, type PermissionPolicy, type PolicyRule, whyNotAccepted } from "./permission-policy.ts";
+import { type AllowedBy, isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
 import { matchesText } from "./rules/grants-unit.ts";
 import {
   findRestrictions,
@@ -22,25 +22,10 @@ import {
   restrictsTools,
 } from "./rules/matches-call.ts";
 import { formatRule, parseRule } from "./rules/parse-rule.ts";
+import { whyNotAccepted } from "./steers-programs.ts";
 
 export type { PermissionRequest } from "./call-facts.ts";
-export type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
-
-/**
- * What let a call through. `read-only`: it can only read, inside the working directories or where rules let it read;
- * `internal`: it changes nothing outside this run; `memory`: it stays in the agent's own memory. `person` and `program`
- * are the answers of the person or program that was asked.
- */
-export type AllowedBy =
-  | "read-only"
-  | "internal"
-  | "memory"
-  | "rule"
-  | "mode"
-  | "hook"
-  | "sandbox"
-  | "person"
-  | "program";
+export type { AllowedBy, PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 
 export interface Decision {
   readonly type: "allow" | "deny" | "ask";

@@ -14,10 +14,11 @@ import {
   type PathEnvironment,
 } from "./gather-path-facts.ts";
 import { isHook } from "./git/find-hooks-folder.ts";
-import { isInside, type PolicyRule, whyNotAccepted } from "./permission-policy.ts";
+import { isInside, type PolicyRule } from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import type { PathOperand, ShellUnit } from "./shell/model.ts";
+import { whyNotAccepted } from "./steers-programs.ts";
 
 const maxEntries = 4_000;
 const maxLinks = 50;

@@ -8,11 +8,12 @@ import {
   type ShellFacts,
   type UnitFacts,
 } from "./call-facts.ts";
-import { isInside, type PermissionPolicy, type PolicyRule, whyNotAccepted } from "./permission-policy.ts";
+import { isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
 import { grantsUnit, matchesText, matchesWholeCall } from "./rules/grants-unit.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import { parseRule } from "./rules/parse-rule.ts";
 import type { ShellUnit } from "./shell/model.ts";
+import { whyNotAccepted } from "./steers-programs.ts";
 
 type ShellGrant =
   | {

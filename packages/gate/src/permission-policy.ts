@@ -1,12 +1,9 @@
-import { posix } from "node:path";
 import {
   type PermissionMode,
   parsePermissionMode,
   permissionModes,
 } from "@retinue/base/foundation/option-words.ts";
-import type { PathFact } from "./call-facts.ts";
 import type { PermissionRule } from "./rules/parse-rule.ts";
-import { steersPrograms } from "./steers-programs.ts";
 
 export {
   type PermissionMode,
@@ -70,12 +67,16 @@ interface Confinement {
   readonly writes?: boolean | undefined;
 }
 
-/** What a run may do, as plain data. */
-export interface PermissionPolicy {
-  readonly mode: PermissionMode;
+/** The rules of a run, by what they do. */
+interface PolicyRules {
   readonly allow: readonly PolicyRule[];
   readonly ask: readonly PolicyRule[];
   readonly deny: readonly PolicyRule[];
+}
+
+/** What a run may do, as plain data. */
+export interface PermissionPolicy extends PolicyRules {
+  readonly mode: PermissionMode;
   readonly workingDirectories: readonly string[];
   readonly home: string;
   /** A person trusts the folder, so that git may obey its configuration; absent means no. */
@@ -100,21 +101,21 @@ export interface PermissionPolicy {
   readonly acceptedFiles?: readonly string[] | undefined;
 }
 
-/** Why `acceptEdits` does not cover a change of a file in the working directories by what the file is. */
-export function whyNotAccepted(
-  { forms, use, isFolder, isProgram }: PathFact,
-  { workingDirectories, acceptedFiles = [] }: Pick<PermissionPolicy, "workingDirectories" | "acceptedFiles">,
-): string | undefined {
-  if (forms.every((form) => acceptedFiles.includes(form))) return undefined;
-  const file = { isFolder: isFolder === true, isProgram: isProgram === true, isRemoved: use === "remove" };
-  for (const form of forms) {
-    const roots = workingDirectories.filter((directory) => isInside(form, [directory]));
-    const [root = ""] = roots.sort((a, b) => b.length - a.length);
-    const why = steersPrograms(posix.relative(root, form), file);
-    if (why !== undefined) return why;
-  }
-  return undefined;
-}
+/**
+ * What let a call through. `read-only`: it can only read, inside the working directories or where rules let it read;
+ * `internal`: it changes nothing outside this run; `memory`: it stays in the agent's own memory. `person` and `program`
+ * are the answers of the person or program that was asked.
+ */
+export type AllowedBy =
+  | "read-only"
+  | "internal"
+  | "memory"
+  | "rule"
+  | "mode"
+  | "hook"
+  | "sandbox"
+  | "person"
+  | "program";
 
 /** Whether a path is one of the directories or below one; compared by whole names. */
 export function isInside(path: string, directories: readonly string[]): boolean {

@@ -1,3 +1,7 @@
+import { posix } from "node:path";
+import type { PathFact } from "./call-facts.ts";
+import { isInside, type PermissionPolicy } from "./permission-policy.ts";
+
 /**
  * What `acceptEdits` covers, by what a file is: its extension, its name and its place below a working directory. What is
  * not listed here is asked about. The tables are shown in docs/accepted-edits.md.
@@ -240,7 +244,8 @@ export interface EditedFile {
 /** Why `acceptEdits` does not cover a file of the work, by its path below the working directory; undefined where it does. */
 export function steersPrograms(path: string, file: EditedFile = {}): string | undefined {
   const written = withoutWorktree(path.split("/").filter((name) => name !== ""));
-  const names = written.map(plainName);
+  // Names that a file system takes for the same have one text.
+  const names = written.map((name: string) => name.normalize("NFKC").toUpperCase().toLowerCase());
   if (written.some((name) => !isPlain(name))) return "its name is not a plain one";
   const folders = file.isFolder === true ? names : names.slice(0, -1);
   const hidden = folders.find((name) => name.startsWith("."));
@@ -357,11 +362,6 @@ function withoutWorktree(names: readonly string[]): readonly string[] {
   return isTree ? names.slice(3) : names;
 }
 
-/** Names that a file system takes for the same have one text. */
-function plainName(name: string): string {
-  return name.normalize("NFKC").toUpperCase().toLowerCase();
-}
-
 /** Of letters, digits and common signs, with none that vanish at the end or look like others. */
 function isPlain(name: string): boolean {
   if (
@@ -382,4 +382,20 @@ function setOf(text: string): ReadonlySet<string> {
       .filter((word) => word !== "")
       .map((word) => word.toLowerCase()),
   );
+}
+
+/** Why `acceptEdits` does not cover a change of a file in the working directories by what the file is. */
+export function whyNotAccepted(
+  { forms, use, isFolder, isProgram }: PathFact,
+  { workingDirectories, acceptedFiles = [] }: Pick<PermissionPolicy, "workingDirectories" | "acceptedFiles">,
+): string | undefined {
+  if (forms.every((form) => acceptedFiles.includes(form))) return undefined;
+  const file = { isFolder: isFolder === true, isProgram: isProgram === true, isRemoved: use === "remove" };
+  for (const form of forms) {
+    const roots = workingDirectories.filter((directory) => isInside(form, [directory]));
+    const [root = ""] = roots.sort((a, b) => b.length - a.length);
+    const why = steersPrograms(posix.relative(root, form), file);
+    if (why !== undefined) return why;
+  }
+  return undefined;
 }

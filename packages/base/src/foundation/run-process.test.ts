@@ -6,6 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RunRequest, runProcess } from "./run-process.ts";
 import { findGroupMembers } from "./spawn-process.ts";
 
+/** Part of what the commands are known by: another run of these tests may be under way. */
+const mark = process.pid;
+
 let directory: string;
 
 beforeAll(async () => {
@@ -100,17 +103,19 @@ test("a flood is read to its end, and only the first part is kept", async () => 
 
 describe("a process that is ended", () => {
   test("at its time limit takes its children along", async () => {
-    const result = await run("echo begun; sleep 71001.5 & sleep 71001.5; echo never", { timeLimitMs: 150 });
+    const result = await run(`echo begun; sleep 71001.5${mark} & sleep 71001.5${mark}; echo never`, {
+      timeLimitMs: 150,
+    });
     expect(result).toMatchObject({ timedOut: true, aborted: false, stdout: "begun\n", signal: "SIGTERM" });
-    expect(living("sleep 71001.5")).toEqual([]);
+    expect(living(`sleep 71001.5${mark}`)).toEqual([]);
   });
 
   test("by its signal says so", async () => {
     const controller = new AbortController();
-    const pending = run("sleep 71002.5", { signal: controller.signal });
+    const pending = run(`sleep 71002.5${mark}`, { signal: controller.signal });
     setTimeout(() => controller.abort(), 100);
     expect(await pending).toMatchObject({ aborted: true, timedOut: false });
-    expect(living("sleep 71002.5")).toEqual([]);
+    expect(living(`sleep 71002.5${mark}`)).toEqual([]);
   });
 
   test("before it began was never started", async () => {
@@ -126,17 +131,16 @@ describe("a process that is ended", () => {
   });
 
   test("takes along a grandchild that ignores SIGTERM although its parent obeys", async () => {
-    const script =
-      "sh -c 'trap \"\" TERM; while :; do sleep 0.05; done' deaf-grandchild-71003 & sleep 71003.5";
+    const script = `sh -c 'trap "" TERM; while :; do sleep 0.05; done' deaf-grandchild-71003${mark} & sleep 71003.5${mark}`;
     const result = await run(script, { timeLimitMs: 200, graceMs: 100 });
     expect(result).toMatchObject({ timedOut: true, signal: "SIGTERM" });
-    expect(living("deaf-grandchild-71003").concat(living("sleep 71003.5"))).toEqual([]);
+    expect(living(`deaf-grandchild-71003${mark}`).concat(living(`sleep 71003.5${mark}`))).toEqual([]);
   });
 
   test("takes along what made a group of its own, as `timeout` does", async () => {
-    const result = await run("timeout 71004.5 sleep 71004.5", { timeLimitMs: 200 });
+    const result = await run(`timeout 71004.5${mark} sleep 71004.5${mark}`, { timeLimitMs: 200 });
     expect(result.timedOut).toBe(true);
-    expect(living("sleep 71004.5")).toEqual([]);
+    expect(living(`sleep 71004.5${mark}`)).toEqual([]);
   });
 
   test("may finish within the grace and is heard", async () => {
@@ -148,20 +152,20 @@ describe("a process that is ended", () => {
 
 describe("what a process leaves behind", () => {
   test("in its group is ended and counted", async () => {
-    const result = await run("sleep 71005.5 > /dev/null 2>&1 & echo started", { drainMs: 5_000 });
+    const result = await run(`sleep 71005.5${mark} > /dev/null 2>&1 & echo started`, { drainMs: 5_000 });
     expect(result).toMatchObject({ exitCode: 0, stdout: "started\n", leftBehind: 1 });
-    expect(living("sleep 71005.5")).toEqual([]);
+    expect(living(`sleep 71005.5${mark}`)).toEqual([]);
   });
 
   test("with the pipes in hand does not make it wait", async () => {
-    const result = await run("sleep 71006.5 & echo started", { drainMs: 50 });
+    const result = await run(`sleep 71006.5${mark} & echo started`, { drainMs: 50 });
     expect(result).toMatchObject({ exitCode: 0, stdout: "started\n", leftBehind: 1, timedOut: false });
-    expect(living("sleep 71006.5")).toEqual([]);
+    expect(living(`sleep 71006.5${mark}`)).toEqual([]);
   });
 
   test("as a daemon in a session of its own is not waited for and not ended", async () => {
     const file = join(directory, "daemon.pid");
-    const script = `setsid sh -c 'echo $$ > ${file}; exec sleep 71007.5' & while ! test -s ${file}; do sleep 0.01; done`;
+    const script = `setsid sh -c 'echo $$ > ${file}; exec sleep 71007.5${mark}' & while ! test -s ${file}; do sleep 0.01; done`;
     const result = await run(script, { drainMs: 50 });
     const daemon = Number(await readFile(file, "utf8"));
     expect(result).toMatchObject({ exitCode: 0, timedOut: false });

@@ -8,6 +8,9 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createGroupWatchdog } from "./spawn-process.ts";
 import { startProcess } from "./start-process.ts";
 
+/** Part of what the commands are known by: another run of these tests may be under way. */
+const mark = process.pid;
+
 const isWindows = process.platform === "win32";
 
 function createFolder(): string {
@@ -45,13 +48,21 @@ async function startHolder(command: string, { directory = "/", onStart = "undefi
 
 describe.skipIf(isWindows)("[TRN-4] a command whose process is killed", () => {
   test.each([
-    ["ends immediately with everything it started", "sleep 71201.5 & echo up; sleep 71201.5", "71201.5"],
+    [
+      "ends immediately with everything it started",
+      `sleep 71201.5${mark} & echo up; sleep 71201.5${mark}`,
+      `71201.5${mark}`,
+    ],
     [
       "is killed when it ignores SIGTERM",
-      "trap '' TERM; echo up; while :; do sleep 71202.5; done",
-      "71202.5",
+      `trap '' TERM; echo up; while :; do sleep 71202.5${mark}; done`,
+      `71202.5${mark}`,
     ],
-    ["takes along what left its group", "set -m; (trap '' TERM; sleep 71203.5) & echo up; wait", "71203.5"],
+    [
+      "takes along what left its group",
+      `set -m; (trap '' TERM; sleep 71203.5${mark}) & echo up; wait`,
+      `71203.5${mark}`,
+    ],
   ])("%s", async (_what, command, marker) => {
     const holder = await startHolder(command);
     await once(holder.stdout, "data");
@@ -63,9 +74,9 @@ describe.skipIf(isWindows)("[TRN-4] a command whose process is killed", () => {
   test("before it was written down never runs", async () => {
     const directory = createFolder();
     const onStart = "() => process.kill(process.pid, 'SIGKILL')";
-    const holder = await startHolder("touch ran; sleep 71204.5", { directory, onStart });
+    const holder = await startHolder(`touch ran; sleep 71204.5${mark}`, { directory, onStart });
     expect(await once(holder, "exit")).toEqual([null, "SIGKILL"]);
-    await expect.poll(() => living("71204.5"), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => living(`71204.5${mark}`), { timeout: 10_000 }).toEqual([]);
     expect(existsSync(join(directory, "ran"))).toBe(false);
   });
 });
@@ -109,7 +120,7 @@ describe.skipIf(process.platform !== "linux")("the watchdog", () => {
     // This process may have others, of tests before.
     const others = new Set(dogs());
     const own = () => dogs().filter((dog) => !others.has(dog));
-    const child = spawn("sleep", ["71205.5"], { detached: true, stdio: "ignore" });
+    const child = spawn("sleep", [`71205.5${mark}`], { detached: true, stdio: "ignore" });
     onTestFinished(() => void child.kill("SIGKILL"));
     const watchdog = createGroupWatchdog();
     const group = watchdog.watch(child.pid ?? 0);
@@ -119,11 +130,11 @@ describe.skipIf(process.platform !== "linux")("the watchdog", () => {
     group.release();
     watchdog.rest();
     await expect.poll(own).toEqual([]);
-    expect(living("sleep 71205.5")).toHaveLength(1);
+    expect(living(`sleep 71205.5${mark}`)).toHaveLength(1);
   });
 
   test("does not touch a process that was given the number of one that ended", async () => {
-    const child = spawn("sleep", ["71206.5"], { detached: true, stdio: "ignore" });
+    const child = spawn("sleep", [`71206.5${mark}`], { detached: true, stdio: "ignore" });
     onTestFinished(() => void child.kill("SIGKILL"));
     const module_ = JSON.stringify(new URL("./spawn-process.ts", import.meta.url).href);
     const program = `
@@ -139,6 +150,6 @@ describe.skipIf(process.platform !== "linux")("the watchdog", () => {
     const [dog] = dogs(holder.pid);
     holder.kill("SIGKILL");
     await expect.poll(() => existsSync(`/proc/${dog}`), { timeout: 10_000 }).toBe(false);
-    expect(living("sleep 71206.5")).toHaveLength(1);
+    expect(living(`sleep 71206.5${mark}`)).toHaveLength(1);
   });
 });

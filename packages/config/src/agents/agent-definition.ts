@@ -1,17 +1,17 @@
-import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
-import type { Diagnostic, Place } from "@retinue/base/foundation/diagnostic.ts";
-import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
-import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
-import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
-import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
-import type { HookRule } from "../hooks/read-hooks.ts";
-import type { AgentLimits } from "./agent-limits.ts";
-import { readDefinitionObject } from "./read-definition-object.ts";
-
-/** Where definitions come from, highest rank first. */
-export const agentScopes = ["managed", "session", "project", "user", "plugin", "builtin"] as const;
-export type AgentScope = (typeof agentScopes)[number];
+import type { DocumentPath, Issue, Place } from "@retinue/base/foundation/diagnostic.ts";
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { effortLevels } from "@retinue/base/foundation/option-words.ts";
+import {
+  isWiderMode,
+  type PermissionMode,
+  parseModeLoosely,
+  permissionModes,
+} from "@retinue/gate/permission-policy.ts";
+import { type HookRule, readHooks } from "../hooks/read-hooks.ts";
+import { type AgentLimits, readAgentLimits } from "./agent-limits.ts";
+import type { AgentSource } from "./agent-source.ts";
+import type { FrontmatterField } from "./read-frontmatter.ts";
+import { readDisallowedTools, readTools } from "./read-tool-list.ts";
 
 export type MemoryScope = "user" | "project" | "local";
 
@@ -25,24 +25,6 @@ export interface WrittenField {
   readonly key: string;
   readonly value: unknown;
   readonly place?: Place | undefined;
-}
-
-export interface AgentSource {
-  readonly scope: AgentScope;
-  readonly file?: string | undefined;
-  readonly plugin?: string | undefined;
-  /** The id under which a plugin's agent is known: `plugin:name`. */
-  readonly id?: string | undefined;
-  /** Its folder is not trusted by itself, whatever the working folder is. */
-  readonly untrusted?: true | undefined;
-}
-
-/** Whether a file may run programs and widen rights: one of a project only where its folder and the working folder are trusted. */
-export function mayWiden(
-  source: { readonly scope: string; readonly untrusted?: true },
-  trusted: boolean,
-): boolean {
-  return source.scope !== "project" || (trusted && source.untrusted !== true);
 }
 
 /** What a program's definition may compute when the agent is started. */
@@ -102,223 +84,489 @@ export interface AgentDefinition {
   readonly written: Readonly<Record<string, WrittenField>>;
 }
 
-/** An agent that can be asked for, with who it won against. */
-export interface RegisteredAgent {
-  /** What a call names: the definition's name, or `plugin:name`. */
-  readonly id: string;
-  readonly definition: AgentDefinition;
-  /** Definitions of the same name that lost, best first. */
-  readonly shadowed: readonly AgentDefinition[];
-  /** The deny rule that hides it, if one does. */
-  readonly deniedBy?: string | undefined;
+export interface FieldReport {
+  readonly report: (severity: "warning" | "note", code: string, message: string, advice?: string) => void;
+  readonly unreadable: (reason: string) => undefined;
+  readonly issues: Issue[];
 }
 
-export type AgentLookup =
-  | { readonly type: "found"; readonly agent: RegisteredAgent }
-  | { readonly type: "denied"; readonly agent: RegisteredAgent; readonly rule: string }
-  | {
-      readonly type: "unknown";
-      readonly nearest?: string | undefined;
-      readonly available: readonly string[];
-    };
-
-/** Who won, from where, and against whom. A value: a changed world gives a new registry. */
-export interface AgentRegistry {
-  /** By exact id, then by bare name of a plugin's agent, then without regard to case and separators. */
-  find(name: string): AgentLookup;
-  /** The agents a model may see, by name. */
-  list(): readonly RegisteredAgent[];
-  /** The same with those that deny rules hide. */
-  all(): readonly RegisteredAgent[];
+export interface FieldReader {
+  /** What to write, as one sentence for the person. */
+  readonly expected: string;
+  readonly read: (field: FrontmatterField, to: FieldReport) => unknown;
 }
 
-/** A deny rule for an agent; `*` in the pattern means any text. */
-export interface AgentDenial {
-  readonly pattern: string;
-  readonly rule: string;
+/** Everything there is to know of a field but what it does: that is decided where plans are made. */
+interface DefinitionField extends FieldReader {
+  /** The row of the table in docs/definitions.md: the values, the meaning, and what holds without the field. */
+  readonly docs: readonly [takes: string, means: string, without: string];
+  /** It limits what the agent may do: present but unreadable, it makes the file an error instead of a guess. */
+  readonly restricts?: true;
+  /** Plugins are other people's code: they may not run commands, start servers or widen permissions. */
+  readonly notInPlugins?: true;
+  /** A text, in which a line that looks like `user: …` belongs to it. */
+  readonly isProse?: true;
+  /** It has nested keys, which are never guessed from text. */
+  readonly isNested?: true;
+  /** Every entry takes something away or guards it, so those of all spellings hold. */
+  readonly addsUp?: true;
+  /** Of two values in one file, the one that holds; the later one where this is absent. */
+  readonly narrower?: (earlier: unknown, later: unknown) => unknown;
+  /** Other words people write for it, without case, hyphens and underscores. */
+  readonly spellings?: string;
+  /** What `retinue agents show` says where it is not written. */
+  readonly shownDefault?: string;
+  /** Plans do not show it as decided by the definition alone: a call or the settings may set it too, or it is no part of a plan. */
+  readonly decidedElsewhere?: true;
 }
 
-export interface RegistryInput {
-  /** Of two definitions of one scope and name, the earlier wins. */
-  readonly definitions: readonly AgentDefinition[];
-  readonly denials?: readonly AgentDenial[] | undefined;
+/** Every field a definition may have, in the order in which they are shown. Readers take every shape that real files use. */
+export const definitionFields = {
+  name: {
+    expected: "Write `name: my-agent`.",
+    read: readName,
+    docs: [
+      "text",
+      "identifies the agent; lower-case letters, digits and hyphens are advised",
+      "the file's name, with a warning",
+    ],
+    decidedElsewhere: true,
+  },
+  description: {
+    expected: "Write `description: …` as one text.",
+    read: readDescription,
+    docs: [
+      "text",
+      "what it does, when to use it, what it is not for; a model decides by this text alone",
+      "the file does not load",
+    ],
+    isProse: true,
+    decidedElsewhere: true,
+  },
+  tools: {
+    expected: "Write a list, such as `tools: Read, Grep, Glob`.",
+    read: readTools,
+    docs: [
+      "list",
+      "the tools it has, perhaps narrowed: `Bash(git *)` ([tools](tools.md))",
+      "all of its parent's tools",
+    ],
+    restricts: true,
+    narrower: inBoth,
+    spellings: "allowedtools allowtools toolsallowed availabletools",
+    shownDefault: "all of its parent's",
+    decidedElsewhere: true,
+  },
+  disallowedTools: {
+    expected: "Write a list, such as `disallowedTools: Write, Edit`.",
+    read: readDisallowedTools,
+    docs: ["list", "what is taken away; wins over `tools`", "nothing"],
+    restricts: true,
+    addsUp: true,
+    spellings:
+      "disallowed disallowtools toolsdisallowed deniedtools denytools toolsdenied disabledtools excludedtools excludetools " +
+      "forbiddentools blockedtools",
+  },
+  model: {
+    expected: "Write an alias (sonnet, opus, haiku, inherit), a model id, or `provider/model`.",
+    read: readWord,
+    docs: ["text", "alias, id, `provider/model` or `inherit` ([models](models.md))", "`inherit`"],
+    shownDefault: "inherit: the model of its parent",
+    decidedElsewhere: true,
+  },
+  permissionMode: {
+    expected: `Write one of ${permissionModes.join(", ")}.`,
+    read: readMode,
+    docs: [
+      "`default` `acceptEdits` `plan` `dontAsk` `bypassPermissions` `delegate` `auto` (`manual` is `default`)",
+      "what holds for calls that no rule speaks of",
+      "its parent's",
+    ],
+    restricts: true,
+    notInPlugins: true,
+    narrower: narrowerMode,
+    shownDefault: "that of its parent",
+    decidedElsewhere: true,
+  },
+  maxTurns: {
+    expected: "Write a whole number from 1, such as `maxTurns: 30`.",
+    read: readTurns,
+    docs: ["whole number from 1", "answers of the model before it must end", "50"],
+    shownDefault: "50",
+    decidedElsewhere: true,
+  },
+  skills: {
+    expected: "Write a list of skill names.",
+    read: readNames,
+    docs: ["list", "skills whose text it starts with", "none"],
+  },
+  mcpServers: {
+    expected: "Write a list of server names or `name: {command: …}` entries.",
+    read: readServers,
+    docs: [
+      "list of names or `name: config`, or a mapping",
+      "[MCP servers](mcp.md#what-a-definition-can-say): named ones, narrowed ones, or its own",
+      "its parent's",
+    ],
+    notInPlugins: true,
+    isNested: true,
+    spellings: "mcpserver",
+  },
+  hooks: {
+    expected: "Write `hooks:` with events below it, as in settings.json.",
+    read: readHooksField,
+    docs: ["as in settings", "what runs at events of this agent ([settings](settings.md#hooks))", "none"],
+    restricts: true,
+    notInPlugins: true,
+    isNested: true,
+    addsUp: true,
+  },
+  memory: {
+    expected: "Write user, project or local.",
+    read: readMemory,
+    docs: [
+      "`user` `project` `local`",
+      "a directory to keep [notes](memory.md) in; adds Read, Write and Edit there",
+      "none",
+    ],
+  },
+  color: {
+    expected: "Write a colour name.",
+    read: readWord,
+    docs: ["red blue green yellow purple orange pink cyan", "display only", "chosen"],
+    spellings: "colour",
+  },
+  background: {
+    expected: "Write true or false.",
+    read: readBoolean,
+    docs: ["true or false", "always runs in the background", "false"],
+    decidedElsewhere: true,
+  },
+  effort: {
+    expected: "Write low, medium, high, xhigh, max or a number.",
+    read: readEffort,
+    docs: ["`low` `medium` `high` `xhigh` `max` or a number", "how much the model thinks", "the session's"],
+    decidedElsewhere: true,
+  },
+  isolation: {
+    expected: "Write `isolation: worktree`, or leave it out.",
+    read: readIsolation,
+    docs: ["`worktree`", "works in a git worktree of its own", "none"],
+    restricts: true,
+    decidedElsewhere: true,
+  },
+  initialPrompt: {
+    expected: "Write one text.",
+    read: readText,
+    docs: ["text", "first message when it is the main agent", "none"],
+    notInPlugins: true,
+    isProse: true,
+    decidedElsewhere: true,
+  },
+  omitClaudeMd: {
+    expected: "Write true or false.",
+    read: readBoolean,
+    docs: ["true or false", "does not get the CLAUDE.md files", "false"],
+  },
+  criticalSystemReminder_EXPERIMENTAL: {
+    expected: "Write one text.",
+    read: readText,
+    docs: ["text", "repeated to it on every turn", "none"],
+    isProse: true,
+    spellings: "criticalsystemreminder",
+  },
+  forkContext: {
+    expected: "Write true or false.",
+    read: readBoolean,
+    docs: ["true or false", "sees the conversation so far", "false"],
+  },
+  limits: {
+    expected: "Write `limits:` with lines such as `seconds: 900` or `usd: 0.5` below it.",
+    read: readLimits,
+    docs: [
+      "`seconds` `tokens` `usd` `toolCalls` `toolSeconds` `silenceSeconds` `repeatedCalls` below it",
+      "what it may take ([limits](limits.md)); a field of Retinue alone",
+      "what settings say",
+    ],
+    isNested: true,
+    narrower: smallest,
+    decidedElsewhere: true,
+  },
+} as const satisfies Readonly<Record<string, DefinitionField>>;
+
+export type DefinitionKey = keyof typeof definitionFields;
+
+export const definitionKeys = Object.keys(definitionFields) as readonly DefinitionKey[];
+
+/** The table with its optional columns. */
+export function fieldOf(key: DefinitionKey): DefinitionField {
+  return definitionFields[key];
 }
 
-const registryShape = checks.shape({ definitions: checks.list, denials: checks.list }, ["definitions"]);
+function readName(field: FrontmatterField, to: FieldReport): string | undefined {
+  if (field.value === null) return undefined;
+  if (typeof field.value === "string") return field.value.trim();
+  if (typeof field.value === "object") return to.unreadable("it is not a text");
+  return field.text
+    .split("\n")[0]
+    ?.replace(/\s+#.*$/, "")
+    .trim();
+}
 
-export function createRegistry(input: RegistryInput): AgentRegistry {
-  checkArgument("The first argument of createRegistry()", registryShape, input);
-  const { definitions, denials = [] } = input;
-  const groups = groupById(definitions);
-  const agents = new Map<string, RegisteredAgent>();
-  for (const [id, [definition, ...shadowed]] of groups) {
-    if (definition === undefined) continue;
-    const denial = denials.find(({ pattern }) => denies(pattern, id, definition));
-    agents.set(id, { id, definition, shadowed, deniedBy: denial?.rule });
+function readDescription(field: FrontmatterField, to: FieldReport): string | undefined {
+  const text = typeof field.value === "string" ? field.value : proseOf(field);
+  const value = text.replaceAll("\\n", "\n").trim();
+  if (value !== text.trim()) {
+    to.report(
+      "note",
+      "literal-backslash-n",
+      "The description holds the two characters `\\n`; they were read as line breaks.",
+    );
   }
-  const sorted = [...agents.values()].sort(byRankAndName);
+  return value === "" ? undefined : value;
+}
+
+/** A colon made YAML see a mapping or list where a person wrote prose. */
+function proseOf(field: FrontmatterField): string {
+  return field.value === null || field.value === undefined ? "" : field.text;
+}
+
+function readNames(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {
+  const { value } = field;
+  if (value === null) return undefined;
+  if (typeof value === "string") return splitNames(value);
+  if (!Array.isArray(value)) return to.unreadable("it is not a list");
+  const names = value
+    .flat(3)
+    .map((entry: unknown) => (isRecord(entry) && Object.hasOwn(entry, "name") ? entry["name"] : entry));
+  if (names.some((name) => typeof name !== "string" && name !== null)) {
+    const message = `An entry of \`${field.key}\` is not a name; it was left out.`;
+    to.report("warning", "unreadable-field", message, definitionFields.skills.expected);
+  }
+  return names.filter((name) => typeof name === "string").flatMap(splitNames);
+}
+
+function splitNames(text: string): string[] {
+  const names = text.split(/[,\n]/).map((name) => name.trim().replace(/^(["'`])(.*)\1$/, "$2"));
+  return names.filter((name) => name !== "");
+}
+
+function readWord(field: FrontmatterField, to: FieldReport): string | undefined {
+  const { value } = field;
+  if (value === null) return undefined;
+  if (typeof value === "string") return value.trim() === "" ? undefined : value.trim();
+  if (typeof value === "object") return to.unreadable("it is not one word");
+  return String(value);
+}
+
+function readText(field: FrontmatterField, to: FieldReport): string | undefined {
+  if (typeof field.value === "string") return field.value.trim() === "" ? undefined : field.value.trim();
+  const prose = proseOf(field);
+  return prose === "" ? to.unreadable("it is not a text") : prose;
+}
+
+function readMode(field: FrontmatterField, to: FieldReport): string | undefined {
+  if (field.value === null) return undefined;
+  if (typeof field.value !== "string") return to.unreadable("it is not one word");
+  const written = field.value.trim();
+  const mode = parseModeLoosely(written);
+  if (mode !== written && written !== "manual") {
+    const effect = mode === undefined ? "the agent keeps its parent's mode" : `it was read as ${mode}`;
+    to.report(
+      "warning",
+      "unknown-permission-mode",
+      `There is no permission mode ${JSON.stringify(written.slice(0, 80))}; ${effect}.`,
+      definitionFields.permissionMode.expected,
+    );
+  }
+  return mode;
+}
+
+function readTurns(field: FrontmatterField, to: FieldReport): number | undefined {
+  if (field.value === null) return undefined;
+  const turns = typeof field.value === "string" ? Number(field.value.trim() || "x") : field.value;
+  if (typeof turns === "number" && Number.isSafeInteger(turns) && turns > 0) return turns;
+  return to.unreadable("it is not a whole number from 1");
+}
+
+function readServers(field: FrontmatterField, to: FieldReport): readonly AgentMcpServer[] | undefined {
+  return readMcpServersField(field.value, { ...to, path: [field.key] });
+}
+
+function readHooksField(field: FrontmatterField, to: FieldReport): unknown {
+  if (field.value === null) return undefined;
+  if (typeof field.value !== "object") return to.unreadable("it is not a mapping of events");
+  const { hooks, issues } = readHooks(field.value, [field.key]);
+  to.issues.push(...issues);
+  return hooks;
+}
+
+const memoryScopes: readonly MemoryScope[] = ["user", "project", "local"];
+
+function readMemory(field: FrontmatterField, to: FieldReport): MemoryScope | undefined {
+  if (field.value === null) return undefined;
+  const scope = memoryScopes.find((known) => known === field.value);
+  return scope ?? to.unreadable(`${JSON.stringify(field.value)?.slice(0, 40)} is not a scope`);
+}
+
+/**
+ * Other programs may have a `limits` of their own, which is ignored. Where one entry is a limit as it is meant here, the
+ * field is meant for us, and another entry that cannot be kept is an error.
+ */
+function readLimits(field: FrontmatterField, to: FieldReport): AgentLimits | undefined {
+  if (field.value === null) return undefined;
+  const reading = readAgentLimits(field.value);
+  if (reading.type === "limits") return reading.limits;
+  const reason = `${reading.at === undefined ? "it" : `\`${reading.at}\``} ${reading.reason}`;
+  if (!holdsLimit(field.value)) return to.unreadable(reason);
+  to.issues.push({
+    severity: "error",
+    code: "unreadable-restriction",
+    message: `\`${field.key}\` cannot be read (${reason}); the agent is not loaded, because it could take more than was meant.`,
+    advice: definitionFields.limits.expected,
+    path: [field.key],
+  });
+  return undefined;
+}
+
+function holdsLimit(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  return Object.entries(value).some(
+    ([key, written]) => readAgentLimits({ [key]: written }).type === "limits",
+  );
+}
+
+const booleanWords = new Map<unknown, boolean>([
+  ...["true", "yes", "on", "1", "y"].map((word): [string, boolean] => [word, true]),
+  ...["false", "no", "off", "0", "n"].map((word): [string, boolean] => [word, false]),
+]);
+
+function readBoolean(field: FrontmatterField, to: FieldReport): boolean | undefined {
+  if (field.value === null) return undefined;
+  if (typeof field.value === "boolean") return field.value;
+  const value = booleanWords.get(String(field.value).trim().toLowerCase());
+  return value ?? to.unreadable("it is neither true nor false");
+}
+
+function readEffort(field: FrontmatterField, to: FieldReport): string | number | undefined {
+  if (typeof field.value === "number") return field.value;
+  const word = readWord(field, to);
+  if (word === undefined || effortLevels.some((level) => level === word)) return word;
+  to.report(
+    "warning",
+    "unknown-effort",
+    `There is no effort ${JSON.stringify(word)}; the session's effort is used.`,
+    definitionFields.effort.expected,
+  );
+  return word;
+}
+
+function readIsolation(field: FrontmatterField, to: FieldReport): string | undefined {
+  if (field.value === null || field.value === false) return undefined;
+  if (field.value === true) {
+    const message = "`isolation: true` was read as `worktree`, the one isolation there is.";
+    to.report("warning", "unknown-isolation", message, definitionFields.isolation.expected);
+    return "worktree";
+  }
+  if (typeof field.value !== "string") return to.unreadable("it is not one word");
+  const word = field.value.trim();
+  if (word === "" || word === "none") return undefined;
+  if (word !== "worktree") {
+    to.report(
+      "warning",
+      "unknown-isolation",
+      `There is no isolation ${JSON.stringify(word)}; the agent is listed, but starting it is refused.`,
+      definitionFields.isolation.expected,
+    );
+  }
+  return word;
+}
+
+interface ServersReport {
+  readonly unreadable: (reason: string) => undefined;
+  readonly issues: Issue[];
+  readonly path: DocumentPath;
+}
+
+/** More come from a mistake or from repeated YAML aliases, never from a person. */
+const maxServers = 1000;
+
+/** Reads `mcpServers`: names, `{name: config}` entries, `{serverName, tools}` entries, or one mapping of all servers. */
+function readMcpServersField(value: unknown, to: ServersReport): readonly AgentMcpServer[] | undefined {
+  if (value === null || value === undefined) return undefined;
+  if (typeof value === "string") return value.split(",").flatMap((name) => reference(name));
+  if (isRecord(value)) return fromMapping(value, to, []);
+  if (!Array.isArray(value)) return to.unreadable("it is neither a list nor a mapping");
+  if (value.length > maxServers) return to.unreadable(`it names more than ${maxServers} servers`);
+  return value.flatMap((entry: unknown, index): readonly AgentMcpServer[] => {
+    if (typeof entry === "string") return reference(entry);
+    if (isRecord(entry)) return fromMapping(entry, to, [index]);
+    to.issues.push(dropped([...to.path, index], "an entry is neither a name nor a `name: config` mapping"));
+    return [];
+  });
+}
+
+function fromMapping(
+  entry: Record<string, unknown>,
+  to: ServersReport,
+  at: DocumentPath,
+): readonly AgentMcpServer[] {
+  if (typeof entry["serverName"] === "string") return narrowed(entry["serverName"], entry["tools"], to, at);
+  const servers = Object.entries(entry);
+  if (servers.length > maxServers) return to.unreadable(`it names more than ${maxServers} servers`) ?? [];
+  return servers.flatMap(([name, config]): readonly AgentMcpServer[] => {
+    if (config === null || config === true) return reference(name);
+    if (isRecord(config)) return [{ type: "inline", name, config }];
+    to.issues.push(dropped([...to.path, ...at, name], `the configuration of \`${name}\` is not a mapping`));
+    return [];
+  });
+}
+
+/** `tools` limits the server, so a value that cannot be read drops the server instead of opening all of it. */
+function narrowed(
+  name: string,
+  tools: unknown,
+  to: ServersReport,
+  at: DocumentPath,
+): readonly AgentMcpServer[] {
+  if (tools === undefined || tools === null) return reference(name);
+  const names = typeof tools === "string" ? tools.split(",").map((tool) => tool.trim()) : tools;
+  if (Array.isArray(names) && names.every((tool) => typeof tool === "string")) {
+    return [{ type: "reference", name, tools: names }];
+  }
+  to.issues.push(dropped([...to.path, ...at, "tools"], `\`tools\` of \`${name}\` is not a list of names`));
+  return [];
+}
+
+function reference(name: string): readonly AgentMcpServer[] {
+  return name.trim() === "" ? [] : [{ type: "reference", name: name.trim() }];
+}
+
+function dropped(path: DocumentPath, reason: string): Issue {
   return {
-    find: (name) => lookUp(name, agents, sorted),
-    list: () => sorted.filter((agent) => agent.deniedBy === undefined),
-    all: () => sorted,
+    severity: "warning",
+    code: "mcp-server-dropped",
+    message: `An MCP server was left out: ${reason}.`,
+    advice: "Write the server's name, or `name:` with `command` or `url` below it.",
+    path,
   };
 }
 
-function groupById(definitions: readonly AgentDefinition[]): Map<string, AgentDefinition[]> {
-  const groups = new Map<string, AgentDefinition[]>();
-  for (const scope of agentScopes) {
-    for (const definition of definitions) {
-      if (definition.source.scope !== scope) continue;
-      const id = definition.source.id ?? definition.name;
-      const group = groups.get(id);
-      if (group === undefined) groups.set(id, [definition]);
-      else group.push(definition);
-    }
-  }
-  return groups;
+function inBoth(earlier: unknown, later: unknown): unknown {
+  return Array.isArray(earlier) && Array.isArray(later)
+    ? later.filter((entry) => earlier.includes(entry))
+    : later;
 }
 
-function byRankAndName(a: RegisteredAgent, b: RegisteredAgent): number {
-  const rank =
-    agentScopes.indexOf(a.definition.source.scope) - agentScopes.indexOf(b.definition.source.scope);
-  return rank !== 0 ? rank : compareText(a.id, b.id);
+/** The reader gives nothing but modes. */
+function narrowerMode(earlier: unknown, later: unknown): unknown {
+  return isWiderMode(later as PermissionMode, earlier as PermissionMode) ? earlier : later;
 }
 
-function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-}
-
-function lookUp(
-  name: string,
-  agents: ReadonlyMap<string, RegisteredAgent>,
-  sorted: readonly RegisteredAgent[],
-): AgentLookup {
-  const agent =
-    agents.get(name) ??
-    onlyOne(sorted.filter((candidate) => candidate.definition.name === name)) ??
-    onlyOne(sorted.filter((candidate) => bare(candidate.id) === bare(name))) ??
-    onlyOne(
-      sorted.filter(({ definition }) => looseNames(definition).some((each) => bare(each) === bare(name))),
-    );
-  if (agent === undefined) {
-    const available = sorted.filter((candidate) => candidate.deniedBy === undefined).map(({ id }) => id);
-    const nearest = nearestName(name, available);
-    return { type: "unknown", available, nearest };
-  }
-  return agent.deniedBy === undefined
-    ? { type: "found", agent }
-    : { type: "denied", agent, rule: agent.deniedBy };
-}
-
-/** A loose match must not choose between two agents for the caller. */
-function onlyOne<T>(items: readonly T[]): T | undefined {
-  return items.length === 1 ? items[0] : undefined;
-}
-
-function bare(name: string): string {
-  return name.toLowerCase().replace(/[-_\s]/g, "");
-}
-
-/** The bare name, and `plugin:name` also where sub-folders are between the two in the id. */
-function looseNames({ name, source }: AgentDefinition): readonly string[] {
-  return source.plugin === undefined ? [name] : [name, `${source.plugin}:${name}`];
-}
-
-/** A denial is matched as loosely as a call is, so that another spelling does not get around it. */
-function denies(pattern: string, id: string, definition: AgentDefinition): boolean {
-  return [id, ...looseNames(definition)].some((name) => matchesPattern(bare(pattern), bare(name)));
-}
-
-/** A definition made by a program. Lists may be arrays or comma-separated texts, as in files. */
-export interface AgentInput
-  extends Omit<
-    Partial<AgentDefinition>,
-    | "prompt"
-    | "source"
-    | "written"
-    | "behaviour"
-    | "tools"
-    | "disallowedTools"
-    | "skills"
-    | "hooks"
-    | "mcpServers"
-  > {
-  readonly name: string;
-  readonly description: string;
-  /** A text, or a function that makes it when the agent is started. */
-  readonly prompt: string | ((context: PromptContext) => string | Promise<string>);
-  readonly tools?: readonly string[] | string | undefined;
-  readonly disallowedTools?: readonly string[] | string | undefined;
-  readonly skills?: readonly string[] | string | undefined;
-  readonly mcpServers?: readonly (string | Readonly<Record<string, unknown>>)[] | undefined;
-  /** As in settings.json. */
-  readonly hooks?: Readonly<Record<string, unknown>> | readonly HookRule[] | undefined;
-  /** Called once when a run of this agent has ended, however it ended. */
-  readonly onEnd?: ((ending: AgentEnding) => void | Promise<void>) | undefined;
-}
-
-/** Warnings about what was understood all the same. Any other one says that something written has no effect. */
-const understood: ReadonlySet<string> = new Set([
-  "misspelt-key",
-  "empty-tools",
-  "tools-word",
-  "list-shaped-hooks",
-  // Starting it is refused.
-  "unknown-isolation",
-]);
-
-/**
- * Checks a program's definition like a file's, and more strictly: in a file a field that cannot be read is a warning, in a
- * program it is a mistake that no one would hear of, so it throws.
- */
-export function defineAgent(input: AgentInput): AgentDefinition {
-  if (!isRecord(input))
-    throw unusable(
-      undefined,
-      `It must be an object with name, description and prompt, but is ${quote(input)}.`,
-    );
-  const { name, prompt, onEnd, ...fields } = input;
-  if (typeof name !== "string")
-    throw unusable(undefined, `Its name must be a string, but is ${quote(name)}.`);
-  const { description } = fields;
-  if (description !== undefined && typeof description !== "string")
-    throw unusable(name, `Its description must be a string, but is ${quote(description)}.`);
-  for (const [key, value] of Object.entries(fields))
-    if (typeof value === "bigint" || typeof value === "symbol")
-      throw unusable(name, `Its ${key} must be a value that a file could have, but is ${quote(value)}.`);
-  if (typeof prompt !== "string" && typeof prompt !== "function")
-    throw unusable(name, `Its prompt must be a text or a function, but is ${quote(prompt)}.`);
-  if (onEnd !== undefined && typeof onEnd !== "function")
-    throw unusable(name, `Its onEnd must be a function, but is ${quote(onEnd)}.`);
-  const text = typeof prompt === "string" ? prompt : "";
-  const { definition, diagnostics } = readDefinitionObject(
-    String(name),
-    { ...fields, prompt: text },
-    { scope: "session" },
-  );
-  const flaw =
-    diagnostics.find(({ severity }) => severity === "error") ??
-    diagnostics.find((diagnostic) => isFlaw(diagnostic, definition));
-  if (definition === undefined || flaw !== undefined) {
-    const { message, advice } = flaw ?? diagnostics[0] ?? { message: "It cannot be read." };
-    throw unusable(name, message, advice);
-  }
-  const computePrompt = typeof prompt === "function" ? prompt : undefined;
-  if (computePrompt === undefined && onEnd === undefined) return definition;
-  return { ...definition, behaviour: { computePrompt, onEnd } };
-}
-
-function isFlaw({ severity, code }: Diagnostic, definition: AgentDefinition | undefined): boolean {
-  if (code === "unknown-permission-mode") return definition?.permissionMode === undefined;
-  return severity === "warning" && !understood.has(code);
-}
-
-function unusable(name: unknown, message: string, advice?: string): RetinueError {
-  const who = name === undefined ? "An agent" : `The agent ${JSON.stringify(name)}`;
-  return new RetinueError(
-    "invalid-definition",
-    `${who} is not usable: ${message}`,
-    advice === undefined ? {} : { advice },
-  );
+/** Of each limit the smaller number. */
+function smallest(earlier: unknown, later: unknown): unknown {
+  if (!isRecord(earlier) || !isRecord(later)) return later;
+  const both = Object.keys(earlier).filter((key) => Object.hasOwn(later, key));
+  const least = both.map((key) => [key, Math.min(Number(earlier[key]), Number(later[key]))]);
+  return { ...earlier, ...later, ...Object.fromEntries(least) };
 }

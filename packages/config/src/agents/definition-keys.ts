@@ -1,47 +1,9 @@
 import type { Place } from "@retinue/base/foundation/diagnostic.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
-
-/** Every field a definition may have, by its canonical name. */
-export const definitionKeys = [
-  "name",
-  "description",
-  "tools",
-  "disallowedTools",
-  "model",
-  "permissionMode",
-  "maxTurns",
-  "skills",
-  "mcpServers",
-  "hooks",
-  "memory",
-  "color",
-  "background",
-  "effort",
-  "isolation",
-  "initialPrompt",
-  "omitClaudeMd",
-  "criticalSystemReminder_EXPERIMENTAL",
-  "forkContext",
-  "limits",
-] as const;
-
-export type DefinitionKey = (typeof definitionKeys)[number];
+import { type DefinitionKey, definitionKeys, fieldOf } from "./agent-definition.ts";
 
 /** Fields that limit what an agent may do: present but unreadable, they make the file an error instead of a guess. */
-export const restrictingKeys: ReadonlySet<DefinitionKey> = new Set([
-  "tools",
-  "disallowedTools",
-  "permissionMode",
-  "hooks",
-  "isolation",
-]);
-
-/** Fields of prose, in which a line that looks like `user: …` belongs to the text. */
-const proseKeys: ReadonlySet<string> = new Set<DefinitionKey>([
-  "description",
-  "initialPrompt",
-  "criticalSystemReminder_EXPERIMENTAL",
-]);
+const restrictingKeys = keysWhere("restricts");
 
 /** What a key written by a person means. A misspelt key is honoured, because ignoring `allowed-tools` would grant everything. */
 type KeyMeaning =
@@ -74,35 +36,23 @@ export interface KeyVocabulary {
 
 export const agentVocabulary: KeyVocabulary = {
   meaningOf: meaningOfKey,
-  prose: proseKeys,
+  prose: keysWhere("isProse"),
   restricting: restrictingKeys,
-  structured: new Set<DefinitionKey>(["hooks", "mcpServers", "limits"]),
+  structured: keysWhere("isNested"),
 };
 
 const canonical: ReadonlyMap<string, DefinitionKey> = new Map(definitionKeys.map((key) => [key, key]));
 
-/** Other words people write for a field, without case, hyphens and underscores. */
-const spellings: ReadonlyMap<string, DefinitionKey> = new Map<string, DefinitionKey>([
-  ...definitionKeys.map((key): [string, DefinitionKey] => [bareKey(key), key]),
-  ["allowedtools", "tools"],
-  ["allowtools", "tools"],
-  ["toolsallowed", "tools"],
-  ["availabletools", "tools"],
-  ["disallowed", "disallowedTools"],
-  ["disallowtools", "disallowedTools"],
-  ["toolsdisallowed", "disallowedTools"],
-  ["deniedtools", "disallowedTools"],
-  ["denytools", "disallowedTools"],
-  ["toolsdenied", "disallowedTools"],
-  ["disabledtools", "disallowedTools"],
-  ["excludedtools", "disallowedTools"],
-  ["excludetools", "disallowedTools"],
-  ["forbiddentools", "disallowedTools"],
-  ["blockedtools", "disallowedTools"],
-  ["mcpserver", "mcpServers"],
-  ["criticalsystemreminder", "criticalSystemReminder_EXPERIMENTAL"],
-  ["colour", "color"],
-]);
+/** What people write for a field, without case, hyphens and underscores. */
+const spellings: ReadonlyMap<string, DefinitionKey> = new Map(
+  definitionKeys.flatMap((key) =>
+    [bareKey(key), ...(fieldOf(key).spellings?.split(" ") ?? [])].map((word) => [word, key] as const),
+  ),
+);
+
+function keysWhere(trait: "restricts" | "isProse" | "isNested"): ReadonlySet<string> {
+  return new Set(definitionKeys.filter((key) => fieldOf(key)[trait] === true));
+}
 
 function bareKey(key: string): string {
   return key.toLowerCase().replace(/[-_\s]/g, "");

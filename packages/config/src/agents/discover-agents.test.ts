@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { defineAgent } from "./agent-definition.ts";
+import { defineAgent } from "./define-agent.ts";
 import { createAgentCatalog, type DiscoverOptions, discoverAgents } from "./discover-agents.ts";
 
 let root: string;

@@ -17,12 +17,8 @@ import {
 } from "../settings/load-settings.ts";
 import { createPaths, type Paths } from "../settings/paths.ts";
 import { findRepositoryRoot, findUntrustedFolders, realFolder } from "../settings/trust-store.ts";
-import {
-  type AgentDefinition,
-  type AgentDenial,
-  type AgentRegistry,
-  createRegistry,
-} from "./agent-definition.ts";
+import type { AgentDefinition } from "./agent-definition.ts";
+import { type AgentDenial, type AgentRegistry, createRegistry } from "./agent-registry.ts";
 import { builtinAgents, type GuideFacts } from "./builtin/builtin-agents.ts";
 import {
   type AgentFileLoader,

@@ -3,7 +3,8 @@ import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "
 import { join } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { createFootprint, type Footprint, type PathStamp } from "@retinue/base/foundation/footprint.ts";
-import type { AgentDefinition, AgentScope } from "./agent-definition.ts";
+import type { AgentDefinition } from "./agent-definition.ts";
+import type { AgentScope } from "./agent-source.ts";
 import {
   largestDefinition,
   type ParsedAgent,

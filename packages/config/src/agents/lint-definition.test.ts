@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AgentScope } from "./agent-definition.ts";
+import type { AgentScope } from "./agent-source.ts";
 import { type LintFacts, lintDefinition } from "./lint-definition.ts";
 import { parseAgentDefinition } from "./parse-agent-definition.ts";
 

@@ -12,7 +12,8 @@ import { builtinTools } from "../tools/builtin-tools.ts";
 import type { AvailableTool } from "../tools/match-tools.ts";
 import { parseToolEntry, resolveToolName } from "../tools/tool-entry.ts";
 import { grantTools } from "../tools/tool-grants.ts";
-import { type AgentDefinition, mayWiden } from "./agent-definition.ts";
+import type { AgentDefinition } from "./agent-definition.ts";
+import { mayWiden } from "./agent-source.ts";
 import { rateDescription } from "./rate-description.ts";
 
 /** About 10,000 tokens, which every turn of the agent carries. */

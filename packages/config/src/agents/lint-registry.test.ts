@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createRegistry } from "./agent-definition.ts";
+import { createRegistry } from "./agent-registry.ts";
 import { lintRegistry } from "./lint-registry.ts";
 import { parseAgentDefinition } from "./parse-agent-definition.ts";
 

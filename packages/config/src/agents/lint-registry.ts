@@ -1,5 +1,6 @@
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
-import type { AgentDefinition, RegisteredAgent } from "./agent-definition.ts";
+import type { AgentDefinition } from "./agent-definition.ts";
+import type { RegisteredAgent } from "./agent-registry.ts";
 
 /** About 15,000 tokens: what all descriptions together may take from every turn of the parent. */
 const descriptionsAtMost = 60_000;

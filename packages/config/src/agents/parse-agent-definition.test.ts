@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { definitionKeys } from "./definition-keys.ts";
+import { definitionKeys } from "./agent-definition.ts";
 import { largestDefinition, parseAgentDefinition } from "./parse-agent-definition.ts";
 
 function parse(frontmatter: string, options: Parameters<typeof parseAgentDefinition>[1] = {}) {

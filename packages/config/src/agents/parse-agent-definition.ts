@@ -6,12 +6,16 @@ import {
   placeFindings,
   type Severity,
 } from "@retinue/base/foundation/diagnostic.ts";
-import { isRecord } from "@retinue/base/foundation/json-record.ts";
-import { isWiderMode, type PermissionMode } from "@retinue/gate/permission-policy.ts";
-import type { AgentDefinition, AgentScope, AgentSource, WrittenField } from "./agent-definition.ts";
+import {
+  type AgentDefinition,
+  type DefinitionKey,
+  definitionKeys,
+  fieldOf,
+  type WrittenField,
+} from "./agent-definition.ts";
+import type { AgentScope, AgentSource } from "./agent-source.ts";
 import { chooseFields } from "./choose-fields.ts";
-import { type DefinitionKey, definitionKeys, meaningOfKey, restrictingKeys } from "./definition-keys.ts";
-import { fieldReaders } from "./field-readers.ts";
+import { meaningOfKey } from "./definition-keys.ts";
 import { type Frontmatter, type FrontmatterField, readFrontmatter } from "./read-frontmatter.ts";
 import { isAdvisedAgentName, refuseAgentName } from "./refuse-agent-name.ts";
 
@@ -194,16 +198,13 @@ function judgeDescription(
   return [{ severity: options.scope === "plugin" ? "warning" : "error", ...issue }];
 }
 
-/** Plugins are other people's code: they may describe an agent, but not run commands, start servers or widen permissions. */
-const ignoredInPlugins = ["hooks", "mcpServers", "permissionMode", "initialPrompt"] as const;
-
 /** Takes away what the scope of a definition may not decide, with a warning for each field. */
 function applyScopeRules(definition: AgentDefinition, diagnostics: readonly Diagnostic[]): ParsedAgent {
   if (definition.source.scope !== "plugin") return { definition, diagnostics };
   const warnings: Diagnostic[] = [];
   const kept: { -readonly [K in keyof AgentDefinition]: AgentDefinition[K] } = { ...definition };
-  for (const key of ignoredInPlugins) {
-    if (kept[key] === undefined) continue;
+  for (const key of definitionKeys) {
+    if (fieldOf(key).notInPlugins !== true || kept[key] === undefined) continue;
     delete kept[key];
     warnings.push({
       severity: "warning",
@@ -214,6 +215,7 @@ function applyScopeRules(definition: AgentDefinition, diagnostics: readonly Diag
       ...definition.written[key]?.place,
     });
   }
+  warnings.sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
   return { definition: kept, diagnostics: [...diagnostics, ...warnings] };
 }
 
@@ -255,7 +257,7 @@ function readDefinitionFields(frontmatter: Pick<Frontmatter, "fields" | "repeate
 }
 
 function misspeltKey(key: string, meant: DefinitionKey, first: string | undefined): Issue {
-  const effect = addsUp(meant) ? "both hold" : "it counts only where that says nothing";
+  const effect = fieldOf(meant).addsUp === true ? "both hold" : "it counts only where that says nothing";
   const reading =
     first === undefined ? `it was read as \`${meant}\`` : `\`${first}\` is there too; ${effect}`;
   return {
@@ -279,8 +281,9 @@ function unknownKey(key: string, nearest: DefinitionKey | undefined): Issue {
 
 function readField(key: DefinitionKey, field: FrontmatterField, issues: Issue[]): unknown {
   const path = [field.key];
+  const reader = fieldOf(key);
   const unreadable = (reason: string, advice: string): undefined => {
-    const restricts = restrictingKeys.has(key);
+    const { restricts = false } = reader;
     const effect = restricts
       ? "the agent is not loaded, because guessing could grant more than was meant"
       : "it was ignored";
@@ -297,7 +300,6 @@ function readField(key: DefinitionKey, field: FrontmatterField, issues: Issue[])
   const report = (severity: "warning" | "note", code: string, message: string, advice?: string): void => {
     issues.push({ severity, code, message, advice, path });
   };
-  const reader = fieldReaders[key];
   if (field.unreadable !== undefined) return unreadable(field.unreadable, reader.expected);
   return reader.read(field, {
     report,
@@ -309,16 +311,19 @@ function readField(key: DefinitionKey, field: FrontmatterField, issues: Issue[])
 /** Of a limit that is several times, the narrower meaning holds; elsewhere the last one. Values in file order. */
 function combineRepeated(key: DefinitionKey, values: readonly unknown[]): unknown {
   const said = values.filter((value) => value !== undefined);
-  if (addsUp(key)) return joined(said);
+  const { addsUp, narrower } = fieldOf(key);
+  if (addsUp === true) return joined(said);
+  if (narrower === undefined) return said.at(-1);
   return said.reduce<unknown>(
-    (earlier, later) => (earlier === undefined ? later : narrower(key, earlier, later)),
+    (earlier, later) => (earlier === undefined ? later : narrower(earlier, later)),
     undefined,
   );
 }
 
 /** A field that is under several spellings: denials and hooks of all hold; else the first that says anything. */
 function combineSpellings(key: DefinitionKey, readers: readonly (() => unknown)[]): unknown {
-  if (addsUp(key)) return joined(readers.map((read) => read()).filter((value) => value !== undefined));
+  if (fieldOf(key).addsUp === true)
+    return joined(readers.map((read) => read()).filter((value) => value !== undefined));
   for (const read of readers) {
     const value = read();
     if (value !== undefined) return value;
@@ -326,31 +331,6 @@ function combineSpellings(key: DefinitionKey, readers: readonly (() => unknown)[
   return undefined;
 }
 
-/** Fields in which every entry takes something away or guards it. */
-function addsUp(key: DefinitionKey): boolean {
-  return key === "disallowedTools" || key === "hooks";
-}
-
 function joined(lists: readonly unknown[]): unknown {
   return lists.length < 2 ? lists[0] : [...new Set(lists.flat())];
-}
-
-function narrower(key: DefinitionKey, earlier: unknown, later: unknown): unknown {
-  if (key === "tools" && Array.isArray(earlier) && Array.isArray(later))
-    return later.filter((entry) => earlier.includes(entry));
-  if (key === "limits" && isRecord(earlier) && isRecord(later)) return smallest(earlier, later);
-  // The reader of `permissionMode` gives nothing but modes.
-  if (key === "permissionMode" && isWiderMode(later as PermissionMode, earlier as PermissionMode))
-    return earlier;
-  return later;
-}
-
-/** Of each limit the smaller number. */
-function smallest(
-  earlier: Readonly<Record<string, unknown>>,
-  later: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
-  const both = Object.keys(earlier).filter((key) => Object.hasOwn(later, key));
-  const least = both.map((key) => [key, Math.min(Number(earlier[key]), Number(later[key]))]);
-  return { ...earlier, ...later, ...Object.fromEntries(least) };
 }

@@ -2,7 +2,7 @@ import { parseJsonDocument } from "@retinue/base/foundation/parse-json-document.
 import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { defineAgent } from "./agent-definition.ts";
+import { defineAgent } from "./define-agent.ts";
 import { readSessionAgents } from "./read-definition-object.ts";
 
 function read(text: string) {

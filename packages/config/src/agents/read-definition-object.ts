@@ -1,6 +1,7 @@
 import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
 import type { Diagnostic, Locate } from "@retinue/base/foundation/diagnostic.ts";
-import type { AgentDefinition, AgentScope } from "./agent-definition.ts";
+import type { AgentDefinition } from "./agent-definition.ts";
+import type { AgentScope } from "./agent-source.ts";
 import { definitionFromFrontmatter, type ParsedAgent } from "./parse-agent-definition.ts";
 import { type FrontmatterField, isMapping } from "./read-frontmatter.ts";
 

@@ -1,6 +1,7 @@
 import type { Severity } from "@retinue/base/foundation/diagnostic.ts";
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { parseToolEntry, rejoinEntries, splitEntries } from "../tools/tool-entry.ts";
-import { type FrontmatterField, isMapping } from "./read-frontmatter.ts";
+import type { FrontmatterField } from "./read-frontmatter.ts";
 
 interface ToolsReport {
   /** Adds a Finding about the field. */
@@ -72,7 +73,7 @@ export function readToolList(field: FrontmatterField, to: ToolsReport): readonly
     return /^\[[^\]]*$/.test(value) ? to.unreadable("a bracket is never closed") : splitEntries(value);
   }
   if (!Array.isArray(value))
-    return to.unreadable(isMapping(value) ? "it is a mapping, not a list" : "it is not a list");
+    return to.unreadable(isRecord(value) ? "it is a mapping, not a list" : "it is not a list");
   const entries = value
     .flat(3)
     .filter((entry) => entry !== null)
@@ -85,7 +86,7 @@ export function readToolList(field: FrontmatterField, to: ToolsReport): readonly
 /** `- Bash(git log: *)` is a mapping to YAML; the parenthesis shows that it was meant as one text. */
 function textOfEntry(entry: unknown): string | undefined {
   if (typeof entry === "string") return entry;
-  const [[key, rest] = ["", undefined], ...more] = isMapping(entry) ? Object.entries(entry) : [];
+  const [[key, rest] = ["", undefined], ...more] = isRecord(entry) ? Object.entries(entry) : [];
   const isTorn = more.length === 0 && typeof rest === "string" && /\([^)]*$/.test(key);
   return isTorn ? `${key}: ${rest}` : undefined;
 }

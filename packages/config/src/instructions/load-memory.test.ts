@@ -15,7 +15,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { AgentScope, MemoryScope } from "../agents/agent-definition.ts";
+import type { MemoryScope } from "../agents/agent-definition.ts";
+import type { AgentScope } from "../agents/agent-source.ts";
 import { createPaths } from "../settings/paths.ts";
 import { loadMemory, type MemoryRequest } from "./load-memory.ts";
 import { makeMemoryDirectory } from "./make-memory-directory.ts";

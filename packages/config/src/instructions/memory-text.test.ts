@@ -1,7 +1,7 @@
 import { anyCharacter } from "@retinue/testing/any-character.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { defineAgent } from "../agents/agent-definition.ts";
+import { defineAgent } from "../agents/define-agent.ts";
 import { memoryDirectoryName } from "./memory-place.ts";
 import { beginningOf, maxMemoryBytes, maxMemoryLines, memoryText } from "./memory-text.ts";
 

@@ -2,8 +2,8 @@ import type { Issue } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { canonicalToolName } from "@retinue/base/foundation/tool-table.ts";
 import { specifierKind } from "@retinue/gate/rules/permission-rule.ts";
+import { definitionFields, type FieldReader, type FieldReport } from "../agents/agent-definition.ts";
 import { chooseFields } from "../agents/choose-fields.ts";
-import { type FieldReader, type FieldReport, fieldReaders } from "../agents/field-readers.ts";
 import type { Frontmatter, FrontmatterField } from "../agents/read-frontmatter.ts";
 import { readToolList } from "../agents/read-tool-list.ts";
 import { resolveToolName, splitWords } from "../tools/tool-entry.ts";
@@ -187,13 +187,13 @@ const words: ReadonlyMap<string, readonly string[]> = new Map([
 
 /** One reader for each field; each takes every shape real files use, and makes a Finding of what it cannot. */
 const skillFieldReaders: Readonly<Record<SkillKey, FieldReader>> = {
-  name: { expected: "Write `name: my-skill`.", read: fieldReaders.name.read },
-  description: fieldReaders.description,
+  name: { expected: "Write `name: my-skill`.", read: definitionFields.name.read },
+  description: definitionFields.description,
   when_to_use: { expected: "Write one text.", read: readProse },
   "argument-hint": { expected: 'Write a text in quotes, such as `"[file] [--fix]"`.', read: readProse },
   arguments: { expected: "Write names, such as `arguments: [file, mode]`.", read: readArguments },
   "disable-model-invocation": { expected: "Write true or false.", read: readGuard },
-  "user-invocable": { expected: "Write true or false.", read: fieldReaders.background.read },
+  "user-invocable": { expected: "Write true or false.", read: definitionFields.background.read },
   "allowed-tools": {
     expected: "Write rules, such as `allowed-tools: Read, Bash(git status *)`.",
     read: readAllowedRules,
@@ -202,12 +202,12 @@ const skillFieldReaders: Readonly<Record<SkillKey, FieldReader>> = {
     expected: "Write rules, such as `disallowed-tools: Write, Edit`.",
     read: readDisallowedRules,
   },
-  model: fieldReaders.model,
-  effort: fieldReaders.effort,
+  model: definitionFields.model,
+  effort: definitionFields.effort,
   context: { expected: "Write `context: fork`, or leave it out.", read: readContext },
-  agent: { expected: "Write the name of one agent.", read: fieldReaders.model.read },
-  background: fieldReaders.background,
-  hooks: { expected: fieldReaders.hooks.expected, read: readHooksField },
+  agent: { expected: "Write the name of one agent.", read: definitionFields.model.read },
+  background: definitionFields.background,
+  hooks: { expected: definitionFields.hooks.expected, read: readHooksField },
   paths: { expected: "Write patterns, such as `paths: [src/**/*.ts]`.", read: readPatterns },
   shell: { expected: "Write bash or powershell.", read: readShell },
   metadata: { expected: "", read: () => undefined },
@@ -254,7 +254,7 @@ function nameOf(entry: Readonly<Record<string, unknown>>): unknown {
 /** A word that is neither true nor false still shows that somebody wanted to keep models away. */
 function readGuard(field: FrontmatterField, to: FieldReport): boolean | undefined {
   let isReadable = true;
-  const value = fieldReaders.background.read(field, {
+  const value = definitionFields.background.read(field, {
     ...to,
     unreadable: () => {
       isReadable = false;
@@ -282,10 +282,10 @@ function readContext(field: FrontmatterField, to: FieldReport): "fork" | undefin
 function readHooksField(field: FrontmatterField, to: FieldReport): unknown {
   if (field.value !== null && typeof field.value !== "object") {
     const message = `\`${field.key}\` is not a mapping of events; no hook was taken from it.`;
-    to.report("warning", "unreadable-field", message, fieldReaders.hooks.expected);
+    to.report("warning", "unreadable-field", message, definitionFields.hooks.expected);
     return undefined;
   }
-  return fieldReaders.hooks.read(field, to);
+  return definitionFields.hooks.read(field, to);
 }
 
 function readPatterns(field: FrontmatterField, to: FieldReport): readonly string[] | undefined {

@@ -1,6 +1,6 @@
 import type { PolicyRule } from "@retinue/gate/permission-policy.ts";
 import { parseRule, type RuleList, warnOfRule } from "@retinue/gate/rules/parse-rule.ts";
-import { mayWiden } from "../agents/agent-definition.ts";
+import { mayWiden } from "../agents/agent-source.ts";
 import type { HookRule } from "../hooks/read-hooks.ts";
 import { builtinTools } from "../tools/builtin-tools.ts";
 import { hasCommands } from "./skill-pieces.ts";

@@ -1,5 +1,6 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
+import { followMessages } from "../conversation/follow-messages.ts";
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { type Message, textOf, type UserMessage } from "../conversation/message.ts";
 import {
@@ -15,7 +16,8 @@ import { compactNow } from "../loop/compact-now.ts";
 import { isLimitError, type LoopInput } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
-import { hasEnded } from "../tasks/drive-task.ts";
+import { loopInput } from "../tasks/create-local-executor.ts";
+import { handTo, hasEnded } from "../tasks/drive-task.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { MainControl } from "../tasks/watch-control.ts";
 import { type RunWatch, tallyEvents, watchRun } from "../tasks/watch-run.ts";
@@ -25,7 +27,7 @@ import type { Children } from "./agent/open-children.ts";
 import { stopChildren } from "./agent/stop-children.ts";
 import { type ChildOutputs, outputReminder, type TypedOutput } from "./options/typed-output.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
-import { createSessionRecovery, type SessionRecovery } from "./run-recovery.ts";
+import { createSessionRecovery, type SessionRecovery } from "./recover-agents.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createLimits, type SessionLimits } from "./session-rules.ts";
 
@@ -123,7 +125,7 @@ export async function* compact(
   refuseWhen(live.isBusy, "session-busy", "The session works on a prompt, so it cannot be compacted now.");
   setBusy(live, true);
   const stop = AbortSignal.any([signal, live.end.signal]);
-  const input: LoopInput = { ...inputOf(live.parts.plan, live.messages), ...live.limits.left(undefined) };
+  const input: LoopInput = { ...loopInput(live.parts.plan, live.messages), ...live.limits.left(undefined) };
   try {
     for await (const event of watched(
       live,
@@ -131,7 +133,7 @@ export async function* compact(
       stop,
     )) {
       record(live, event);
-      follow(live, event);
+      followMessages(live.messages, event);
       yield event;
     }
   } finally {
@@ -142,13 +144,6 @@ export async function* compact(
 function setBusy(live: Conversation, isBusy: boolean): void {
   live.isBusy = isBusy;
   live.parts.setIdle?.(!isBusy);
-}
-
-/** The conversation as the next run continues it. */
-function follow(live: Conversation, event: RunEvent): void {
-  if (event.type === "user-added" || event.type === "assistant-answered") live.messages.push(event.message);
-  if (event.type === "context-compacted")
-    live.messages.splice(0, live.messages.length - event.kept, event.summary);
 }
 
 async function* answer(
@@ -210,7 +205,7 @@ async function* events(
     );
     for await (const event of stopChildren(tasks, { ending, signal })) {
       record(live, event);
-      follow(live, event);
+      followMessages(live.messages, event);
       yield event;
     }
     if (live.parts.stopsBackground) await stopRunning(tasks);
@@ -254,7 +249,7 @@ async function* runOnce(
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent, RunEnding> {
   const input: LoopInput = {
-    ...inputOf(live.parts.plan, live.messages, prompt),
+    ...loopInput(live.parts.plan, live.messages, prompt),
     ...live.limits.left(before),
   };
   let hasAnswered = false;
@@ -271,10 +266,10 @@ async function* runOnce(
         return hasAnswered ? ending : { ...ending, text: "" };
       }
       // First what it took: an answer that cannot be kept is paid for all the same.
-      tally.hear(event);
+      tally.add(event);
       record(live, event);
       hasAnswered ||= event.type === "assistant-answered";
-      follow(live, event);
+      followMessages(live.messages, event);
       yield event;
     }
   } catch (error) {
@@ -313,7 +308,7 @@ function watched(
 function record(live: Conversation, event: RunEvent): void {
   if (live.end.signal.aborted) return;
   try {
-    for (const { types, take } of live.parts.sinks) if (types?.has(event.type) !== false) take(event);
+    handTo(live.parts.sinks, event, undefined);
   } catch (error) {
     live.unrecorded = error;
     throw error;
@@ -331,20 +326,6 @@ function recordEnding(live: Conversation, ending: RunEnding): void {
 
 function refuseWhen(applies: boolean, code: string, message: string): void {
   if (applies) throw new RetinueError(code, message);
-}
-
-function inputOf(
-  plan: AgentPlan,
-  history: readonly Message[],
-  prompt?: UserMessage,
-): Omit<LoopInput, "maxTurns"> {
-  return {
-    system: plan.system,
-    history,
-    prompt,
-    reminder: plan.reminder,
-    effort: plan.effort?.value,
-  };
 }
 
 function withInitialPrompt(

@@ -1,3 +1,5 @@
+export { aliasTable } from "@retinue/config/models/select-subagent-model.ts";
+
 import type { TreeFacts } from "./agent-tree.ts";
 
 /** The models that a person is offered: the one that was planned, and the newest of each family. */

@@ -1,401 +1,338 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import { unsafeManagedCode } from "@retinue/config/settings/load-settings.ts";
-import type { EventSink, RunEvent } from "../conversation/run-event.ts";
+import type { RunEvent } from "../conversation/run-event.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
-import { outputFolder } from "../journal/session-files.ts";
+import { outputFolder, sessionFiles } from "../journal/session-files.ts";
 import { transcriptEvents } from "../journal/transcript-writer.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
-import type { LimitFacts } from "../planning/limit-plan.ts";
-import type { ChildClocks } from "../tasks/task-manager.ts";
+import { findEndedTask } from "../tasks/find-ended-task.ts";
+import { createAgentTaskSource } from "../tasks/open-agent-output.ts";
+import { createTaskManager, readChildLimits } from "../tasks/task-manager.ts";
 import { createTreeBudget } from "../tasks/tree-budget.ts";
-import type { RunWatch } from "../tasks/watch-run.ts";
-import { createStopwatch, type Stopwatch } from "../tasks/watch-run.ts";
+import { controlFiles, watchControl, watchMain } from "../tasks/watch-control.ts";
+import { createStopwatch, type RunWatch, type Stopwatch } from "../tasks/watch-run.ts";
 import { createAcceptedFiles } from "./agent/accepted-files.ts";
-import { type AssembledTools, createToolContexts, prepareMemory } from "./agent/assemble-tools.ts";
-import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
+import { assembleTools, createToolContexts, openSandboxes, prepareMemory } from "./agent/assemble-tools.ts";
+import { type AgentServices, equipAgent } from "./agent/equip-agent.ts";
 import { createForkSkill } from "./agent/fork-skill.ts";
-import type { Capability } from "./agent/open-agent.ts";
 import { followersOf } from "./agent/open-child.ts";
-import { type Children, childrenCapability, openChildren } from "./agent/open-children.ts";
+import { childrenCapability, openChildren } from "./agent/open-children.ts";
 import { openAsking } from "./agent/people-to-ask.ts";
+import { openSkills } from "./agent/session-skills.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
-import type { SessionParts } from "./conversation.ts";
-import { type GatheredSession, gatherSession, modelFinder, refuseUnserved } from "./gather-session.ts";
+import { chooseModel, modelFinder, refuseUnserved } from "./choose-model.ts";
+import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { createLiveText, liveFiles } from "./live/live-text.ts";
-import {
-  type ChosenSession,
-  type OpenOptions,
-  type OpenTranscript,
-  openTranscript,
-  transcriptFacts,
-} from "./open-transcript.ts";
-import type { InteractiveOptions, SessionSetup } from "./options/runtime-options.ts";
+import { chooseSession, openTranscript, transcriptFacts } from "./open-transcript.ts";
+import type { SessionSetup } from "./options/runtime-options.ts";
 import {
   createChildOutputs,
   createTypedOutput,
   outputCapability,
   remindingOutputCapability,
-  type TypedOutput,
 } from "./options/typed-output.ts";
-import { runRecovery } from "./run-recovery.ts";
+import { recoverAgents } from "./recover-agents.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionServers } from "./servers/session-servers.ts";
+import { refuseMissingPromptTool, type SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import { decidePlan, findFolders, findWalled, limitFacts, requireSandbox } from "./session-rules.ts";
+import { openSessionCommands } from "./session-commands.ts";
+import {
+  decidePlan,
+  findFolders,
+  findWalled,
+  limitFacts,
+  mayLoadIn,
+  requireSandbox,
+  rulesOf,
+} from "./session-rules.ts";
 
 export interface OpenSessionParts {
   readonly definition: AgentDefinition | undefined;
   /** Reads the agents again. */
-  readonly look: () => Promise<Pick<RuntimeContext, "discovered">>;
+  readonly loadRegistry: () => Promise<Pick<RuntimeContext, "discovered">>;
   readonly servers: Promise<SessionServers>;
   readonly signal: AbortSignal;
 }
+
+const mailEvents: ReadonlySet<RunEvent["type"]> = new Set(["user-added", "run-ended"]);
 
 /** Facts, plan, and an agent that is opened from the plan, with a transcript and children around it. */
 export async function openSession<Output>(
   runtime: RuntimeContext,
   options: SessionSetup<Output>,
-  { look, signal, ...found }: OpenSessionParts,
+  { loadRegistry, signal, ...given }: OpenSessionParts,
 ): Promise<Session<Output>> {
-  const output = openOutput(runtime, options);
-  const gathered = await gatherSession(runtime, options, found);
-  const { servers, tools } = gathered;
-  const limited = limitFacts(runtime, options);
-  const plan = await planMain(runtime, options, { gathered, limited });
+  const { live, notice } = runtime;
+  const { interactive, background = "wait", childrenOnly = false } = options;
+  const maxRetries = runtime.variables.maxStructuredOutputRetries;
+  const remindsOnce = live?.remindsOnceOfOutput === true;
+  const output = options.output && createTypedOutput(options.output, { maxRetries, remindsOnce });
+  const session = await planMain(runtime, options, given);
+  const { plan, model, chosen, tasks, control, system, servers, commands, tools, limits } = session;
   // A plan may be carried out elsewhere, by a process that has a key.
   if (options.planOnly !== true && options.offlineDemo !== true)
-    refuseUnserved(runtime, options.model, gathered.chosenModel);
+    refuseUnserved(runtime, options.model, plan.chosenModel);
   const treeTime = createStopwatch(runtime.clock);
   const stopwatch = createStopwatch(runtime.clock, treeTime);
-  const keeping = keepingOf(runtime, options, signal);
-  const transcript = await openTranscript({ ...transcriptOf(runtime, plan, { options, gathered }), keeping });
-  for (const note of gathered.preloaded.notes) runtime.notice?.(note);
+  const takeOver = options.takeOver === true;
+  const transcript = await openMainTranscript(runtime, session, { options, signal });
+  const { history, commit, rename, setIdle, heard } = transcript;
+  for (const note of session.preloaded.notes) notice?.(note);
   // What hooks of the start set for later commands, of children too.
   const environment = new Map<string, string>();
-  const services: AgentServices = {
-    ...openServices(runtime, plan, { gathered, environment, options }),
-    tree: runtime.live?.tree ?? createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) }),
-  };
-  const childOutputs = createChildOutputs(outputRetries(runtime));
+  const services = openServices(runtime, session, { options, environment });
+  const outputs = createChildOutputs({ maxRetries });
   let opened: Session<Output> | undefined;
   const children = openChildren({
-    ...childFacts(options, gathered),
     services,
-    loadRegistry: look,
-    takeOver: keeping.takeOver,
-    parent: { plan, model: gathered.model, stopwatch },
-    messages: () => opened?.messages() ?? [],
-    outputs: childOutputs,
-    mail: { delivered: transcript.mail ?? new Set(), commit: transcript.commit },
-    limitFacts: limited,
-    clocks: childClocks(plan, limited, { clock: runtime.clock, tree: treeTime }),
-  });
-  const { interactive } = options;
-  const { commit } = transcript;
-  const main = { gathered, children, output, interactive, environment, stopwatch, commit };
-  const agent = await equipMain(plan, services, main);
-  children.team?.attachHooks(agent.hooks);
-  opened = createSession<Output>({
-    plan,
-    agent,
-    children,
-    childOutputs,
-    discovered: runtime.discovered,
-    ...reachOf(gathered),
-    watch: mainWatch(plan, { runtime, stopwatch, treeTime }),
-    stopsBackground: options.background === "stop",
-    moveCommands: () => tools.moveCommands(plan.agent.id),
-    partialText: services.liveText.partialText,
-    ...promptFeatures(options),
-    ...beginning(plan, runtime),
-    ...recoveryOf(transcript.heard, { runtime, plan, children, commands: gathered.commands, ...keeping }),
-    ...kept(transcript),
-    sinks: sinksOf(plan, services, { transcript, children }),
-    output,
-    dispose: (endAgent) => closeSession(endAgent, { ...services, transcript, servers }),
-  });
-  transcript.setIdle?.(true);
-  return opened;
-}
-
-function keepingOf({ durability, notice }: RuntimeContext, { takeOver }: SessionSetup, signal: AbortSignal) {
-  return { durability, notice, takeOver: takeOver === true, signal };
-}
-
-/** Its children, its servers, and how other processes reach it. */
-function reachOf({ tasks, servers, control }: GatheredSession) {
-  return { tasks, mcpServers: servers.states, control };
-}
-
-function promptFeatures({ slashCommands, mentions }: SessionSetup) {
-  return { slashCommands: slashCommands !== false, mentions: mentions === true };
-}
-
-/** What children take from the session as it was gathered. */
-function childFacts(
-  {
-    childrenOnly,
-    leadsTeam,
-    interactive,
-    background = "wait",
-  }: Pick<SessionSetup, "childrenOnly" | "leadsTeam" | "interactive" | "background">,
-  { tasks, system, commands }: GatheredSession,
-) {
-  return {
+    loadRegistry,
     tasks,
+    parent: { plan, model, stopwatch },
+    messages: () => opened?.messages() ?? [],
     context: system.child,
     commands,
-    readsNotices: childrenOnly !== true,
-    leadsTeam: childrenOnly !== true || leadsTeam === true,
+    outputs,
+    limitFacts: limits,
+    clocks: {
+      clock: runtime.clock,
+      tree: treeTime,
+      ...(plan.treeLimits?.timeMs === undefined ? {} : { treeTimeMs: plan.treeLimits.timeMs.value }),
+      ...(limits.background === undefined ? {} : { backgroundStopMs: limits.background.stopMs }),
+    },
+    readsNotices: !childrenOnly,
+    leadsTeam: !childrenOnly || options.leadsTeam === true,
+    takeOver,
+    mail: { delivered: transcript.mail ?? new Set(), commit },
     interactive,
     background,
-  };
-}
-
-/** What a session uses of its transcript. */
-function kept({ history, commit, rename, setIdle }: Awaited<ReturnType<typeof openTranscript>>) {
-  return { history, commit, rename, setIdle };
-}
-
-/** The main agent's own: children, its typed result, and the start of the session for hooks. */
-function equipMain(
-  plan: AgentPlan,
-  services: AgentServices,
-  {
-    gathered,
-    children,
-    output,
-    interactive,
-    environment,
-    ...own
-  }: {
-    readonly gathered: GatheredSession;
-    readonly children: Children;
-    readonly output: TypedOutput | undefined;
-    readonly interactive: InteractiveOptions | undefined;
-    readonly environment: Map<string, string>;
-    readonly stopwatch: Stopwatch;
-    readonly commit: OpenTranscript["commit"];
-  },
-): Promise<EquippedAgent> {
-  const { tasks, tools } = gathered;
-  return equipAgent(plan, services, {
-    ...own,
-    definition: gathered.definition,
-    model: gathered.model,
+  });
+  const agent = await equipAgent(plan, services, {
+    stopwatch,
+    commit,
+    definition: given.definition,
+    model,
     main: {
-      source: sourceOf(gathered.chosen),
+      source: sourceOf(chosen),
       environment,
       fork: createForkSkill({ plan, children: () => children }),
       tasks: tasks.list,
       first: [
-        ...(gathered.control === undefined ? [] : [{ messages: gathered.control.takeMessages }]),
+        ...(control === undefined ? [] : [{ messages: control.takeMessages }]),
         ...(interactive === undefined ? [] : [{ messages: interactive.takeMessages }]),
         childrenCapability(children, { plan, tools: tools.tools, tasks }),
       ],
-      last: output === undefined ? [] : [outputOf(output, services.runtime)],
+      last:
+        output === undefined ? [] : [(remindsOnce ? remindingOutputCapability : outputCapability)(output)],
     },
   });
+  const { team } = children;
+  team?.attachHooks(agent.hooks);
+  const { memory } = plan;
+  opened = createSession<Output>({
+    plan,
+    agent,
+    children,
+    childOutputs: outputs,
+    discovered: runtime.discovered,
+    tasks,
+    mcpServers: servers.states,
+    control,
+    watch: mainWatch(plan, { runtime, stopwatch, treeTime }),
+    stopsBackground: background === "stop",
+    moveCommands: () => tools.moveCommands(plan.agent.id),
+    partialText: services.liveText.partialText,
+    slashCommands: options.slashCommands !== false,
+    mentions: options.mentions === true,
+    ...(memory === undefined ? {} : { begin: () => prepareMemory(memory, notice) }),
+    ...(heard === undefined
+      ? {}
+      : {
+          recover: (stop) =>
+            recoverAgents({ runtime, plan, heard, children, commands, takeOver, signal: stop }),
+        }),
+    history,
+    commit,
+    rename,
+    setIdle,
+    // What is written down is also reported to the team.
+    sinks: [
+      ...followersOf(plan, services),
+      { types: transcriptEvents, take: transcript.record },
+      ...(team === undefined ? [] : [{ types: mailEvents, take: team.recorded }]),
+    ],
+    output,
+    async dispose(endAgent) {
+      try {
+        await endAgent();
+        await tools.dispose();
+      } finally {
+        services.inbox?.[Symbol.dispose]();
+        services.liveText.close();
+        await transcript.close();
+        await servers[Symbol.asyncDispose]();
+      }
+    },
+  });
+  setIdle?.(true);
+  return opened;
 }
 
-async function closeSession(
-  endAgent: () => Promise<void>,
-  {
-    tools,
-    transcript,
-    servers,
-    inbox,
-    liveText,
-  }: Pick<AgentServices, "inbox" | "liveText"> & {
-    readonly tools: AssembledTools;
-    readonly transcript: Pick<OpenTranscript, "close">;
-    readonly servers: SessionServers;
-  },
-): Promise<void> {
-  try {
-    await endAgent();
-    await tools.dispose();
-  } finally {
-    inbox?.[Symbol.dispose]();
-    liveText.close();
-    await transcript.close();
-    await servers[Symbol.asyncDispose]();
-  }
-}
+type PlannedSession = Awaited<ReturnType<typeof planMain>>;
 
-function transcriptOf(
+/** Everything that is found out before the plan (model, session, skills, prompt, servers, commands, tools), and the plan. */
+async function planMain(
   runtime: RuntimeContext,
-  plan: AgentPlan,
-  { options, gathered }: { readonly options: SessionSetup; readonly gathered: GatheredSession },
-): Omit<OpenOptions, "keeping"> {
+  options: SessionSetup,
+  { definition, servers: connecting }: Pick<OpenSessionParts, "definition" | "servers">,
+) {
+  const { discovered, keepsTranscripts } = runtime;
+  const { transcripts } = discovered.paths;
+  const { planOnly = false, permissionPromptTool: promptTool } = options;
+  const { model, decided, chosen: chosenModel, notes } = await chooseModel(runtime, options, definition);
+  const chosen = await chooseSession(options, transcripts, runtime.ids);
+  const { sessionId } = chosen;
+  const files = sessionFiles(transcripts, sessionId);
+  const settings = discovered.settings.settings.plain;
+  const manager = createTaskManager({
+    ...readChildLimits(settings.limits, runtime.variables.maxConcurrentSubagents),
+    ...defined(runtime.childLimits ?? {}),
+    now: runtime.now,
+  });
+  // Where something is written down, other processes reach the children and the main agent.
+  const reached = keepsTranscripts ? controlFiles(files) : undefined;
+  const tasks = reached === undefined ? manager : watchControl(manager, reached);
+  const rules = rulesOf(runtime, options);
+  const mayLoad = mayLoadIn(runtime, rules);
+  const { id: modelId, contextWindow } = model.facts;
+  const skills = await openSkills(runtime, { sessionId, contextWindow, deny: rules.deny, mayLoad });
+  const preloaded = skills.preload(definition);
+  const system = await gatherSystemPrompt({
+    ...{ runtime, options, definition, modelId, skills, preloaded, rules, mayLoad },
+  });
+  const servers = await connecting;
+  if (!planOnly && promptTool !== undefined) refuseMissingPromptTool(promptTool, servers.tools);
+  const commands = await openSessionCommands(runtime, files, options);
+  const tools = assembleTools(runtime, {
+    servers,
+    commands,
+    promptTool,
+    hasSkills: skills.areOffered,
+    sandboxes: openSandboxes(runtime, rules.deny),
+    taskSources: [
+      createAgentTaskSource(tasks, {
+        outputFile: (id) => (keepsTranscripts ? files.agent(id).output : undefined),
+        recall: (id) => findEndedTask(transcripts, { sessionId, id }),
+      }),
+    ],
+  });
+  const limits = limitFacts(runtime, options);
+  if (!planOnly) await requireSandbox(runtime);
+  const { place: memory, diagnostics } = system.memory;
+  // The person must learn that what the organisation says does not count.
+  const unsafe = discovered.diagnostics.filter(({ code }) => code === unsafeManagedCode);
+  const plan = decidePlan(runtime, options, {
+    sessionId,
+    chosenModel,
+    definition,
+    model: decided,
+    canSearch: () => model.facts.supportsServerTools,
+    available: tools.available,
+    servers: servers.servers,
+    serverInstructions: servers.instructions,
+    system: system.parts,
+    memory,
+    skills: preloaded.names,
+    limits,
+    rules,
+    notes: [
+      ...notes,
+      ...unsafe.map(({ message, advice }) => `${message} ${advice ?? ""}`.trim()),
+      ...system.notes,
+      ...diagnostics.map(({ message }) => message),
+      ...preloaded.notes,
+      ...servers.notes,
+    ],
+    ...(await findFolders(runtime, files, outputFolder(runtime, sessionId))),
+    ...(await findWalled(runtime)),
+  });
   return {
-    ...gathered.chosen,
-    isKept: runtime.keepsTranscripts && options.childrenOnly !== true,
-    transcripts: runtime.discovered.paths.transcripts,
-    file: gathered.files.transcript,
+    // Whatever was decided elsewhere, here this model answers.
+    plan: { ...(runtime.wrapPlan?.(plan) ?? plan), chosenModel },
+    ...{ model, chosen, files, tasks, skills, preloaded, system, servers, commands, tools, limits },
+    control: reached === undefined ? undefined : watchMain(reached),
+  };
+}
+
+function openMainTranscript(
+  runtime: RuntimeContext,
+  { plan, chosen, files, system }: PlannedSession,
+  { options, signal }: { readonly options: SessionSetup; readonly signal: AbortSignal },
+) {
+  const { durability, notice, keepsTranscripts, discovered } = runtime;
+  return openTranscript({
+    ...chosen,
+    isKept: keepsTranscripts && options.childrenOnly !== true,
+    transcripts: discovered.paths.transcripts,
+    file: files.transcript,
     ids: runtime.ids,
     now: runtime.epochMs,
-    facts: transcriptFacts(runtime, plan, gathered.system.branch),
+    facts: transcriptFacts(runtime, plan, system.branch),
     plan,
     choices: options,
     until: options.resumeAt,
     drops: options.resumeDrops,
     observer: runtime.live?.transcript,
-  };
-}
-
-function childClocks(
-  { treeLimits }: AgentPlan,
-  { background }: LimitFacts,
-  clocks: Pick<ChildClocks, "clock" | "tree">,
-): ChildClocks {
-  return {
-    ...clocks,
-    ...(treeLimits?.timeMs === undefined ? {} : { treeTimeMs: treeLimits.timeMs.value }),
-    ...(background === undefined ? {} : { backgroundStopMs: background.stopMs }),
-  };
-}
-
-async function planMain(
-  runtime: RuntimeContext,
-  options: SessionSetup,
-  { gathered, limited }: { readonly gathered: GatheredSession; readonly limited: LimitFacts },
-): Promise<AgentPlan> {
-  const { definition, rules, system, servers, preloaded, model, files } = gathered;
-  if (options.planOnly !== true) await requireSandbox(runtime);
-  const plan = decidePlan(runtime, options, {
-    sessionId: gathered.chosen.sessionId,
-    chosenModel: gathered.chosenModel,
-    definition,
-    model: gathered.decidedModel,
-    canSearch: () => model.facts.supportsServerTools,
-    available: gathered.tools.available,
-    servers: servers.servers,
-    serverInstructions: servers.instructions,
-    system: system.parts,
-    memory: system.memory.place,
-    skills: preloaded.names,
-    limits: limited,
-    rules,
-    notes: [
-      ...gathered.modelNotes,
-      ...unsafeManaged(runtime),
-      ...system.notes,
-      ...system.memory.diagnostics.map(({ message }) => message),
-      ...preloaded.notes,
-      ...servers.notes,
-    ],
-    ...(await findFolders(runtime, files, outputFolder(runtime, gathered.chosen.sessionId))),
-    ...(await findWalled(runtime)),
+    keeping: { durability, notice, takeOver: options.takeOver === true, signal },
   });
-  // Whatever was decided elsewhere, here this model answers.
-  return { ...(runtime.wrapPlan?.(plan) ?? plan), chosenModel: plan.chosenModel };
 }
 
+/** What all agents of the session share. */
 function openServices(
   runtime: RuntimeContext,
-  plan: AgentPlan,
-  {
-    gathered,
-    environment,
-    options: { planOnly, interactive },
-  }: {
-    readonly gathered: GatheredSession;
-    readonly environment: Map<string, string>;
-    readonly options: SessionSetup;
-  },
-): Omit<AgentServices, "tree"> {
-  const { tools, servers, skills, chosenModel } = gathered;
-  const { approver } = runtime;
+  { plan, files, tools, servers, skills, limits }: PlannedSession,
+  { options, environment }: { readonly options: SessionSetup; readonly environment: Map<string, string> },
+): AgentServices {
+  const { approver, keepsTranscripts } = runtime;
   const { projectRoot } = runtime.discovered.paths;
-  const inbox = planOnly === true ? undefined : openInbox(runtime, plan);
+  const inbox = options.planOnly === true ? undefined : openInbox(runtime, plan);
   return {
     inbox,
-    liveText: createLiveText(runtime.keepsTranscripts ? liveFiles(gathered.files) : undefined),
-    ...(runtime.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
-    runtime,
-    files: gathered.files,
-    tools,
-    servers,
-    skills,
-    findModel: modelFinder(runtime, chosenModel),
+    liveText: createLiveText(keepsTranscripts ? liveFiles(files) : undefined),
+    recordRequest: keepsTranscripts ? createRequestRecorder(files.directory) : undefined,
+    ...{ runtime, files, tools, servers, skills },
+    findModel: modelFinder(runtime, plan.chosenModel),
     acceptedFiles: createAcceptedFiles(),
     main: plan.agent,
     toolContext: createToolContexts(runtime, plan, environment),
-    asking:
-      approver === undefined
-        ? undefined
-        : openAsking(approver, plan, { projectRoot, mode: interactive?.mode }),
+    asking: approver && openAsking(approver, plan, { projectRoot, mode: options.interactive?.mode }),
+    tree: runtime.live?.tree ?? createTreeBudget(plan.treeLimits, { ...limits.settings }),
   };
 }
 
-function beginning({ memory }: AgentPlan, { notice }: RuntimeContext): Pick<SessionParts, "begin"> {
-  return memory === undefined ? {} : { begin: () => prepareMemory(memory, notice) };
-}
-
-/** What is written down is also reported to the team. */
-function sinksOf(
-  plan: AgentPlan,
-  services: AgentServices,
-  { transcript, children: { team } }: { readonly transcript: OpenTranscript; readonly children: Children },
-): readonly EventSink[] {
-  return [
-    ...followersOf(plan, services),
-    { types: transcriptEvents, take: transcript.record },
-    ...(team === undefined ? [] : [{ types: mailEvents, take: team.recorded }]),
-  ];
-}
-
-const mailEvents: ReadonlySet<RunEvent["type"]> = new Set(["user-added", "run-ended"]);
-
-function recoveryOf(
-  heard: Awaited<ReturnType<typeof openTranscript>>["heard"],
-  parts: Omit<Parameters<typeof runRecovery>[0], "heard" | "signal"> & { readonly children: Children },
-) {
-  if (heard === undefined) return {};
-  return { recover: (signal: AbortSignal) => runRecovery({ ...parts, heard, signal }) };
-}
-
-/** The person must learn that what the organisation says does not count. */
-function unsafeManaged({ discovered }: RuntimeContext): readonly string[] {
-  const found = discovered.diagnostics.filter(({ code }) => code === unsafeManagedCode);
-  return found.map(({ message, advice }) => `${message} ${advice ?? ""}`.trim());
-}
-
-function sourceOf({ from, sessionId }: ChosenSession): "startup" | "resume" | "fork" {
+function sourceOf({
+  from,
+  sessionId,
+}: Awaited<ReturnType<typeof chooseSession>>): "startup" | "resume" | "fork" {
   if (from === undefined) return "startup";
   return from === sessionId ? "resume" : "fork";
-}
-
-function openOutput(runtime: RuntimeContext, { output }: SessionSetup) {
-  if (output === undefined) return undefined;
-  const remindsOnce = runtime.live?.remindsOnceOfOutput === true;
-  return createTypedOutput(output, { ...outputRetries(runtime), remindsOnce });
-}
-
-function outputOf(output: TypedOutput, { live }: Pick<RuntimeContext, "live">): Capability {
-  return live?.remindsOnceOfOutput === true ? remindingOutputCapability(output) : outputCapability(output);
-}
-
-function outputRetries({ variables }: RuntimeContext): { readonly maxRetries: number | undefined } {
-  return { maxRetries: variables.maxStructuredOutputRetries };
 }
 
 /** The main agent is not watched for silence: its caller sees that, and its children are watched themselves. */
 function mainWatch(
   { limits, treeLimits }: AgentPlan,
   {
-    runtime,
+    runtime: { clock },
     stopwatch,
     treeTime,
   }: { readonly runtime: RuntimeContext; readonly stopwatch: Stopwatch; readonly treeTime: Stopwatch },
 ): RunWatch {
-  const own = limits?.timeMs === undefined ? {} : { timeMs: limits.timeMs.value };
-  const tree = treeLimits?.timeMs;
   return {
-    clock: runtime.clock,
+    clock,
     stopwatch,
-    ...own,
-    ...(tree === undefined ? {} : { tree: { stopwatch: treeTime, timeMs: tree.value } }),
+    ...(limits?.timeMs === undefined ? {} : { timeMs: limits.timeMs.value }),
+    ...(treeLimits?.timeMs === undefined
+      ? {}
+      : { tree: { stopwatch: treeTime, timeMs: treeLimits.timeMs.value } }),
   };
 }

@@ -121,7 +121,7 @@ export interface SessionObserver {
 export async function beginSession<Output>(
   runtime: RuntimeContext,
   given: SessionSetup<Output>,
-  { look, signal }: Pick<OpenSessionParts, "look" | "signal">,
+  { loadRegistry, signal }: Pick<OpenSessionParts, "loadRegistry" | "signal">,
 ): Promise<Session<Output>> {
   refuseBrokenRestrictions(runtime.discovered.settings);
   const options = await withEarlierChoices(runtime, given);
@@ -142,7 +142,7 @@ export async function beginSession<Output>(
   const { permissionPromptTool: asked } = options;
   const around = asked === undefined ? runtime : { ...runtime, canUseTool: createPromptTool(asked, servers) };
   try {
-    return await openSession(around, options, { definition, look, servers, signal });
+    return await openSession(around, options, { definition, loadRegistry, servers, signal });
   } catch (error) {
     stop.abort(error);
     await (await ended)?.[Symbol.asyncDispose]();

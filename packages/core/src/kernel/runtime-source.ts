@@ -3,21 +3,19 @@
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { sleep } from "@retinue/base/foundation/abortable.ts";
+import { findHome, withHome } from "@retinue/base/foundation/find-home.ts";
 import * as folders from "@retinue/base/foundation/find-working-folder.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { runProcess } from "@retinue/base/foundation/run-process.ts";
-import {
-  type AgentDefinition,
-  type AgentInput,
-  defineAgent,
-} from "@retinue/config/agents/agent-definition.ts";
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import { type AgentInput, defineAgent } from "@retinue/config/agents/define-agent.ts";
 import {
   type AgentCatalog,
   createAgentCatalog,
   type DiscoveredAgents,
 } from "@retinue/config/agents/discover-agents.ts";
-import { createPaths, findHome, withHome } from "@retinue/config/settings/paths.ts";
+import { createPaths } from "@retinue/config/settings/paths.ts";
 import type { PlainSettings } from "@retinue/config/settings/plain-settings.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import { createTrustStore } from "@retinue/config/settings/trust-store.ts";
@@ -43,7 +41,7 @@ import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers
 export interface RuntimeSource extends AsyncDisposable {
   gather(): Promise<RuntimeContext>;
   /** The agents there are now; nothing else is looked at. */
-  look(): Promise<Pick<RuntimeContext, "discovered">>;
+  loadRegistry(): Promise<Pick<RuntimeContext, "discovered">>;
   register(agent: AgentDefinition | AgentInput): void;
   unregister(name: string): void;
   /** The same for another folder or with other variables; what is shared between sessions stays shared. */
@@ -92,7 +90,7 @@ function openSource(shared: Shared): RuntimeSource {
       await folders.checkWorkingFolder(place.cwd);
       return contextOf(shared, await agents.discover());
     },
-    async look() {
+    async loadRegistry() {
       await folders.checkWorkingFolder(place.cwd);
       const { discovered } = await agents.discover();
       return { discovered };

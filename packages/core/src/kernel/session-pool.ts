@@ -147,13 +147,14 @@ async function openTracked<Output>(
   const isNew = given.resume === undefined && given.continue !== true;
   const setup = isNew ? { ...given, sessionId: given.sessionId ?? randomUUID() } : given;
   const measured = setup.planOnly === true ? undefined : await measure(facts);
-  const session = await beginSession(measured?.facts ?? facts, setup, { look: there.look, signal }).catch(
-    async (error: unknown) => {
-      measured?.end();
-      await remove();
-      throw error;
-    },
-  );
+  const session = await beginSession(measured?.facts ?? facts, setup, {
+    loadRegistry: there.loadRegistry,
+    signal,
+  }).catch(async (error: unknown) => {
+    measured?.end();
+    await remove();
+    throw error;
+  });
   onOpen(facts);
   const close = async (): Promise<void> => {
     if (!sessions.delete(tracked)) return;
@@ -172,9 +173,9 @@ async function openTracked<Output>(
 export interface ProgramContext {
   gather(): Promise<RuntimeContext>;
   /** The agents there are now, as they are looked for at each spawn. */
-  look(): Promise<Pick<RuntimeContext, "discovered">>;
+  loadRegistry(): Promise<Pick<RuntimeContext, "discovered">>;
   /** The same in another folder, or with other variables. */
-  at(place: SessionPlace): Pick<ProgramContext, "gather" | "look">;
+  at(place: SessionPlace): Pick<ProgramContext, "gather" | "loadRegistry">;
   /** The same with what one session alone has of the program: tools, a model, functions that decide and hooks. */
   forSession(
     facts: RuntimeContext,
@@ -217,11 +218,11 @@ export function createProgramContext(source: RuntimeSource, normalized: Normaliz
   }
 
   return {
-    look: source.look,
+    loadRegistry: source.loadRegistry,
     gather: () => gatherFrom(source),
     at(place) {
       const there = source.at(place);
-      return { look: there.look, gather: () => gatherFrom(there) };
+      return { loadRegistry: there.loadRegistry, gather: () => gatherFrom(there) };
     },
     async forSession(common, own) {
       const { hooks, ...functions } = own.functions;

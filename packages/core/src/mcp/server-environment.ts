@@ -1,7 +1,5 @@
+import { startedByRetinue } from "@retinue/base/foundation/started-by-retinue.ts";
 import type { McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
-
-/** Informs a server process who its client is; Retinue as a server refuses itself, or children could start children. */
-export const startedByRetinue = "RETINUE_MCP_CLIENT";
 
 /**
  * What a server process gets: where things are and how the network is reached, then what its configuration gives it.

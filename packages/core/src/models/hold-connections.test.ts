@@ -25,7 +25,7 @@ test("all who hold connections use the same ones, and they are closed when the l
   expect((await first.fetch(provider.url)).status).toBe(404);
 });
 
-test("three hundred runtimes of one process leave no descriptors behind, also where few are allowed [SDK-3]", async () => {
+test("a hundred runtimes of one process leave no descriptors behind, also where few are allowed [SDK-3]", async () => {
   await using provider = await startFakeProvider({
     respond: () => ({ text: "hello" }),
     keepsRequests: false,
@@ -44,7 +44,7 @@ test("three hundred runtimes of one process leave no descriptors behind, also wh
         if (result.status !== "completed") throw new Error(JSON.stringify(result));
       };
       const counts = [];
-      for (let round = 0; round < 60; round += 1) {
+      for (let round = 0; round < 20; round += 1) {
         await Promise.all(Array.from({ length: 5 }, once));
         if (process.platform === "linux") counts.push(count());
       }

@@ -1,4 +1,5 @@
-import { type AgentDefinition, mayWiden } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import { mayWiden } from "@retinue/config/agents/agent-source.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import type { Decided } from "./agent-plan.ts";
 

@@ -1,8 +1,5 @@
-import {
-  type AgentDefinition,
-  type AgentInput,
-  defineAgent,
-} from "@retinue/config/agents/agent-definition.ts";
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import { type AgentInput, defineAgent } from "@retinue/config/agents/define-agent.ts";
 import { shippedAliases } from "@retinue/config/models/select-subagent-model.ts";
 import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";

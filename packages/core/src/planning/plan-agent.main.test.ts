@@ -1,4 +1,4 @@
-import { defineAgent } from "@retinue/config/agents/agent-definition.ts";
+import { defineAgent } from "@retinue/config/agents/define-agent.ts";
 import { parseAgentDefinition } from "@retinue/config/agents/parse-agent-definition.ts";
 import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";

@@ -1,5 +1,6 @@
 import { canonicalToolName } from "@retinue/base/foundation/tool-table.ts";
-import { type AgentDefinition, mayWiden } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import { mayWiden } from "@retinue/config/agents/agent-source.ts";
 import type { MemoryPlace } from "@retinue/config/instructions/memory-place.ts";
 import {
   type AliasTable,

@@ -1,4 +1,4 @@
-import { defineAgent } from "@retinue/config/agents/agent-definition.ts";
+import { defineAgent } from "@retinue/config/agents/define-agent.ts";
 import { describe, expect, test } from "vitest";
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import { specificationOf } from "../tools/json-schema-of.ts";

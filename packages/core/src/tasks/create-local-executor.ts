@@ -1,3 +1,4 @@
+import { followMessages } from "../conversation/follow-messages.ts";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent, SpawnStep } from "../conversation/run-event.ts";
 import { withoutUndone } from "../conversation/undone-prompts.ts";
@@ -5,7 +6,7 @@ import { interruptedResults } from "../journal/rebuild-conversation.ts";
 import { endingOfCause, type LoopInput, type LoopPorts } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import { createTally } from "../loop/tally.ts";
-import type { ChildPlan } from "../planning/agent-plan.ts";
+import type { AgentPlan, ChildPlan } from "../planning/agent-plan.ts";
 import type { Execution, Executor, TaskControl } from "./task-manager.ts";
 
 /** An agent that is bound to this process: what its loop calls, and what happens around it. */
@@ -55,7 +56,7 @@ async function* run(
     const takeMessages = () => [...agent.ports.takeMessages(), ...control.takeMessages()];
     const ports = { ...agent.ports, takeMessages };
     if (agent.standby === undefined)
-      yield* runAgentLoop({ ...inputOf({ plan, history }), prompt }, ports, signal);
+      yield* runAgentLoop(childInput({ plan, history }, prompt), ports, signal);
     else yield* runTeammate({ plan, history }, { ports, standby: agent.standby, prompt, control, signal });
   } finally {
     await agent.end(signal);
@@ -79,11 +80,11 @@ async function* runTeammate(
   let next: UserMessage = prompt;
   while (true) {
     let ending: RunEnding | undefined;
-    const input = { ...inputOf({ plan, history: messages }), prompt: next };
+    const input = childInput({ plan, history: messages }, next);
     for await (const event of runAgentLoop(input, ports, signal)) {
       if (event.type === "run-ended") ending = event.ending;
       else {
-        follow(messages, event);
+        followMessages(messages, event);
         yield event;
         // The next event was asked for, so this one is written down.
         if (event.type === "user-added" && event.message.mail !== undefined)
@@ -118,22 +119,19 @@ function endedIdle({ text }: RunEnding, { now }: LoopPorts, signal: AbortSignal)
   return { status, reason, text, totals, denials, error };
 }
 
-/** The conversation as the next piece of work continues it. */
-function follow(messages: Message[], event: RunEvent): void {
-  if (event.type === "user-added" || event.type === "assistant-answered") messages.push(event.message);
-  if (event.type === "context-compacted") messages.splice(0, messages.length - event.kept, event.summary);
+/** What the loop of an agent gets of its plan; how many turns are left is the caller's. */
+export function loopInput(
+  { system, reminder, effort }: AgentPlan,
+  history: readonly Message[],
+  prompt?: UserMessage,
+): Omit<LoopInput, "maxTurns"> {
+  return { system, history, prompt, reminder, effort: effort?.value };
 }
 
-function inputOf({ plan, history }: Execution): LoopInput {
-  return {
-    system: plan.system,
-    history,
-    maxTurns: plan.maxTurns?.value ?? Number.POSITIVE_INFINITY,
-    lastTurn: true,
-    askWhenSilent: true,
-    reminder: plan.reminder,
-    effort: plan.effort?.value,
-  };
+/** A child is reminded of its last turn, and asked for an answer where it ends without one. */
+function childInput({ plan, history }: Execution, prompt: UserMessage): LoopInput {
+  const maxTurns = plan.maxTurns?.value ?? Number.POSITIVE_INFINITY;
+  return { ...loopInput(plan, history, prompt), maxTurns, lastTurn: true, askWhenSilent: true };
 }
 
 type Steps = Extract<RunEvent, { type: "spawn-advanced" }>["steps"];

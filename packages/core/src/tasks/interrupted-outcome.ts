@@ -25,7 +25,7 @@ export function endsSession(reason: unknown): boolean {
 }
 
 /** Less than a tool call is waited for after a stop, so that its answer still names the child. */
-const patienceMs = 2_000;
+const stopTimeoutMs = 2_000;
 
 /** Stops a child whose caller was stopped; one that takes long is left to end by itself. */
 export async function stopWithCaller(
@@ -35,7 +35,7 @@ export async function stopWithCaller(
 ): Promise<void> {
   const by: StoppedBy = endsSession(reason) ? "session" : "parent";
   const late = AbortSignal.abort(new RetinueError("stop-late", "The agent did not end in time."));
-  await settledSoon(stop(agentId, by), late, patienceMs).catch(() => undefined);
+  await settledSoon(stop(agentId, by), late, stopTimeoutMs).catch(() => undefined);
 }
 
 /** Whether a child was cut off with its session, or has not ended yet although the one that waited for it was stopped. */

@@ -25,7 +25,7 @@ export interface RunWatch {
 }
 
 /** A run that does not end with its signal is left behind after this time. */
-const patienceMs = 6000;
+const abandonAfterMs = 6000;
 
 /** Passes the events of a run on, shows when it falls silent, and ends it when a clock runs out. */
 export async function* watchRun(
@@ -35,11 +35,11 @@ export async function* watchRun(
 ): AsyncGenerator<RunEvent> {
   const stop = new AbortController();
   const over = new AbortController();
-  const bell = createBell();
+  const wakeup = createWakeup();
   const life = { lastSign: watch.stopwatch.elapsed() };
   const iterator = run(AbortSignal.any([signal, stop.signal]))[Symbol.asyncIterator]();
   watch.stopwatch.start();
-  for (const wait of watchClocks({ watch, stop, life, ring: bell.ring, over: over.signal })) {
+  for (const wait of watchClocks({ watch, stop, life, notify: wakeup.notify, over: over.signal })) {
     wait.catch((error: unknown) => {
       if (!over.signal.aborted) stop.abort(error);
     });
@@ -48,17 +48,17 @@ export async function* watchRun(
   try {
     let next = iterator.next();
     while (true) {
-      const news = await bell.orNext(next);
-      if (news.type === "given-up") {
+      const update = await wakeup.orNext(next);
+      if (update.type === "given-up") {
         isLeft = true;
         throw stop.signal.reason;
       }
-      if (news.type === "reported") {
-        yield news.event;
+      if (update.type === "reported") {
+        yield update.event;
         continue;
       }
-      if (news.step.done === true) return;
-      yield news.step.value;
+      if (update.step.done === true) return;
+      yield update.step.value;
       // What the reader did meanwhile is no one's silence.
       if (watch.silence !== undefined) life.lastSign = watch.stopwatch.elapsed();
       next = iterator.next();
@@ -72,28 +72,28 @@ export async function* watchRun(
   }
 }
 
-type News =
+type Update =
   | { readonly type: "next"; readonly step: IteratorResult<RunEvent> }
   | { readonly type: "reported"; readonly event: RunEvent }
   | { readonly type: "given-up" };
 
 /** Wakes the one reader. Racing the long wait against each event would keep every one of them in memory. */
-function createBell() {
-  const waiting: News[] = [];
-  let wake: ((news: News) => void) | undefined;
+function createWakeup() {
+  const waiting: Update[] = [];
+  let wake: ((update: Update) => void) | undefined;
   return {
-    ring(news: News): void {
-      if (wake === undefined) waiting.push(news);
-      else wake(news);
+    notify(update: Update): void {
+      if (wake === undefined) waiting.push(update);
+      else wake(update);
     },
-    async orNext(next: Promise<IteratorResult<RunEvent>>): Promise<News> {
+    async orNext(next: Promise<IteratorResult<RunEvent>>): Promise<Update> {
       const reported = waiting.shift();
       if (reported !== undefined) {
-        // It is asked for again after this piece of news; if it fails meanwhile, somebody must have heard.
+        // It is asked for again after this update; a failure in between must not count as unhandled.
         next.catch(() => undefined);
         return reported;
       }
-      const answer = Promise.withResolvers<News>();
+      const answer = Promise.withResolvers<Update>();
       wake = answer.resolve;
       next.then((step) => answer.resolve({ type: "next", step }), answer.reject);
       try {
@@ -109,7 +109,7 @@ interface Watching {
   readonly watch: RunWatch;
   readonly stop: AbortController;
   readonly life: { lastSign: number };
-  readonly ring: (news: News) => void;
+  readonly notify: (update: Update) => void;
   readonly over: AbortSignal;
 }
 
@@ -133,7 +133,7 @@ function watchClocks(watching: Watching): readonly Promise<void>[] {
 }
 
 async function watchSilence(watching: Watching, silence: NonNullable<RunWatch["silence"]>): Promise<void> {
-  const { watch, life, ring, over } = watching;
+  const { watch, life, notify, over } = watching;
   const { stopwatch } = watch;
   const limit = (which: "reportMs" | "stopMs") =>
     life.lastSign + (silence()?.[which] ?? Number.POSITIVE_INFINITY);
@@ -142,7 +142,7 @@ async function watchSilence(watching: Watching, silence: NonNullable<RunWatch["s
     await stopwatch.reach(() => limit("reportMs"), over);
     const reported = life.lastSign;
     const reportedAt = stopwatch.elapsed();
-    ring({ type: "reported", event: { type: "run-stalled", silentMs: silent(), stops: false } });
+    notify({ type: "reported", event: { type: "run-stalled", silentMs: silent(), stops: false } });
     // The one that was notified has some time to do something about it, also where the silence was noticed late.
     const grace = (): number => {
       const { reportMs, stopMs } = silence() ?? { reportMs: 0, stopMs: 0 };
@@ -150,17 +150,17 @@ async function watchSilence(watching: Watching, silence: NonNullable<RunWatch["s
     };
     await stopwatch.reach(() => (life.lastSign === reported ? Math.max(limit("stopMs"), grace()) : 0), over);
     if (life.lastSign !== reported) continue;
-    ring({ type: "reported", event: { type: "run-stalled", silentMs: silent(), stops: true } });
+    notify({ type: "reported", event: { type: "run-stalled", silentMs: silent(), stops: true } });
     const seconds = Math.round(silent() / 1000);
     return end(watching, new RetinueError("stalled", `The agent gave no sign of life for ${seconds} s.`));
   }
 }
 
 /** Stops the run; one that does not respect it is given up. */
-async function end({ watch, stop, ring, over }: Watching, reason: RetinueError): Promise<void> {
+async function end({ watch, stop, notify, over }: Watching, reason: RetinueError): Promise<void> {
   stop.abort(reason);
-  await watch.clock.sleep(patienceMs, over);
-  ring({ type: "given-up" });
+  await watch.clock.sleep(abandonAfterMs, over);
+  notify({ type: "given-up" });
 }
 
 function timeError(timeMs: number, whose: string): RetinueError {
@@ -262,7 +262,7 @@ function createSleepers() {
 
 /** Adds up a run from outside, for the case that it has to be given up and cannot report its own ending. */
 interface EventTally {
-  hear(event: RunEvent): void;
+  add(event: RunEvent): void;
   /** The ending of a run that was broken off by this, in the same shape as any other. */
   endedBy(cause: unknown): RunEnding;
 }
@@ -270,7 +270,7 @@ interface EventTally {
 export function tallyEvents(now: () => number): EventTally {
   const tally = createTally(now);
   return {
-    hear(event) {
+    add(event) {
       switch (event.type) {
         case "assistant-answered":
           tally.addTurn(event.usage, event.durationMs ?? 0, event.costUsd);

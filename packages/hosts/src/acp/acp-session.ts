@@ -23,6 +23,7 @@ import type { CommandContext } from "../shared/command-context.ts";
 import type { RunFlags } from "../shared/flags.ts";
 import { createPrintRuntime, openPrintTree, refuseOffline } from "../shared/open-print-session.ts";
 import type { PrintRequest } from "../shared/print-options.ts";
+import { programCommands, skillCommands } from "../shared/slash-commands.ts";
 import { acpHistory, acpUpdates, agentText } from "./acp-updates.ts";
 import { answerByEditor, type EditorRequests } from "./answer-by-editor.ts";
 
@@ -250,20 +251,16 @@ function stopReason(outcome: PromptOutcome, isCancelled: boolean): StopReason {
   throw new RetinueError(reason, error ?? `The run was ${status}.`);
 }
 
+/** Of the commands of a conversation, an editor has use for `/compact` alone. */
 function commandsOf({ facts: { skills } }: AgentTree) {
-  const own = skills.filter(({ userInvocable }) => userInvocable);
-  return [
-    {
-      name: "compact",
-      description: "Replaces the older part of the conversation by a summary.",
-      input: { hint: "what the summary should dwell on" },
-    },
-    ...own.map(({ name, description, argumentHint }) => ({
-      name,
-      description,
-      input: argumentHint === undefined ? undefined : { hint: argumentHint },
-    })),
-  ];
+  const own = programCommands
+    .filter(({ name }) => name === "compact")
+    .map(({ name, description, argument }) => ({ name, description, argumentHint: argument }));
+  return [...own, ...skillCommands(skills)].map(({ name, description, argumentHint: hint }) => ({
+    name,
+    description,
+    input: hint === undefined ? undefined : { hint },
+  }));
 }
 
 /** Files that an editor names by their address are mentioned by their path; what it embeds is put in. */

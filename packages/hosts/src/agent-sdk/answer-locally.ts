@@ -3,6 +3,7 @@ import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { textOf } from "@retinue/core/conversation/message.ts";
 import { noUsage } from "@retinue/core/conversation/usage.ts";
 import { blocksOf } from "@retinue/core/kernel/prompt-queue.ts";
+import { findSlashCommand, readSlashCommand } from "../shared/slash-commands.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import type { QueuedPrompt } from "./queued-prompt.ts";
 import { describeContext } from "./requests/describe-context.ts";
@@ -24,20 +25,6 @@ export interface LocalFacts {
   readonly wallMs: number;
 }
 
-/** Commands of a terminal that a program has no use for. */
-const terminalCommands: ReadonlySet<string> = new Set([
-  "help",
-  "login",
-  "logout",
-  "theme",
-  "vim",
-  "resume",
-  "exit",
-  "quit",
-]);
-
-const ownCommands: ReadonlySet<string> = new Set(["clear", "compact"]);
-
 /** The name behind the slash, and the words after it. */
 export function commandOf({
   content,
@@ -45,8 +32,8 @@ export function commandOf({
 }: Pick<QueuedPrompt, "content" | "verbatim">): readonly [name: string, words: string] | undefined {
   const [first] = blocksOf(content);
   const text = first?.type === "text" && !verbatim ? first.text.trim() : "";
-  const [, name, words = ""] = /^\/(\S+)(?:\s+([\s\S]*))?$/.exec(text) ?? [];
-  return name === undefined ? undefined : [name, words];
+  const command = readSlashCommand(text);
+  return command === undefined ? undefined : [command.name, command.words];
 }
 
 /** Undefined where the prompt is one for the model. */
@@ -59,14 +46,15 @@ export function answerLocally(
   const [name] = commandOf(prompt) ?? [];
   if (name === "cost") return { command: name, text: describeCost(facts) };
   if (name === "context") return { command: name, text: contextText(session, facts) };
-  if (name === undefined || isSkill(name, session) || !terminalCommands.has(name)) return undefined;
+  if (name === undefined || isSkill(name, session)) return undefined;
+  if (findSlashCommand(name)?.needsTerminal !== true) return undefined;
   return { text: `/${name} isn't available in this environment.` };
 }
 
 /** A word with a slash that names no command here is a prompt like any other. */
 export function isUnknownCommand(prompt: QueuedPrompt, session: OpenSdkSession): boolean {
   const [name] = commandOf(prompt) ?? [];
-  return name !== undefined && !ownCommands.has(name) && !isSkill(name, session);
+  return name !== undefined && name !== "clear" && name !== "compact" && !isSkill(name, session);
 }
 
 function isSkill(name: string, { session }: OpenSdkSession): boolean {

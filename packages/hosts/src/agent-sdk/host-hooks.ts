@@ -1,6 +1,6 @@
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { type FiredEvent, firedHookEvents } from "@retinue/config/hooks/hook-input.ts";
+import { type FiredEvent, firedHookEvents } from "@retinue/core/kernel/hooks/list-hooks.ts";
 import type { HookFunction } from "../../../../src/index.ts";
 import type { ControlChannel } from "./control-channel.ts";
 

@@ -2,6 +2,7 @@ import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { version } from "@retinue/base/foundation/version.ts";
 import type { TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
 import { modelChoices } from "@retinue/core/kernel/model-choices.ts";
+import { programCommands, skillCommands } from "../shared/slash-commands.ts";
 import type { SdkMessage } from "./sdk-messages.ts";
 
 /** The version of the protocol's other engine whose behaviour is followed; hosts compare it. */
@@ -41,8 +42,8 @@ export function initMessage(session: TreeFacts, facts: InitFacts): SdkMessage {
     model_reason: plan.model.from,
     permissionMode: facts.mode,
     slash_commands: [
-      ...builtinCommands.map(({ name }) => name),
-      ...commandNames(skills),
+      ...programCommands.map(({ name }) => name),
+      ...skillCommands(skills).map(({ name }) => name),
       ...(facts.commands ?? []).map(({ name }) => name),
     ],
     terminal_slash_commands: [],
@@ -111,28 +112,16 @@ function toolNames({ plan }: Pick<TreeFacts, "plan">): readonly string[] {
   return plan.tools.map(({ name }) => (name === "Agent" ? "Task" : name));
 }
 
-function commandNames(skills: TreeFacts["skills"]): readonly string[] {
-  return skills.filter(({ userInvocable }) => userInvocable).map(({ name }) => name);
-}
-
-const builtinCommands = [
-  { name: "clear", description: "Starts a new conversation.", argumentHint: "", builtin: true },
-  {
-    name: "compact",
-    description: "Replaces the older part of the conversation by a summary.",
-    argumentHint: "[instructions]",
-    builtin: true,
-  },
-  { name: "context", description: "Shows how full the context window is.", argumentHint: "", builtin: true },
-  { name: "cost", description: "Shows what the session has cost.", argumentHint: "", builtin: true },
-] as const;
-
 /** What `initialize` is answered with, and what asks for parts of it later. */
 export function describeCommands(skills: TreeFacts["skills"]): readonly JsonRecord[] {
-  const own = skills
-    .filter(({ userInvocable }) => userInvocable)
-    .map(({ name, description, argumentHint }) => ({ name, description, argumentHint: argumentHint ?? "" }));
-  return [...builtinCommands, ...own];
+  const builtin = programCommands.map(({ name, description, argumentHint }) => ({
+    name,
+    description,
+    argumentHint,
+    builtin: true,
+  }));
+  const own = skillCommands(skills).map(({ argumentHint = "", ...skill }) => ({ ...skill, argumentHint }));
+  return [...builtin, ...own];
 }
 
 export function describeAgents({ discovered }: Pick<TreeFacts, "discovered">): readonly JsonRecord[] {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
-import { matchSubject } from "@retinue/config/hooks/match-subject.ts";
 import type { RunEnding, RunEvent } from "@retinue/core/conversation/run-event.ts";
+import { matchSubject } from "@retinue/core/kernel/hooks/list-hooks.ts";
 import { apiFailureOf, finalCategory, isProviderFailure } from "./api-failure.ts";
 import type { ControlChannel } from "./control-channel.ts";
 import { callBack, type HookReports, type HostHook, type ObservedEvent } from "./host-hooks.ts";

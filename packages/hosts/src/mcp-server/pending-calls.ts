@@ -5,7 +5,6 @@ import type {
   PermissionQuestion,
   Question,
 } from "@retinue/core/protocol/question.ts";
-import { describeAskingPath } from "@retinue/gate/approver.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 import type { FormField, FormQuestion, FormReply } from "./form-question.ts";
 import type { PendingCall } from "./pending-call.ts";
@@ -105,8 +104,9 @@ const maxInput = 4000;
 /** A call that rules leave open, as a form with three answers. Everything but the input is one line. */
 export function permissionForm(request: PermissionQuestion): FormQuestion<Answer> {
   const agent = request.path.at(-1);
+  const path = request.path.map(({ name }) => name).join(" → ");
   const lines = [
-    `The agent ${oneLine(describeAskingPath(request.path))} (${oneLine(agent?.id ?? "")}) wants to use ${oneLine(request.tool)}:`,
+    `The agent ${oneLine(path)} (${oneLine(agent?.id ?? "")}) wants to use ${oneLine(request.tool)}:`,
     showInput(request.input),
     `It is asked because ${oneLine(request.reason)}.`,
     request.rules.length === 0

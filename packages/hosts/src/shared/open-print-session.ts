@@ -3,12 +3,12 @@ import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { LiveControls } from "@retinue/core/kernel/agent/open-agent.ts";
 import { type AgentTree, openTree, type TreeOptions } from "@retinue/core/kernel/agent-tree.ts";
+import { noCredentials } from "@retinue/core/kernel/choose-model.ts";
 import {
   createHostedRuntime,
   type HostedRuntime,
   type Runtime,
 } from "@retinue/core/kernel/create-runtime.ts";
-import { noCredentials } from "@retinue/core/kernel/gather-session.ts";
 import type { RuntimeOptions, SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import type { Session } from "@retinue/core/kernel/session.ts";
 import type { CliHost } from "./cli-host.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { agentScopes, createRegistry } from "../agent-definition.ts";
+import { createRegistry } from "../agent-registry.ts";
+import { agentScopes } from "../agent-source.ts";
 import { toolsPhrase } from "../describe-agents.ts";
 import { rateDescription } from "../rate-description.ts";
 import { builtinAgents } from "./builtin-agents.ts";

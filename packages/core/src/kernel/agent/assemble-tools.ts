@@ -38,10 +38,10 @@ import { wallRules } from "../../tools/sandbox/wall-rules.ts";
 import type { TaskSource, TaskView } from "../../tools/task-source.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import { askingTool } from "../approvals/answer-question.ts";
-import type { SessionCommands } from "../gather-session.ts";
 import { outputToolName } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionServers } from "../servers/session-servers.ts";
+import type { SessionCommands } from "../session-commands.ts";
 import type { LiveControls } from "./open-agent.ts";
 
 export interface AssembledTools {
@@ -236,7 +236,7 @@ export function createToolContexts(
   return (plan: AgentPlan, directory: () => string) => {
     const files = withKnownFiles(
       sessionLedger.forAgent(),
-      "task" in plan ? undefined : runtime.live?.seenFile,
+      plan.task !== undefined ? undefined : runtime.live?.seenFile,
     );
     const mayRead = createMayRead(plan);
     const writeInTurn = createMemoryTurns(plan, paths);

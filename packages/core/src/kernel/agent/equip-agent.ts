@@ -5,7 +5,7 @@ import { compactionThreshold } from "../../loop/compactor.ts";
 import type { CompactionPort } from "../../loop/loop-ports.ts";
 import { shortenText } from "../../loop/summarize-by-rule.ts";
 import type { Model, ModelFacts } from "../../models/model.ts";
-import type { AgentPlan, ChildPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
+import type { AgentPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
 import { handInPlanTool, memberTools } from "../../planning/plan-agent.ts";
 import { isReplaced } from "../../planning/servers-of-run.ts";
 import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
@@ -122,10 +122,7 @@ export async function equipAgent(
     capabilities: capabilitiesOf(plan, { services, own, guard, hooks, loading, granted }),
     serverTools: tools.serverTools(plan, model.facts),
     ...peopleToAsk(plan, services, { ...own, directory }),
-    acceptedFiles: services.acceptedFiles.forAgent(
-      plan.agent.id,
-      child === undefined ? undefined : (plan as ChildPlan).task.parentId,
-    ),
+    acceptedFiles: services.acceptedFiles.forAgent(plan.agent.id, plan.task?.parentId),
     // Once it is moved to the background, it has no more tools of servers.
     ...(child === undefined || !granted.some(({ origin }) => origin === "mcp")
       ? {}
@@ -190,7 +187,7 @@ function capabilitiesOf(
 /** A teammate that has done its work is idle, not at its end; hooks hear of that end when it comes. */
 function hooksOf(plan: AgentPlan, hooks: SessionHooks): Capability {
   const { beforeEnd, ...others } = hooksCapability(hooks);
-  const isTeammate = "task" in plan && (plan as ChildPlan).task.team !== undefined;
+  const isTeammate = plan.task?.team !== undefined;
   return isTeammate || beforeEnd === undefined ? others : { ...others, beforeEnd };
 }
 
@@ -230,7 +227,7 @@ async function openHooks(
     environment: main?.environment,
     child: child === undefined ? undefined : childHookFacts(plan, child),
   });
-  const skill = "task" in plan ? (plan as ChildPlan).task.skill : undefined;
+  const skill = plan.task?.skill;
   if (skill !== undefined) hooks?.add(registeredHooks(skill, { id: plan.agent.id, isSubagent: true }));
   return hooks;
 }
@@ -239,7 +236,7 @@ function childHookFacts(
   plan: AgentPlan,
   { transcript, control: { reported } }: NonNullable<AgentOwn["child"]>,
 ) {
-  const agentType = "task" in plan ? (plan as ChildPlan).task.agentType : plan.agent.name;
+  const agentType = plan.task?.agentType ?? plan.agent.name;
   return {
     agentId: plan.agent.id,
     agentType,
@@ -275,7 +272,7 @@ function grantedTools(
   { tools, servers }: AgentServices,
   own: ChildServers | undefined,
 ): readonly Tool[] {
-  const isTeammate = "task" in plan && (plan as ChildPlan).task.team !== undefined;
+  const isTeammate = plan.task?.team !== undefined;
   // Of the tools that a team brings, a teammate has those of its membership.
   const theirs = new Set(isTeammate ? [...memberTools, handInPlanTool] : []);
   const granted = new Set(plan.tools.map(({ name }) => name).filter((name) => !theirs.has(name)));

@@ -1,5 +1,5 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { AgentInput } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentInput } from "@retinue/config/agents/define-agent.ts";
 import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";

@@ -1,10 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import {
-  type AgentDefinition,
-  type AgentRegistry,
-  mayWiden,
-} from "@retinue/config/agents/agent-definition.ts";
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentRegistry } from "@retinue/config/agents/agent-registry.ts";
+import { mayWiden } from "@retinue/config/agents/agent-source.ts";
 import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
 import { aliasTable, type ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import { childPolicy } from "@retinue/gate/build-policy.ts";
@@ -42,12 +40,14 @@ import { refuseUnpaid } from "../../tasks/tree-budget.ts";
 import { createStopwatch, type Stopwatch } from "../../tasks/watch-run.ts";
 import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-settings.ts";
-import { isServed, modelLimits, type SessionCommands } from "../gather-session.ts";
+import { isServed, modelLimits } from "../choose-model.ts";
 import type { ChildContext, SystemPromptFacts } from "../gather-system-prompt.ts";
 import { liveTextEvents } from "../live/live-text.ts";
 import type { InteractiveOptions } from "../options/runtime-options.ts";
 import { type ChildOutputs, remindingOutputCapability } from "../options/typed-output.ts";
+import { settleChild } from "../recover-agents.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
+import type { SessionCommands } from "../session-commands.ts";
 import type { MemberProcesses } from "../teams/create-member-processes.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
 import { prepareMemory } from "./assemble-tools.ts";
@@ -55,7 +55,6 @@ import { type AgentServices, equipAgent } from "./equip-agent.ts";
 import { openAgent, toolsOf } from "./open-agent.ts";
 import { preapprove } from "./preapprove.ts";
 import { programFunctions, refusePlan } from "./program-functions.ts";
-import { runChildRecovery } from "./run-child-recovery.ts";
 
 /** What the children of a session share with it and with each other. */
 export interface ChildSession {
@@ -67,7 +66,7 @@ export interface ChildSession {
   /** The conversation of the parent. */
   readonly messages: () => readonly Message[];
   readonly context: SystemPromptFacts["child"];
-  readonly commands: Pick<SessionCommands, "news">;
+  readonly commands: Pick<SessionCommands, "pendingMessages">;
   /** The typed outputs that children were asked for. */
   readonly outputs: ChildOutputs;
   readonly facts: SessionFacts;
@@ -438,7 +437,7 @@ async function openPlanned(
   if (unable !== undefined) return unable;
   const { model, servers, worktree } = resources;
   if (model === undefined) return refused("its model could not be made");
-  if (task.resumed) await runChildRecovery(id, session, { definition: plan.definition });
+  if (task.resumed) await settleChild(id, session, { definition: plan.definition });
   // From here on it is on disk; a caller that was stopped before that gets no child.
   if (signal.aborted) return refused("it was stopped before it began");
   const forked = task.forksContext ? await forksFrom() : [];
@@ -465,7 +464,7 @@ async function openPlanned(
     control,
     outputFile,
     sinks,
-    pendingMessages: task.resumed ? session.commands.news(id, wasReported) : [],
+    pendingMessages: task.resumed ? session.commands.pendingMessages(id, wasReported) : [],
     clocks,
     enterQueue,
     leaveQueue,

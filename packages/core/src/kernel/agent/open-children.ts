@@ -14,6 +14,7 @@ import type { TaskManager } from "../../tasks/task-manager.ts";
 import { createSendMessageTool } from "../../teams/create-send-message-tool.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { SessionSetup } from "../options/runtime-options.ts";
+import { settleChild } from "../recover-agents.ts";
 import { createMemberProcesses } from "../teams/create-member-processes.ts";
 import { createParentMail, defaultBackgroundWaitMs, openTeamOf } from "../teams/create-parent-mail.ts";
 import type { SessionTeamParts } from "../teams/found-team.ts";
@@ -28,7 +29,6 @@ import {
   plannedTools,
   sessionFacts,
 } from "./open-child.ts";
-import { runChildRecovery } from "./run-child-recovery.ts";
 
 /** What a session says about its children, besides what they share with it. */
 export interface ChildrenParts extends Omit<ChildSession, "facts" | "memory" | "nextQueued" | "processes"> {
@@ -148,7 +148,7 @@ export function openChildren(parts: ChildrenParts): Children {
   });
   return {
     spawner,
-    recover: (agentId, signal) => runChildRecovery(agentId, parts, { signal }),
+    recover: (agentId, signal) => settleChild(agentId, parts, { signal }),
     attach: starts.attach,
     toolsOf: (plan) => plannedTools(plan, session),
     notify: mail.put,

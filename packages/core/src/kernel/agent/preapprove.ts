@@ -3,7 +3,7 @@ import type { AgentPlan, ChildPlan } from "../../planning/agent-plan.ts";
 import type { Tool } from "../../tools/tool.ts";
 
 /** A person who does not answer in this time has not granted anything. */
-const patienceMs = 10 * 60_000;
+const answerTimeoutMs = 10 * 60_000;
 
 /**
  * Before a child goes to the background, one question for all tools that it has and that no rule allows as a whole. The
@@ -34,7 +34,7 @@ export async function preapprove(
       reason: `in the background it can ask for nothing more, and it may use ${needed.join(", ")}`,
       suggestedRules: needed,
     },
-    { signal: AbortSignal.timeout(patienceMs) },
+    { signal: AbortSignal.timeout(answerTimeoutMs) },
   );
   if (answer.type !== "allow") return [];
   return answer.for === "call" ? needed : (answer.rules ?? needed);

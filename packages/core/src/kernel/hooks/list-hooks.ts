@@ -1,3 +1,6 @@
+export { type FiredEvent, firedHookEvents } from "@retinue/config/hooks/hook-input.ts";
+export { matchSubject } from "@retinue/config/hooks/match-subject.ts";
+
 import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
 import { type FiredEvent, firedHookEvents, hookEvents } from "@retinue/config/hooks/hook-input.ts";
 import type { HookHandler, HookHandlerType, HookRule } from "@retinue/config/hooks/hook-rule.ts";

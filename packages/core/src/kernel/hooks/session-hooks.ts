@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { mayWiden } from "@retinue/config/agents/agent-definition.ts";
+import { mayWiden } from "@retinue/config/agents/agent-source.ts";
 import { agentHooks, type SourcedHookRule } from "@retinue/config/hooks/hook-rule.ts";
 import { loadPluginHooks } from "@retinue/config/plugins/load-plugin.ts";
 import type { MergedSettings } from "@retinue/config/settings/settings-layer.ts";
@@ -23,7 +23,7 @@ import type { Model } from "../../models/model.ts";
 import type { AgentPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
 import { createRuleGrants } from "../agent/create-authorize.ts";
 import type { Capability } from "../agent/open-agent.ts";
-import { chooseModel } from "../gather-session.ts";
+import { chooseModel } from "../choose-model.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { CallServer } from "../servers/session-servers.ts";
 import {

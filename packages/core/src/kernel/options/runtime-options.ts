@@ -1,6 +1,7 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import type { Durability } from "@retinue/base/storage/durability.ts";
-import type { AgentDefinition, AgentInput } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentInput } from "@retinue/config/agents/define-agent.ts";
 import type { FiredEvent, HookInput, HookOutput } from "@retinue/config/hooks/hook-input.ts";
 import type { SettingsInput } from "@retinue/config/settings/settings.ts";
 import type { Approver } from "@retinue/gate/approver.ts";

@@ -1,6 +1,10 @@
 import { join } from "node:path";
-import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
-import { type DefinitionKey, definitionKeys } from "@retinue/config/agents/definition-keys.ts";
+import {
+  type AgentDefinition,
+  type DefinitionKey,
+  definitionKeys,
+  fieldOf,
+} from "@retinue/config/agents/agent-definition.ts";
 import { assumedTools } from "@retinue/config/agents/lint-definition.ts";
 import { memoryDirectoryName } from "@retinue/config/instructions/memory-place.ts";
 import {
@@ -40,16 +44,9 @@ export function describeFields(definition: AgentDefinition, facts: FieldFacts): 
 function describeField(key: DefinitionKey, definition: AgentDefinition, facts: FieldFacts): AgentField[] {
   const value = valueText(key, definition, facts);
   if (value !== undefined) return [{ label: key, value, origin: originOf(key, definition, facts) }];
-  const fallback = defaults.get(key);
-  return fallback === undefined ? [] : [{ label: key, value: fallback, origin: "default" }];
+  const { shownDefault } = fieldOf(key);
+  return shownDefault === undefined ? [] : [{ label: key, value: shownDefault, origin: "default" }];
 }
-
-const defaults: ReadonlyMap<DefinitionKey, string> = new Map([
-  ["tools", "all of its parent's"],
-  ["model", "inherit: the model of its parent"],
-  ["permissionMode", "that of its parent"],
-  ["maxTurns", "50"],
-]);
 
 function valueText(
   key: DefinitionKey,

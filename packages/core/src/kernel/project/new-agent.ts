@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type Diagnostic, hasErrors } from "@retinue/base/foundation/diagnostic.ts";
 import { firstSentence } from "@retinue/base/foundation/first-sentence.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { AgentScope } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentScope } from "@retinue/config/agents/agent-source.ts";
 import { lintDefinition, lintModel, lintTools } from "@retinue/config/agents/lint-definition.ts";
 import { parseAgentDefinition } from "@retinue/config/agents/parse-agent-definition.ts";
 import { rateDescription } from "@retinue/config/agents/rate-description.ts";

@@ -1,5 +1,9 @@
-import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
-import type { DefinitionKey } from "@retinue/config/agents/definition-keys.ts";
+import {
+  type AgentDefinition,
+  type DefinitionKey,
+  definitionKeys,
+  fieldOf,
+} from "@retinue/config/agents/agent-definition.ts";
 import type { ChildPlan } from "../../planning/agent-plan.ts";
 
 export type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
@@ -57,18 +61,8 @@ export function planOrigins(
   return Object.fromEntries(entries);
 }
 
-/** Fields that nothing but a definition can say. */
-const ownOnly: readonly DefinitionKey[] = [
-  "disallowedTools",
-  "skills",
-  "mcpServers",
-  "hooks",
-  "memory",
-  "color",
-  "omitClaudeMd",
-  "forkContext",
-  "criticalSystemReminder_EXPERIMENTAL",
-];
+/** Fields that nothing but a definition can set. */
+const ownOnly = definitionKeys.filter((key) => fieldOf(key).decidedElsewhere !== true);
 
 function switchOrigin(isOn: boolean, isOwn: boolean, own: PlanOrigin): PlanOrigin {
   if (!isOn) return { from: "the default" };

@@ -2,17 +2,16 @@ import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { escapeLine } from "@retinue/base/foundation/escape-control-tags.ts";
 import { firstSentence } from "@retinue/base/foundation/first-sentence.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type {
-  AgentDefinition,
-  AgentScope,
-  RegisteredAgent,
-} from "@retinue/config/agents/agent-definition.ts";
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import type { RegisteredAgent } from "@retinue/config/agents/agent-registry.ts";
+import type { AgentScope } from "@retinue/config/agents/agent-source.ts";
 import { toolsPhrase } from "@retinue/config/agents/describe-agents.ts";
 import type { AgentField } from "./agent-fields.ts";
 import type { CreateAgentOptions, CreatedAgent, NewAgent, NewScope } from "./new-agent.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 
-export type { AgentDefinition, RegisteredAgent } from "@retinue/config/agents/agent-definition.ts";
+export type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+export type { RegisteredAgent } from "@retinue/config/agents/agent-registry.ts";
 
 /** A definition in a few words. */
 export interface AgentSummary {

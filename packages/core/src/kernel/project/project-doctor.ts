@@ -8,7 +8,7 @@ import {
   placeText,
   plural,
 } from "@retinue/base/foundation/diagnostic.ts";
-import { agentScopes, mayWiden } from "@retinue/config/agents/agent-definition.ts";
+import { agentScopes, mayWiden } from "@retinue/config/agents/agent-source.ts";
 import { loadSessionInstructions } from "@retinue/config/instructions/load-session-instructions.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import { createPackageLoader } from "../../models/create-package-loader.ts";

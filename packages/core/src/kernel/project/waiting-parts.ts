@@ -1,5 +1,6 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
-import { type AgentDefinition, mayWiden } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import { mayWiden } from "@retinue/config/agents/agent-source.ts";
 import type { HookHandler } from "@retinue/config/hooks/hook-rule.ts";
 import type { McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
 import type { McpEntry } from "@retinue/config/settings/choose-mcp-servers.ts";

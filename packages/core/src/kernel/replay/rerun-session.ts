@@ -163,7 +163,7 @@ function createPlayer({ recording, tools }: RerunOptions, start: Start) {
   return {
     standIn: standIn(recording),
     add(plan: AgentPlan): Capability {
-      const isMain = !("task" in plan);
+      const isMain = plan.task === undefined;
       const agent = agents.get(isMain ? mainAgent : keyOfPlan(plan));
       const runs = agent?.runs.slice(isMain ? start.run : 0) ?? [];
       const leftOfChild = startsLive(start) ? 0 : Number.POSITIVE_INFINITY;

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { defineAgent } from "@retinue/config/agents/agent-definition.ts";
+import { defineAgent } from "@retinue/config/agents/define-agent.ts";
 import { discoverAgents } from "@retinue/config/agents/discover-agents.ts";
 import type { ApprovalRequest } from "@retinue/gate/approver.ts";
 import { describe, expect, onTestFinished, test } from "vitest";

@@ -1,6 +1,6 @@
 import { textOf } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
-import type { AgentPlan, ChildPlan } from "../../planning/agent-plan.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { agentAttributes, contentAttribute, usageAttributes } from "./genai-attributes.ts";
 import { agentOf, type Measuring, metricAttributes, startSpan } from "./measuring.ts";
@@ -83,8 +83,7 @@ export function hearEvent(plan: AgentPlan, event: RunEvent, measuring: Measuring
 function beginAgent(plan: AgentPlan, measuring: Measuring): void {
   const { agents, calls, session, now, instruments } = measuring;
   if (agents.has(plan.agent.id)) return;
-  const isChild = "task" in plan;
-  const task = isChild ? (plan as ChildPlan).task : undefined;
+  const { task } = plan;
   // A child belongs to the call that started it, also when it runs on after that.
   const parent = (task?.callId === undefined ? undefined : calls.get(task.callId)) ?? session;
   const attributes = {
@@ -96,7 +95,7 @@ function beginAgent(plan: AgentPlan, measuring: Measuring): void {
   const name = `invoke_agent ${plan.agent.name}`;
   agents.set(plan.agent.id, startSpan(measuring, { name, attributes, parent: parent.context, at: now() }));
   instruments.agentStarted(metricAttributes(plan, measuring));
-  if (isChild) return;
+  if (task !== undefined) return;
   session.span.setAttribute("gen_ai.conversation.id", plan.sessionId);
   instruments.sessionStarted(metricAttributes(plan, measuring));
 }
@@ -178,7 +177,7 @@ function hearCall(
 }
 
 function logPrompt(plan: AgentPlan, prompt: string, measuring: Measuring): void {
-  if ("task" in plan) return;
+  if (plan.task !== undefined) return;
   const { settings, log } = measuring;
   const said = settings.content.prompts ? contentAttribute("prompt", prompt) : {};
   const about = { "session.id": plan.sessionId, prompt_length: prompt.length };

@@ -12,6 +12,9 @@ import type { Tool, ToolContext } from "../tool.ts";
 import { type BashToolOptions, createBashTool } from "./create-bash-tool.ts";
 import { createShellDirectories } from "./shell-directories.ts";
 
+/** Part of what the commands are known by: another run of these tests may be under way. */
+const mark = process.pid;
+
 let root: string;
 let project: string;
 let shells: Shells;
@@ -278,26 +281,26 @@ describe("a command that is ended", () => {
   test("at its time limit gives what it wrote and says what to do", async () => {
     const { text, isError, data } = await run(
       createBash(),
-      "echo begun; sleep 72001.5",
+      `echo begun; sleep 72001.5${mark}`,
       {},
       { timeout: 800 },
     );
     expect(text).toMatch(/^begun\nThe command was ended after 800 ms/);
     expect(isError).toBe(true);
     expect(data).toMatchObject({ interrupted: true });
-    expect(livingCommands("sleep 72001.5")).toEqual([]);
+    expect(livingCommands(`sleep 72001.5${mark}`)).toEqual([]);
   });
 
   test("although it ignores SIGTERM leaves nothing", async () => {
-    const command = "trap '' TERM; (trap '' TERM; exec sleep 72002.5) & sleep 72002.5";
+    const command = `trap '' TERM; (trap '' TERM; exec sleep 72002.5${mark}) & sleep 72002.5${mark}`;
     expect((await run(createBash(), command, {}, { timeout: 800 })).text).toContain("ended after 800 ms");
-    expect(livingCommands("sleep 72002.5")).toEqual([]);
+    expect(livingCommands(`sleep 72002.5${mark}`)).toEqual([]);
   });
 
   test("by an abort is interrupted", async () => {
     const controller = new AbortController();
     const seen = Promise.withResolvers<void>();
-    const pending = run(createBash(), "echo begun; sleep 72003.5", {
+    const pending = run(createBash(), `echo begun; sleep 72003.5${mark}`, {
       signal: controller.signal,
       progress: () => seen.resolve(),
     });
@@ -306,14 +309,14 @@ describe("a command that is ended", () => {
     const { text, data } = await pending;
     expect(text).toBe("begun\nThe command was interrupted before it ended.");
     expect(data).toMatchObject({ interrupted: true });
-    expect(livingCommands("sleep 72003.5")).toEqual([]);
+    expect(livingCommands(`sleep 72003.5${mark}`)).toEqual([]);
   });
 
   test("takes along what it left in the background, and says so", async () => {
-    const { text, isError } = await run(createBash(), "sleep 72004.5 & echo started");
+    const { text, isError } = await run(createBash(), `sleep 72004.5${mark} & echo started`);
     expect(text).toMatch(/^started\nProcesses it had left behind were ended \(1\)/);
     expect(isError).toBe(false);
-    expect(livingCommands("sleep 72004.5")).toEqual([]);
+    expect(livingCommands(`sleep 72004.5${mark}`)).toEqual([]);
   });
 });
 
@@ -321,7 +324,7 @@ describe("a command in the background", () => {
   test("gives its task immediately and writes to its file", async () => {
     const { text, data } = await run(
       createBash(),
-      "echo hello; sleep 72005.5",
+      `echo hello; sleep 72005.5${mark}`,
       {},
       { run_in_background: true },
     );
@@ -333,7 +336,7 @@ describe("a command in the background", () => {
     expect(shells.find("b00000001")).toMatchObject({ state: "running", owner: "main" });
     await shells[Symbol.asyncDispose]();
     expect(await readFile(join(root, "output", "b00000001.output"), "utf8")).toMatch(/^(hello\n)?$/);
-    expect(livingCommands("sleep 72005.5")).toEqual([]);
+    expect(livingCommands(`sleep 72005.5${mark}`)).toEqual([]);
   });
 
   test("is refused where background tasks are switched off", async () => {

@@ -6,6 +6,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TaskView } from "../task-source.ts";
 import { createShells, type ShellRequest, type Shells } from "./shells.ts";
 
+/** Part of what the commands are known by: another run of these tests may be under way. */
+const mark = process.pid;
+
 let directory: string;
 let shells: Shells;
 let endings: TaskView[];
@@ -71,7 +74,7 @@ describe("a background shell", () => {
   });
 
   test("shows its output while it runs, an unfinished line too", async () => {
-    const id = await start("echo line; printf begun; sleep 73001.5");
+    const id = await start(`echo line; printf begun; sleep 73001.5${mark}`);
     await untilWritten(id, "begun");
     expect(shells.find(id)?.state).toBe("running");
     expect(await shells.output(id)).toBe("line\nbegun");
@@ -79,21 +82,21 @@ describe("a background shell", () => {
   });
 
   test("is stopped with all its processes, and what it wrote stays [TSK-2]", async () => {
-    const id = await start("echo begun; trap '' TERM; sleep 73002.5 & sleep 73002.5");
+    const id = await start(`echo begun; trap '' TERM; sleep 73002.5${mark} & sleep 73002.5${mark}`);
     await untilWritten(id, "begun");
     await shells.stop(id);
     expect(shells.find(id)).toMatchObject({ state: "stopped" });
     expect(await shells.output(id)).toBe("begun\n");
-    expect(livingCommands("sleep 73002.5")).toEqual([]);
+    expect(livingCommands(`sleep 73002.5${mark}`)).toEqual([]);
     await shells.stop(id);
     expect(endings).toHaveLength(1);
   });
 
   test("ends at its time limit", async () => {
-    const id = await start("sleep 73003.5", { timeLimitMs: 50 });
+    const id = await start(`sleep 73003.5${mark}`, { timeLimitMs: 50 });
     await shells.ended(id);
     expect(shells.find(id)).toMatchObject({ state: "timed-out" });
-    expect(livingCommands("sleep 73003.5")).toEqual([]);
+    expect(livingCommands(`sleep 73003.5${mark}`)).toEqual([]);
   });
 
   test("that cannot be started says why", async () => {
@@ -119,7 +122,7 @@ describe("the shells of a session", () => {
 
   test("are limited while they run, also when started together", async () => {
     const results = await Promise.all(
-      ["1", "2", "3"].map((part) => shells.start(request(`sleep 73004.${part}`))),
+      ["1", "2", "3"].map((part) => shells.start(request(`sleep 73004.${mark}${part}`))),
     );
     expect(results.map(({ type }) => type)).toEqual(["started", "started", "refused"]);
     await shells.stop("b0000000a");
@@ -132,19 +135,19 @@ describe("the shells of a session", () => {
   });
 
   test("of one agent are stopped together", async () => {
-    const own = await start("sleep 73005.5", { owner: "child" });
+    const own = await start(`sleep 73005.5${mark}`, { owner: "child" });
     const other = await start("sleep 73005.6");
     await shells.stopOwned("child");
     expect([shells.find(own)?.state, shells.find(other)?.state]).toEqual(["stopped", "running"]);
   });
 
   test("all end with the session, those that just begin too, and no other starts", async () => {
-    await start("sleep 73006.5");
-    const beginning = shells.start(request("sleep 73006.6"));
+    await start(`sleep 73006.${mark}5`);
+    const beginning = shells.start(request(`sleep 73006.${mark}6`));
     await shells[Symbol.asyncDispose]();
     await beginning;
     expect(shells.list().map(({ state }) => state)).toEqual(["stopped", "stopped"]);
-    expect(livingCommands("sleep 73006.")).toEqual([]);
+    expect(livingCommands(`sleep 73006.${mark}`)).toEqual([]);
     expect(await shells.start(request("true"))).toMatchObject({ type: "refused" });
   });
 });

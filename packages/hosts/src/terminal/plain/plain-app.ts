@@ -1,4 +1,5 @@
 import { createInterface, type Interface } from "node:readline";
+import { readSlashCommand } from "../../shared/slash-commands.ts";
 import { Conversation } from "../app/conversation.ts";
 import { guardMs } from "../questions/question-desk.ts";
 import { cleanText, rowText } from "../screen/row.ts";
@@ -87,7 +88,7 @@ export class PlainApp {
 
   async #command(text: string): Promise<void> {
     const { session } = this.#options;
-    const [, name = "", words = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(text) ?? [];
+    const { name, words } = readSlashCommand(text) ?? { name: "", words: "" };
     const topic = reportTopics.find((one): one is ReportTopic => one === name);
     if (topic !== undefined)
       return this.#say(await session.library.report(topic, words === "" ? [] : words.split(/\s+/)));

@@ -63,7 +63,8 @@ test("pieces that flow are asked for less often, and none is lost [CLI-4]", asyn
     }
     yield end;
   });
-  const events = await readAll(gatherDeltas(model, 30));
+  // Far longer than a token takes, on a busy machine too.
+  const events = await readAll(gatherDeltas(model, 300));
   await source;
   expect(events.length).toBeLessThan(20);
   expect(events.map((event) => (event.type === "text-delta" ? event.text : "")).join("")).toBe(

@@ -1,10 +1,10 @@
-import { aliasTable } from "@retinue/config/models/select-subagent-model.ts";
 import {
   estimateMessageTokens,
   estimateTextTokens,
 } from "@retinue/core/conversation/estimate-request-tokens.ts";
 import type { Message } from "@retinue/core/conversation/message.ts";
 import type { TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
+import { aliasTable } from "@retinue/core/kernel/model-choices.ts";
 import type { CliOutput } from "../../shared/cli-host.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { formatTokens, plural } from "../../shared/format.ts";

@@ -1,4 +1,5 @@
-import type { AgentDefinition, AgentScope } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentScope } from "@retinue/config/agents/agent-source.ts";
 import type { HookRule } from "@retinue/config/hooks/hook-rule.ts";
 import type { SettingsScope } from "@retinue/config/settings/settings.ts";
 import { describe, expect, test } from "vitest";

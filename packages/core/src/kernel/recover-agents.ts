@@ -1,26 +1,31 @@
+import { version } from "@retinue/base/foundation/version.ts";
 import { hasLockFile, waitForOwner } from "@retinue/base/storage/owner-lock.ts";
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import type { AgentPlan } from "../planning/agent-plan.ts";
+import type { AgentPlan, PlannedDefinition } from "../planning/agent-plan.ts";
 import { continuePrompt } from "../planning/agent-request.ts";
 import { recoverProjectWorktrees } from "../tasks/cleanup.ts";
 import { isInterrupted } from "../tasks/find-interrupted.ts";
 import { findLostNotices } from "../tasks/find-lost-notices.ts";
 import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
 import { interruptedLine, interruptedNote } from "../tasks/interrupted-note.ts";
+import { loadEarlierRun } from "../tasks/load-earlier-run.ts";
 import type { HeardAgents } from "../tasks/reported-agents.ts";
+import { writeRecovery } from "../tasks/write-recovery.ts";
+import type { ChildSession } from "./agent/open-child.ts";
 import type { Children } from "./agent/open-children.ts";
-import type { SessionCommands } from "./gather-session.ts";
+import { openSessionHooks } from "./hooks/session-hooks.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
+import type { SessionCommands } from "./session-commands.ts";
 
-export interface RecoveryParts {
+interface RecoveryParts {
   readonly runtime: RuntimeContext;
   readonly plan: AgentPlan;
   /** What the conversation has heard of its children. */
   readonly heard: HeardAgents;
   readonly children: Pick<Children, "recover" | "notify" | "spawner" | "team">;
-  readonly commands: Pick<SessionCommands, "news">;
+  readonly commands: Pick<SessionCommands, "pendingMessages">;
   /** Children that another process still has are taken from it. */
   readonly takeOver: boolean;
   readonly signal: AbortSignal;
@@ -30,7 +35,7 @@ export interface RecoveryParts {
  * When a session is taken up again: children whose process died are settled, where settings say so they continue, and the main
  * agent and the person are informed of them, and of those whose end no one reported.
  */
-export async function runRecovery(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
+export async function recoverAgents(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
   const { runtime, plan, heard, children } = parts;
   const { transcripts, projectRoot } = runtime.discovered.paths;
   const { environment, trusted } = runtime;
@@ -47,13 +52,13 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   const tasks = found.filter(({ id }) => children.team?.isMember(id) !== true);
   const files = sessionFiles(transcripts, plan.sessionId);
   const lost = await findLostNotices(tasks, heard, (id) => files.agent(id).output);
-  const left = parts.commands.news(plan.agent.id, (id) => heard.reportedAt.has(id));
+  const left = parts.commands.pendingMessages(plan.agent.id, (id) => heard.reportedAt.has(id));
   for (const notice of [...lost, ...left]) children.notify(notice);
-  const news = tasks.filter(isInterrupted).flatMap((task) => newsOf(task, parts));
-  const waiting = news.map(({ agent }) => agent).filter(({ standing }) => standing !== "resumed");
+  const interrupted = tasks.filter(isInterrupted).flatMap((task) => interruptedChildOf(task, parts));
+  const waiting = interrupted.map(({ agent }) => agent).filter(({ standing }) => standing !== "resumed");
   if (waiting.length > 0) children.notify(interruptedNote(waiting));
   const reported: InterruptedAgent[] = [];
-  for (const one of news) reported.push(...(await takeUp(one, parts)));
+  for (const one of interrupted) reported.push(...(await resumeOrReport(one, parts)));
   for (const agent of reported) runtime.notice?.(interruptedLine(agent));
   await children.team?.recover(parts.signal);
   return reported;
@@ -88,14 +93,14 @@ async function settle(
   await Promise.all(Array.from({ length: Math.min(concurrency, unsettled.length) }, work));
 }
 
-interface News {
+interface InterruptedChild {
   readonly agent: InterruptedAgent;
   /** The main agent knows already that it was cut off. */
   readonly wasReported: boolean;
 }
 
 /** One that is left as it was is reported once. */
-function newsOf(task: FoundTask, { runtime, heard }: RecoveryParts): readonly News[] {
+function interruptedChildOf(task: FoundTask, { runtime, heard }: RecoveryParts): readonly InterruptedChild[] {
   const { id, agentType, description, inFlight = [], lastSignAt } = task;
   const background = task.background || wasDetached(task, heard);
   const standing = standingOf({ ...task, background }, runtime);
@@ -125,8 +130,8 @@ function isUnsettled(task: FoundTask): boolean {
 }
 
 /** The main agent hears that one continues when it does, and before it can have ended. */
-async function takeUp(
-  { agent, wasReported }: News,
+async function resumeOrReport(
+  { agent, wasReported }: InterruptedChild,
   { runtime, children, signal }: RecoveryParts,
 ): Promise<readonly InterruptedAgent[]> {
   if (agent.standing !== "resumed") return [agent];
@@ -163,6 +168,78 @@ function resumesByItself({ variables, discovered }: RuntimeContext): boolean {
 function report(id: string, error: unknown, { notice }: RuntimeContext): void {
   const why = error instanceof Error ? error.message : String(error);
   notice?.(`The agent ${id}, which was cut off, could not be taken up: ${why}`);
+}
+
+/** How long hooks may take over the stop of a child whose process died. */
+const hookLimitMs = 60_000;
+
+/** Settles how the last run of a child ended whose process died: its stop hooks run once. */
+export async function settleChild(
+  agentId: string,
+  {
+    services,
+    loadRegistry,
+    parent: { plan, model },
+    takeOver,
+  }: Pick<ChildSession, "services" | "loadRegistry" | "parent" | "takeOver">,
+  {
+    definition,
+    signal,
+  }: {
+    /** Its definition, where that was found already. */
+    readonly definition?: PlannedDefinition;
+    /** Cuts hooks short. */
+    readonly signal?: AbortSignal | undefined;
+  },
+): Promise<void> {
+  const { runtime } = services;
+  if (!runtime.keepsTranscripts) return;
+  const files = services.files.agent(agentId);
+  const known = await loadEarlierRun(files);
+  if (known === undefined) return;
+  const { agentType } = known;
+  const find = async (): Promise<PlannedDefinition | undefined> => {
+    const found = (await loadRegistry()).discovered.registry.find(agentType);
+    return found.type === "found" ? found.agent.definition : undefined;
+  };
+  const hooks = await openSessionHooks({
+    runtime,
+    looking: services,
+    plan: { ...plan, agent: { id: agentId, name: agentType } },
+    model,
+    definition: definition ?? (await find()),
+    source: "resume",
+    directory: () => plan.directory,
+    child: { agentId, agentType, transcript: files.transcript, isOver: true },
+  });
+  try {
+    await writeRecovery({
+      file: files.transcript,
+      durability: runtime.durability,
+      takeOver,
+      ids: runtime.ids,
+      now: runtime.epochMs,
+      facts: {
+        sessionId: plan.sessionId,
+        agentId,
+        cwd: plan.directory,
+        version,
+        entrypoint: runtime.entrypoint,
+      },
+      ...(hooks === undefined
+        ? {}
+        : {
+            async reportStop(text) {
+              const limit = AbortSignal.timeout(hookLimitMs);
+              await hooks.beforeEnd(text, {
+                signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+              });
+            },
+          }),
+    });
+  } finally {
+    await hooks?.end();
+  }
 }
 
 /** What a session says of children that a crash had cut off. */

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type AgentDefinition, type AgentScope, agentScopes, createRegistry } from "./agent-definition.ts";
+import type { AgentDefinition } from "./agent-definition.ts";
+import { createRegistry } from "./agent-registry.ts";
+import { type AgentScope, agentScopes } from "./agent-source.ts";
 
 function agent(
   name: string,

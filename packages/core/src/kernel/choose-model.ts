@@ -1,4 +1,3 @@
-import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import {
@@ -10,166 +9,12 @@ import {
   refuseModel,
   selectMainModel,
 } from "@retinue/config/models/select-subagent-model.ts";
-import type { MayLoad } from "@retinue/gate/may-load.ts";
-import type { PolicyRule } from "@retinue/gate/permission-policy.ts";
-import type { UserMessage } from "../conversation/message.ts";
-import { type SessionFiles, sessionFiles } from "../journal/session-files.ts";
 import type { LocalModel } from "../models/local-models.ts";
 import type { Model } from "../models/model.ts";
 import type { Decided } from "../planning/agent-plan.ts";
 import { readLimitSettings } from "../planning/limit-plan.ts";
-import { commandNotice } from "../tasks/end-notice.ts";
-import { findEndedTask } from "../tasks/find-ended-task.ts";
-import { createAgentTaskSource } from "../tasks/open-agent-output.ts";
-import {
-  type ChildLimits,
-  createTaskManager,
-  readChildLimits,
-  type TaskManager,
-} from "../tasks/task-manager.ts";
-import { controlFiles, watchControl, watchMain } from "../tasks/watch-control.ts";
-import type { CommandRecord } from "../tools/command/command-record.ts";
-import {
-  type CommandRecords,
-  createCommandRecords,
-  recoverCommands,
-} from "../tools/command/recover-commands.ts";
-import { type AssembledTools, assembleTools, openSandboxes } from "./agent/assemble-tools.ts";
-import { openSkills } from "./agent/session-skills.ts";
-import { gatherSystemPrompt } from "./gather-system-prompt.ts";
-import { chooseSession } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import { refuseMissingPromptTool, type SessionServers } from "./servers/session-servers.ts";
-import { mayLoadIn, rulesOf, type SessionRules } from "./session-rules.ts";
-
-export type GatheredSession = Awaited<ReturnType<typeof gatherSession>>;
-
-/** Everything that is found out before the plan: model, session, skills, prompt, servers, commands, tools. */
-export async function gatherSession(
-  runtime: RuntimeContext,
-  options: SessionSetup,
-  {
-    definition,
-    servers: connecting,
-  }: { readonly definition: AgentDefinition | undefined; readonly servers: Promise<SessionServers> },
-) {
-  const { paths } = runtime.discovered;
-  const { model, decided, chosen: chosenModel, notes } = await chooseModel(runtime, options, definition);
-  const chosen = await chooseSession(options, paths.transcripts, runtime.ids);
-  const files = sessionFiles(paths.transcripts, chosen.sessionId);
-  const { tasks, control } = openTasks(runtime, files);
-  const rules = rulesOf(runtime, options);
-  const { sessionId } = chosen;
-  const mayLoad = mayLoadIn(runtime, rules);
-  const prompted = await gatherPrompt(runtime, options, { definition, model, sessionId, rules, mayLoad });
-  const servers = await connecting;
-  const { permissionPromptTool: asked } = options;
-  if (options.planOnly !== true && asked !== undefined) refuseMissingPromptTool(asked, servers.tools);
-  const commands = await openSessionCommands(runtime, files, options);
-  const tools = toolsOf(runtime, options, {
-    servers,
-    commands,
-    deny: rules.deny,
-    hasSkills: prompted.skills.areOffered,
-    tasks,
-    files,
-    sessionId,
-  });
-  return {
-    definition,
-    model,
-    decidedModel: decided,
-    modelNotes: notes,
-    chosenModel,
-    chosen,
-    files,
-    tasks,
-    control,
-    rules,
-    ...prompted,
-    servers,
-    commands,
-    tools,
-  };
-}
-
-/** The skills there are, and what the main agent is shown at the start. */
-async function gatherPrompt(
-  runtime: RuntimeContext,
-  options: SessionSetup,
-  {
-    definition,
-    model,
-    sessionId,
-    rules,
-    mayLoad,
-  }: {
-    readonly definition: AgentDefinition | undefined;
-    readonly model: Model;
-    readonly sessionId: string;
-    readonly rules: SessionRules;
-    readonly mayLoad: MayLoad | undefined;
-  },
-) {
-  const { id: modelId, contextWindow } = model.facts;
-  const skills = await openSkills(runtime, { sessionId, contextWindow, deny: rules.deny, mayLoad });
-  const preloaded = skills.preload(definition);
-  const shared = { runtime, options, definition, modelId, skills, preloaded, rules, mayLoad };
-  return { skills, preloaded, system: await gatherSystemPrompt(shared) };
-}
-
-/** The children of the session; where something is written down, other processes reach them and the main agent. */
-function openTasks(runtime: RuntimeContext, files: SessionFiles) {
-  const manager = createTaskManager({ ...childLimits(runtime), now: runtime.now });
-  if (!runtime.keepsTranscripts) return { tasks: manager, control: undefined };
-  const control = controlFiles(files);
-  return { tasks: watchControl(manager, control), control: watchMain(control) };
-}
-
-function toolsOf(
-  runtime: RuntimeContext,
-  options: SessionSetup,
-  {
-    servers,
-    commands,
-    deny,
-    hasSkills,
-    tasks,
-    files,
-    sessionId,
-  }: {
-    readonly servers: SessionServers;
-    readonly commands: SessionCommands;
-    readonly deny: readonly PolicyRule[];
-    readonly hasSkills: boolean;
-    readonly tasks: TaskManager;
-    readonly files: SessionFiles;
-    readonly sessionId: string;
-  },
-): AssembledTools {
-  const { transcripts } = runtime.discovered.paths;
-  return assembleTools(runtime, {
-    servers,
-    commands,
-    promptTool: options.permissionPromptTool,
-    hasSkills,
-    sandboxes: openSandboxes(runtime, deny),
-    taskSources: [
-      createAgentTaskSource(tasks, {
-        outputFile: (id) => (runtime.keepsTranscripts ? files.agent(id).output : undefined),
-        recall: (id) => findEndedTask(transcripts, { sessionId, id }),
-      }),
-    ],
-  });
-}
-
-function childLimits({ variables, discovered, childLimits: own }: RuntimeContext): ChildLimits {
-  return {
-    ...readChildLimits(discovered.settings.settings.plain.limits, variables.maxConcurrentSubagents),
-    ...defined(own ?? {}),
-  };
-}
 
 interface ModelForSession {
   readonly model: Model;
@@ -349,34 +194,4 @@ function budgetNotes(
   if (!isLimited) return [];
   const effect = unknownPrice === "refuse" ? "its calls are refused" : "the budget cannot be kept";
   return [`The price of ${facts.id} is not known, so ${effect}.`];
-}
-
-/** The commands of a session, over all processes that have run it. */
-export interface SessionCommands {
-  /** Absent where nothing is written down. */
-  readonly records?: CommandRecords;
-  /** Those in the background that ran in earlier processes. */
-  readonly earlier: readonly CommandRecord[];
-  /** What an agent that continues should know of its commands that ended with it, where it was not reported yet. */
-  readonly news: (agentId: string, wasReported: (taskId: string) => boolean) => readonly UserMessage[];
-}
-
-/** Ends what a process that is gone has left running in this session, before anything of it continues. */
-async function openSessionCommands(
-  runtime: Pick<RuntimeContext, "keepsTranscripts" | "epochMs">,
-  { commands }: Pick<SessionFiles, "commands">,
-  { planOnly }: Pick<SessionSetup, "planOnly">,
-): Promise<SessionCommands> {
-  if (!runtime.keepsTranscripts || planOnly === true) return { earlier: [], news: () => [] };
-  const { background } = await recoverCommands({ folder: commands });
-  return {
-    records: createCommandRecords(commands, runtime.epochMs),
-    earlier: background,
-    news: (agentId, wasReported) =>
-      background
-        .filter(
-          (record) => record.agentId === agentId && record.end?.isCutOff === true && !wasReported(record.id),
-        )
-        .map(commandNotice),
-  };
 }

@@ -1,0 +1,133 @@
+import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
+import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
+import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
+import type { AgentDefinition } from "./agent-definition.ts";
+import { agentScopes } from "./agent-source.ts";
+
+/** An agent that can be asked for, with who it won against. */
+export interface RegisteredAgent {
+  /** What a call names: the definition's name, or `plugin:name`. */
+  readonly id: string;
+  readonly definition: AgentDefinition;
+  /** Definitions of the same name that lost, best first. */
+  readonly shadowed: readonly AgentDefinition[];
+  /** The deny rule that hides it, if one does. */
+  readonly deniedBy?: string | undefined;
+}
+
+export type AgentLookup =
+  | { readonly type: "found"; readonly agent: RegisteredAgent }
+  | { readonly type: "denied"; readonly agent: RegisteredAgent; readonly rule: string }
+  | {
+      readonly type: "unknown";
+      readonly nearest?: string | undefined;
+      readonly available: readonly string[];
+    };
+
+/** Who won, from where, and against whom. A value: a changed world gives a new registry. */
+export interface AgentRegistry {
+  /** By exact id, then by bare name of a plugin's agent, then without regard to case and separators. */
+  find(name: string): AgentLookup;
+  /** The agents a model may see, by name. */
+  list(): readonly RegisteredAgent[];
+  /** The same with those that deny rules hide. */
+  all(): readonly RegisteredAgent[];
+}
+
+/** A deny rule for an agent; `*` in the pattern means any text. */
+export interface AgentDenial {
+  readonly pattern: string;
+  readonly rule: string;
+}
+
+export interface RegistryInput {
+  /** Of two definitions of one scope and name, the earlier wins. */
+  readonly definitions: readonly AgentDefinition[];
+  readonly denials?: readonly AgentDenial[] | undefined;
+}
+
+const registryShape = checks.shape({ definitions: checks.list, denials: checks.list }, ["definitions"]);
+
+export function createRegistry(input: RegistryInput): AgentRegistry {
+  checkArgument("The first argument of createRegistry()", registryShape, input);
+  const { definitions, denials = [] } = input;
+  const groups = groupById(definitions);
+  const agents = new Map<string, RegisteredAgent>();
+  for (const [id, [definition, ...shadowed]] of groups) {
+    if (definition === undefined) continue;
+    const denial = denials.find(({ pattern }) => denies(pattern, id, definition));
+    agents.set(id, { id, definition, shadowed, deniedBy: denial?.rule });
+  }
+  const sorted = [...agents.values()].sort(byRankAndName);
+  return {
+    find: (name) => lookUp(name, agents, sorted),
+    list: () => sorted.filter((agent) => agent.deniedBy === undefined),
+    all: () => sorted,
+  };
+}
+
+function groupById(definitions: readonly AgentDefinition[]): Map<string, AgentDefinition[]> {
+  const groups = new Map<string, AgentDefinition[]>();
+  for (const scope of agentScopes) {
+    for (const definition of definitions) {
+      if (definition.source.scope !== scope) continue;
+      const id = definition.source.id ?? definition.name;
+      const group = groups.get(id);
+      if (group === undefined) groups.set(id, [definition]);
+      else group.push(definition);
+    }
+  }
+  return groups;
+}
+
+function byRankAndName(a: RegisteredAgent, b: RegisteredAgent): number {
+  const rank =
+    agentScopes.indexOf(a.definition.source.scope) - agentScopes.indexOf(b.definition.source.scope);
+  return rank !== 0 ? rank : compareText(a.id, b.id);
+}
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+function lookUp(
+  name: string,
+  agents: ReadonlyMap<string, RegisteredAgent>,
+  sorted: readonly RegisteredAgent[],
+): AgentLookup {
+  const agent =
+    agents.get(name) ??
+    onlyOne(sorted.filter((candidate) => candidate.definition.name === name)) ??
+    onlyOne(sorted.filter((candidate) => bare(candidate.id) === bare(name))) ??
+    onlyOne(
+      sorted.filter(({ definition }) => looseNames(definition).some((each) => bare(each) === bare(name))),
+    );
+  if (agent === undefined) {
+    const available = sorted.filter((candidate) => candidate.deniedBy === undefined).map(({ id }) => id);
+    const nearest = nearestName(name, available);
+    return { type: "unknown", available, nearest };
+  }
+  return agent.deniedBy === undefined
+    ? { type: "found", agent }
+    : { type: "denied", agent, rule: agent.deniedBy };
+}
+
+/** A loose match must not choose between two agents for the caller. */
+function onlyOne<T>(items: readonly T[]): T | undefined {
+  return items.length === 1 ? items[0] : undefined;
+}
+
+function bare(name: string): string {
+  return name.toLowerCase().replace(/[-_\s]/g, "");
+}
+
+/** The bare name, and `plugin:name` also where sub-folders are between the two in the id. */
+function looseNames({ name, source }: AgentDefinition): readonly string[] {
+  return source.plugin === undefined ? [name] : [name, `${source.plugin}:${name}`];
+}
+
+/** A denial is matched as loosely as a call is, so that another spelling does not get around it. */
+function denies(pattern: string, id: string, definition: AgentDefinition): boolean {
+  return [id, ...looseNames(definition)].some((name) => matchesPattern(bare(pattern), bare(name)));
+}

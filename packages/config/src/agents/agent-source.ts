@@ -1,0 +1,21 @@
+/** Where definitions come from, highest rank first. */
+export const agentScopes = ["managed", "session", "project", "user", "plugin", "builtin"] as const;
+export type AgentScope = (typeof agentScopes)[number];
+
+export interface AgentSource {
+  readonly scope: AgentScope;
+  readonly file?: string | undefined;
+  readonly plugin?: string | undefined;
+  /** The id under which a plugin's agent is known: `plugin:name`. */
+  readonly id?: string | undefined;
+  /** Its folder is not trusted by itself, whatever the working folder is. */
+  readonly untrusted?: true | undefined;
+}
+
+/** Whether a file may run programs and widen rights: one of a project only where its folder and the working folder are trusted. */
+export function mayWiden(
+  source: { readonly scope: string; readonly untrusted?: true },
+  trusted: boolean,
+): boolean {
+  return source.scope !== "project" || (trusted && source.untrusted !== true);
+}

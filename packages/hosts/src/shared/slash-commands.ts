@@ -1,0 +1,132 @@
+/** A command that people write into a conversation with a slash; a host takes those that it can carry out. */
+export interface SlashCommand {
+  readonly name: string;
+  /** For the list of the terminal; absent where the terminal does not have it. */
+  readonly description?: string;
+  readonly argumentHint?: string;
+  readonly aliases?: readonly string[];
+  /** For programs and editors; absent where they have no use for it. */
+  readonly forPrograms?: ProgramCommand;
+  /** A program that sends it is answered that there is no terminal. */
+  readonly needsTerminal?: true;
+}
+
+interface ProgramCommand {
+  readonly description: string;
+  readonly argumentHint: string;
+  /** What the words after it are for. */
+  readonly argument?: string;
+}
+
+/** Every command of a conversation, in the order of the terminal's list. */
+export const slashCommands = [
+  { name: "help", description: "keys and commands", needsTerminal: true },
+  { name: "agents", description: "the agents there are" },
+  {
+    name: "approvals",
+    description: "questions that wait for an answer, and grants that hold; /approvals all: of all folders",
+    argumentHint: "[all]",
+  },
+  {
+    name: "tasks",
+    description: "agents of this conversation: open, stop; /tasks all: those of the folder",
+    argumentHint: "[all]",
+  },
+  { name: "model", description: "choose the model, or name it", argumentHint: "[model]" },
+  {
+    name: "mode",
+    description: "the permission mode: default, acceptEdits, plan",
+    argumentHint: "[mode]",
+  },
+  { name: "permissions", description: "the rules in force and where they are" },
+  { name: "mcp", description: "MCP servers and how they are doing" },
+  { name: "memory", description: "instructions and memory in the prompt" },
+  {
+    name: "context",
+    description: "what fills the model's window",
+    forPrograms: { description: "Shows how full the context window is.", argumentHint: "" },
+  },
+  {
+    name: "cost",
+    description: "what the conversation took",
+    argumentHint: "[session or agent]",
+    forPrograms: { description: "Shows what the session has cost.", argumentHint: "" },
+  },
+  {
+    name: "compact",
+    description: "replace the older part of the conversation by a summary",
+    argumentHint: "[what to keep]",
+    forPrograms: {
+      description: "Replaces the older part of the conversation by a summary.",
+      argumentHint: "[instructions]",
+      argument: "what the summary should dwell on",
+    },
+  },
+  {
+    name: "clear",
+    description: "begin a new conversation",
+    aliases: ["new"],
+    forPrograms: { description: "Starts a new conversation.", argumentHint: "" },
+  },
+  {
+    name: "resume",
+    description: "continue with an earlier conversation",
+    aliases: ["sessions"],
+    needsTerminal: true,
+  },
+  { name: "fork", description: "continue in a copy of this conversation" },
+  { name: "rewind", description: "go back to before an earlier prompt" },
+  {
+    name: "inspect",
+    description: "what the conversation did: tree, time, tokens, refusals",
+    argumentHint: "[session or agent]",
+  },
+  { name: "export", description: "write the conversation to a file", argumentHint: "[file]" },
+  { name: "doctor", description: "check the set-up" },
+  { name: "quit", description: "end the session", aliases: ["exit"], needsTerminal: true },
+  // Commands of other terminals, which scripts send now and then.
+  { name: "login", needsTerminal: true },
+  { name: "logout", needsTerminal: true },
+  { name: "theme", needsTerminal: true },
+  { name: "vim", needsTerminal: true },
+] as const satisfies readonly SlashCommand[];
+
+/** The names of the commands that the terminal has. */
+export type TerminalCommand = Extract<
+  (typeof slashCommands)[number],
+  { readonly description: string }
+>["name"];
+
+const commands: readonly SlashCommand[] = slashCommands;
+
+/** The name behind the slash, and the words after it; undefined for a prompt. */
+export function readSlashCommand(
+  text: string,
+): { readonly name: string; readonly words: string } | undefined {
+  const [, name, words = ""] = /^\/(\S+)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
+  return name === undefined ? undefined : { name, words: words.trim() };
+}
+
+/** The command that a name or another word for it means. */
+export function findSlashCommand(name: string): SlashCommand | undefined {
+  return commands.find((command) => command.name === name || command.aliases?.includes(name) === true);
+}
+
+/** What programs and editors can offer: commands of the conversation, by name. */
+export const programCommands: readonly (ProgramCommand & { readonly name: string })[] = commands
+  .flatMap(({ name, forPrograms }) => (forPrograms === undefined ? [] : [{ name, ...forPrograms }]))
+  .sort((a, b) => (a.name < b.name ? -1 : 1));
+
+interface Skill {
+  readonly name: string;
+  readonly description: string;
+  readonly argumentHint?: string | undefined;
+  readonly userInvocable: boolean;
+}
+
+/** The skills that people call with a slash. */
+export function skillCommands(skills: readonly Skill[]): readonly Omit<Skill, "userInvocable">[] {
+  return skills
+    .filter(({ userInvocable }) => userInvocable)
+    .map(({ name, description, argumentHint }) => ({ name, description, argumentHint }));
+}
