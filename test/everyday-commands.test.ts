@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { decide, type PermissionPolicy } from "@retinue/gate/decide.ts";
 import { gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
-import { suggestRules } from "@retinue/gate/rules/suggest-rules.ts";
+import { suggestRules } from "@retinue/gate/suggest-rules.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { asks, denies, everydaySettings, runs } from "./everyday-commands.ts";
 

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { type Decision, decide, type PermissionPolicy, type PolicyRule } from "@retinue/gate/decide.ts";
 import { type CallToJudge, gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
-import { suggestRules } from "@retinue/gate/rules/suggest-rules.ts";
 import { sealCall } from "@retinue/gate/seal-call.ts";
+import { suggestRules } from "@retinue/gate/suggest-rules.ts";
 
 export interface LongJudgement {
   readonly decision: Decision;

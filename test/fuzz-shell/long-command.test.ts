@@ -1,4 +1,4 @@
-import { analyzeWith } from "@retinue/gate/shell/shell-analysis.ts";
+import { analyzeWith } from "@retinue/gate/shell/analyze-with.ts";
 import { maxSteps } from "@retinue/gate/shell/walk.ts";
 import * as grammar from "unbash";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

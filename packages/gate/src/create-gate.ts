@@ -2,7 +2,7 @@ import { canonicalToolName, toolFacts } from "@retinue/base/foundation/tool-tabl
 import { describeRule } from "./decide.ts";
 import { decideCall } from "./gate.ts";
 import type { AllowedBy, PermissionPolicy } from "./permission-policy.ts";
-import { suggestRules } from "./rules/suggest-rules.ts";
+import { suggestRules } from "./suggest-rules.ts";
 
 /** A call that an agent wants to make. */
 export interface GateCall {

@@ -99,7 +99,11 @@ function blockedBy(
   if (step.type === "unknown" || step.type === "pull") return undefined;
   const others = units.filter((other) => other !== unit && !other.readOnly);
   const reason = "other commands of the call change what it depends on; use a call of its own";
-  if (step.type === "patch") return others.length > 0 || redirects.some(writesFile) ? reason : undefined;
+  if (step.type === "patch")
+    return others.length > 0 ||
+      redirects.some(({ use, path }: PathOperand) => use !== "read" && path !== "/dev/null")
+      ? reason
+      : undefined;
   const isAlone = others.every(({ words, tree = [] }) => {
     const isGit = posix.basename(words[0]?.text ?? "") === "git";
     if (!isGit) return true;
@@ -113,10 +117,6 @@ function blockedBy(
     );
   });
   return isAlone ? undefined : reason;
-}
-
-function writesFile({ use, path }: PathOperand): boolean {
-  return use !== "read" && path !== "/dev/null";
 }
 
 /** Paths from the root of the repository; undefined where git cannot list them. */

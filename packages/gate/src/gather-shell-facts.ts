@@ -40,7 +40,9 @@ export async function gatherShellFacts(command: string, environment: PathEnviron
     ...(unreadable.length > 0 && { unreadable }),
   };
   const first = await loadAnalysis(command, place);
-  const own = first.units.some(isGit) ? await repositories.find(root) : undefined;
+  const own = first.units.some(({ words }: ShellUnit) => basename(words[0]?.text ?? "") === "git")
+    ? await repositories.find(root)
+    : undefined;
   const repository = own?.type === "repository" ? own : undefined;
   const tracked = hasReadRules(environment) ? trackedPaths(repository, environment) : undefined;
   const filters = repository?.filters ?? [];
@@ -73,10 +75,6 @@ export async function gatherShellFacts(command: string, environment: PathEnviron
     ...followMadeLinks(found, analysis.units, { directory, home, replaced }),
     ...(tracked !== undefined && { rulesOnTracked: true }),
   };
-}
-
-function isGit({ words }: ShellUnit): boolean {
-  return basename(words[0]?.text ?? "") === "git";
 }
 
 function hasReadRules({ policy: { deny, ask } }: PathEnvironment): boolean {

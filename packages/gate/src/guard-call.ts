@@ -84,7 +84,10 @@ function isSteering(path: string, { platform }: PermissionPolicy): boolean {
 
 /** Why a call would answer questions in the place of a person, or undefined. No mode and no rule allows that. */
 function answersApprovals(facts: TouchedFacts): string | undefined {
-  if (facts.touched.some(writesInbox)) return "only a person answers approvals, no agent writes to them";
+  if (
+    facts.touched.some(({ forms, use }: PathFact) => use !== "read" && forms.some((form) => inbox.test(form)))
+  )
+    return "only a person answers approvals, no agent writes to them";
   const analysis = facts.shell?.analysis;
   const texts = [
     ...(analysis?.units.flatMap(({ restrictTexts }) => restrictTexts) ?? []),
@@ -112,10 +115,6 @@ const linking = /(?:^|[\s;&|(/])(?:ln|link|mount)\s/;
 
 /** The folder of a session, by its id, and the one for its approvals in it. */
 const inbox = /\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/approvals(?![\w-])/i;
-
-function writesInbox({ forms, use }: PathFact): boolean {
-  return use !== "read" && forms.some((form) => inbox.test(form));
-}
 
 const personCommands = Object.keys(commandRights).filter((path) => commandRights[path] === "person");
 
@@ -150,13 +149,10 @@ function refuseOutside(facts: TouchedFacts, policy: PermissionPolicy): string | 
     const isRead = path.use === "read";
     if (isRead ? readsExcept === undefined : writes !== true) continue;
     const open = isRead ? [...workingDirectories, ...(readsExcept ?? [])] : workingDirectories;
-    if (!isKnownInside(path, open)) return refusal(path, isRead);
+    if (!(path.unknown === undefined && path.forms.every((form) => isInside(form, open))))
+      return refusal(path, isRead);
   }
   return undefined;
-}
-
-function isKnownInside({ forms, unknown }: PathFact, folders: readonly string[]): boolean {
-  return unknown === undefined && forms.every((form) => isInside(form, folders));
 }
 
 function refusal({ forms: [path] }: PathFact, isRead: boolean): string {
@@ -321,7 +317,10 @@ function hiddenFromRules(facts: TouchedFacts, policy: PermissionPolicy): string 
   const unclear = analysis.units.find((unit) => unit.grantText === undefined || readsItsProgram(unit));
   const hidesCommand = analysis.opaque !== undefined || unclear !== undefined;
   const why = analysis.opaque ?? unclear?.reason ?? "a shell runs what it is sent";
-  if (hidesCommand && rules.some(isScoped))
+  if (
+    hidesCommand &&
+    rules.some(({ rule }: PolicyRule) => rule.specifier.type === "command" || isAboutPaths({ rule }))
+  )
     return `the command is not fully understood (${why}), and rules forbid some`;
   const guessedWords = analysis.units.find((unit, at) =>
     hidesWords(unit, facts.shell?.units[at]?.programUnknown === true, rules),
@@ -364,10 +363,6 @@ function readsItsProgram({ words: [program, ...rest] }: ShellUnit): boolean {
   return (
     rest.every(({ text }) => /^[-+]/.test(text)) && !rest.some(({ text }) => /^-\w*c|^--version$/.test(text))
   );
-}
-
-function isScoped({ rule }: PolicyRule): boolean {
-  return rule.specifier.type === "command" || isAboutPaths({ rule });
 }
 
 function isAboutPaths({ rule }: Pick<PolicyRule, "rule">): boolean {
@@ -440,19 +435,19 @@ function refuseExcluded(
 ): string | undefined {
   const excluding = [
     ...rules,
-    ...(request.facts.shell === undefined ? [] : removedFileTools(removes)),
+    // The tools for files that entries of `disallowedTools` take away whole: commands do not do their work either.
+    ...(request.facts.shell === undefined
+      ? []
+      : fileTools.filter((name) =>
+          removes.some(
+            (entry) => canonicalToolName(entry.trim()) === name || matchesPattern(entry.trim(), name),
+          ),
+        )),
     ...tools.flatMap(({ name, deny = [] }) => deny.map((text) => `${name}(${text})`)),
   ];
   return excluding.some((text) => excludes(text, request, { anchor, policy }))
     ? "the agent's definition excludes such calls"
     : undefined;
-}
-
-/** The tools for files that entries of `disallowedTools` take away whole: commands do not do their work either. */
-function removedFileTools(entries: readonly string[]): readonly string[] {
-  return fileTools.filter((name) =>
-    entries.some((entry) => canonicalToolName(entry.trim()) === name || matchesPattern(entry.trim(), name)),
-  );
 }
 
 const fileTools = toolTable.flatMap(({ name, grantsUse }: ToolFacts) =>

@@ -67,12 +67,16 @@ interface Confinement {
   readonly writes?: boolean | undefined;
 }
 
-/** What a run may do, as plain data. */
-export interface PermissionPolicy {
-  readonly mode: PermissionMode;
+/** The rules of a run, by what they do. */
+interface PolicyRules {
   readonly allow: readonly PolicyRule[];
   readonly ask: readonly PolicyRule[];
   readonly deny: readonly PolicyRule[];
+}
+
+/** What a run may do, as plain data. */
+export interface PermissionPolicy extends PolicyRules {
+  readonly mode: PermissionMode;
   readonly workingDirectories: readonly string[];
   readonly home: string;
   /** A person trusts the folder, so that git may obey its configuration; absent means no. */

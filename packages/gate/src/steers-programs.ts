@@ -244,7 +244,8 @@ export interface EditedFile {
 /** Why `acceptEdits` does not cover a file of the work, by its path below the working directory; undefined where it does. */
 export function steersPrograms(path: string, file: EditedFile = {}): string | undefined {
   const written = withoutWorktree(path.split("/").filter((name) => name !== ""));
-  const names = written.map(plainName);
+  // Names that a file system takes for the same have one text.
+  const names = written.map((name: string) => name.normalize("NFKC").toUpperCase().toLowerCase());
   if (written.some((name) => !isPlain(name))) return "its name is not a plain one";
   const folders = file.isFolder === true ? names : names.slice(0, -1);
   const hidden = folders.find((name) => name.startsWith("."));
@@ -359,11 +360,6 @@ function wordsOf(stem: string): readonly string[] {
 function withoutWorktree(names: readonly string[]): readonly string[] {
   const isTree = names[0] === ".claude" && names[1] === "worktrees" && names.length > 3;
   return isTree ? names.slice(3) : names;
-}
-
-/** Names that a file system takes for the same have one text. */
-function plainName(name: string): string {
-  return name.normalize("NFKC").toUpperCase().toLowerCase();
 }
 
 /** Of letters, digits and common signs, with none that vanish at the end or look like others. */

@@ -56,14 +56,15 @@ export function matchesDomain(
   if (use === "grant" && target.leadsToPrivate === true) return false;
   if (port !== undefined && use === "grant" && port !== target.port) return false;
   if (!pattern.includes("*")) return pattern === target.host;
-  if (use === "grant" && target.isPrivate && !namesPrivatePlaces(pattern)) return false;
+  // `*.internal` names private places; `*.example.com` does not, wherever its names lead.
+  if (
+    use === "grant" &&
+    target.isPrivate &&
+    !(isPrivateHost(pattern.replace(/\*/g, "x")) && pattern.includes("."))
+  )
+    return false;
   if (use === "grant" && /^(?:\[|[\d.]+$)/.test(target.host)) return false;
   return matchesLabels(pattern, target.host);
-}
-
-/** `*.internal` names private places; `*.example.com` does not, wherever its names lead. */
-function namesPrivatePlaces(pattern: string): boolean {
-  return isPrivateHost(pattern.replace(/\*/g, "x")) && pattern.includes(".");
 }
 
 function readPattern(domain: string): { readonly host: string; readonly port?: string } {

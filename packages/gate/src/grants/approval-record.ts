@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { decide, type PermissionPolicy, type PermissionRequest } from "../decide.ts";
 import { parseRule } from "../rules/parse-rule.ts";
-import { inOrder } from "../rules/session-approvals.ts";
+import { inOrder } from "./session-approvals.ts";
 
 /** What a grant covers besides the calls that were asked about: nothing more, or further calls of these agents. */
 export const grantScopes = ["call", "agent", "tree", "session"] as const;

@@ -70,16 +70,12 @@ function reachesFarEnough(
   if (wildcardHead === undefined) return false;
   const before = `${(match === "prefix" ? text : (text.split("*")[0] ?? "")).trimEnd()} `;
   if (!before.startsWith(`${wildcardHead} `)) return false;
-  if (!isInterpreted(wildcardHead) || before === `${wildcardHead} `) return true;
+  // A head of one word is an interpreter; longer ones name what is run.
+  if (wildcardHead.includes(" ") || before === `${wildcardHead} `) return true;
   if (requiredHead !== undefined) return before.startsWith(`${requiredHead} `);
   return (
     pinnedHead !== undefined && (`${pinnedHead} `.startsWith(before) || before.startsWith(`${pinnedHead} `))
   );
-}
-
-/** A head of one word is an interpreter; longer ones name what is run. */
-function isInterpreted(head: string): boolean {
-  return !head.includes(" ");
 }
 
 export function matchesText({ match, text }: CommandSpecifier, command: string): boolean {

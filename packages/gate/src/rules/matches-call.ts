@@ -101,7 +101,10 @@ function coversForms(
     // What is forbidden by a name is forbidden in every working directory.
     cwd: use === "restrict" ? policy.workingDirectories : policy.workingDirectories.slice(0, 1),
   }[specifier.anchor];
-  const comparison = { foldsCase: use === "restrict" && foldsCase(policy), floats: use === "restrict" };
+  const comparison = {
+    foldsCase: use === "restrict" && (policy.platform === "darwin" || policy.platform === "win32"),
+    floats: use === "restrict",
+  };
   const covered = (form: string): boolean =>
     bases.some((base) => coversPath(specifier.pattern, base, form, comparison));
   if (use === "grant") return unknown === undefined && forms.every(covered);
@@ -266,10 +269,6 @@ function comparedOf(shell: ShellFacts): Compared {
   };
   compared.set(shell, found);
   return found;
-}
-
-function foldsCase({ platform }: MatchOptions["policy"]): boolean {
-  return platform === "darwin" || platform === "win32";
 }
 
 function matchesPaths(candidate: PolicyRule, request: KnownCall, options: MatchOptions): boolean {

@@ -171,7 +171,11 @@ export function splitRule(text: string): RuleParts {
   const end = closingParenthesis(rule, open);
   if (end === undefined)
     return unreadable(`${quote(rule)} is missing the closing parenthesis`, 'End the rule with ")".');
-  if (end !== rule.length - 1 && !isCommandWithLoneParenthesis(rule, end)) {
+  // Saved shell commands hold `:)` or `case x in a)`; where a parenthesis opens again, two things were pasted into one.
+  if (
+    end !== rule.length - 1 &&
+    !(/^(?:Bash|PowerShell)\(/.test(rule) && rule.endsWith(")") && !rule.includes("(", end))
+  ) {
     return unreadable(
       `in ${quote(rule)} there is text after the closing parenthesis`,
       "Write one rule per entry.",
@@ -185,11 +189,6 @@ export function splitRule(text: string): RuleParts {
     );
   }
   return { type: "parts", tool: rule.slice(0, open), specifier };
-}
-
-/** Saved shell commands hold `:)` or `case x in a)`; where a parenthesis opens again, two things were pasted into one. */
-function isCommandWithLoneParenthesis(rule: string, end: number): boolean {
-  return /^(?:Bash|PowerShell)\(/.test(rule) && rule.endsWith(")") && !rule.includes("(", end);
 }
 
 /** Tabs and line ends are in saved multi-line commands; no other control character belongs into a rule. */

@@ -64,7 +64,9 @@ export function expandParameter(
     source,
     rendered,
     ...(prefix === "#" && { numeric: true as const }),
-    ...((mayBePattern(known) || hasPatternDefault(operation)) && { pattern: true as const }),
+    ...((mayBePattern(known) || (operation?.type === "Default" && /[*?[]/.test(operation.operand.text))) && {
+      pattern: true as const,
+    }),
     ...(index !== undefined && /^[@*]$/.test(index.text) && { list: true as const }),
     ...(environment !== undefined && prefix !== "#" && { environment }),
   };
@@ -98,10 +100,6 @@ function expandName(walk: Walk, name: string, source: string, { state, dialect }
         ...(mayBePattern(value) && { pattern: true as const }),
         ...(value.type === "unknown" && value.temporary === true && { temporary: true as const }),
       };
-}
-
-function hasPatternDefault(operation: ParameterOperation | undefined): boolean {
-  return operation?.type === "Default" && /[*?[]/.test(operation.operand.text);
 }
 
 function fromEnvironment(walk: Walk, name: string, source: string): Piece {

@@ -17,7 +17,7 @@ const maxPasses = 4;
 export async function loadAnalysis(command: string, place: ShellPlace): Promise<ShellAnalysis> {
   const kept = recent.get(keyOf(command, place));
   if (kept !== undefined) return kept;
-  const [grammar, { analyzeWith }] = await Promise.all([import("unbash"), import("./shell-analysis.ts")]);
+  const [grammar, { analyzeWith }] = await Promise.all([import("unbash"), import("./analyze-with.ts")]);
   const found = new Map<string, readonly string[] | "too-many">();
   const { directory: _, ...around } = place;
   const surroundings: Surroundings = {

@@ -37,16 +37,9 @@ export interface PathOperand {
   readonly leavesOut?: readonly UnreadableName[];
 }
 
-/** One simple command that could run. */
-export interface ShellUnit {
-  readonly words: readonly ShellWord[];
-  /** The words as written, without wrappers and assignments: for exact rules that keep their quotes. */
-  readonly written: string;
-  /** Texts that deny and ask rules are compared with: as written, unwrapped, with the base name of the command, git without global options. */
-  readonly restrictTexts: readonly string[];
-  /** The canonical text that allow rules are compared with; absent when only a rule for the whole tool may allow it. */
-  readonly grantText?: string;
-  /** Why only an exact rule may allow it, not a wildcard. */
+/** How far rules cover a command, and what it uses besides the paths among its words. */
+export interface CommandReach {
+  /** Why only an exact rule may allow it, not a wildcard: a word is not understood, starts a program or writes. */
   readonly exactOnly?: string;
   /** Softens `exactOnly`: a wildcard whose text before its first star begins with these words may allow it too. */
   readonly wildcardHead?: string;
@@ -54,15 +47,6 @@ export interface ShellUnit {
   readonly pinnedHead?: string;
   /** Where present, a wildcard that reaches beyond `wildcardHead` must begin with these words. */
   readonly requiredHead?: string;
-  /** It only reads: every word of it was understood by the built-in tables, and it needs no rule. */
-  readonly readOnly: boolean;
-  /** What it does depends on files of the directory it runs in, so that a grant holds for one directory only. */
-  readonly obeysDirectory: boolean;
-  /** The directories it may run in. */
-  readonly directories: readonly string[];
-  readonly operands: readonly PathOperand[];
-  /** It removes something that is only known when it runs, and that may be a folder or several files. */
-  readonly removesUnknown?: true;
   /** URLs among its words; a rule that names a URL covers one. */
   readonly urls?: UrlUse;
   /** It shows what version control holds, under any path: the paths that rules deny are left out of what it shows. */
@@ -77,6 +61,26 @@ export interface ShellUnit {
   readonly tree?: readonly TreeStep[];
   /** How git reaches other repositories, or an editor that this one names. */
   readonly transport?: GitTransport;
+}
+
+/** One simple command that could run. */
+export interface ShellUnit extends CommandReach {
+  readonly words: readonly ShellWord[];
+  /** The words as written, without wrappers and assignments: for exact rules that keep their quotes. */
+  readonly written: string;
+  /** Texts that deny and ask rules are compared with: as written, unwrapped, with the base name of the command, git without global options. */
+  readonly restrictTexts: readonly string[];
+  /** The canonical text that allow rules are compared with; absent when only a rule for the whole tool may allow it. */
+  readonly grantText?: string;
+  /** It only reads: every word of it was understood by the built-in tables, and it needs no rule. */
+  readonly readOnly: boolean;
+  /** What it does depends on files of the directory it runs in, so that a grant holds for one directory only. */
+  readonly obeysDirectory: boolean;
+  /** The directories it may run in. */
+  readonly directories: readonly string[];
+  readonly operands: readonly PathOperand[];
+  /** It removes something that is only known when it runs, and that may be a folder or several files. */
+  readonly removesUnknown?: true;
   /** Words that may be a command which this one starts, from any of them on. */
   readonly started?: readonly (readonly string[])[];
   /** Why there is no `grantText`. */
@@ -108,8 +112,20 @@ export interface ShellAnalysis {
   readonly notes?: readonly string[];
 }
 
+/** How a word names files that a search has found. */
+interface FoundFile {
+  /** It is a file at or below its path. */
+  readonly isBelow?: true;
+  /** Its name was printed by another program: links are followed, and `split` takes blanks in a name for its end. */
+  readonly printed?: "whole" | "split";
+  /** One of these patterns fits the name of the file. */
+  readonly names?: readonly string[];
+  /** Of those, it is one that was chosen by its name or otherwise. */
+  readonly isSelection?: true;
+}
+
 /** One argument of a command, as far as it is known before the command runs. */
-export interface Word extends ShellWord {
+export interface Word extends ShellWord, FoundFile {
   /** The argument itself, if it is literal: the text with the home directory filled in. */
   readonly value: string;
   /** As written. */
@@ -127,14 +143,6 @@ export interface Word extends ShellWord {
   readonly continued?: true;
   /** It means further words like the one before it. */
   readonly repeated?: true;
-  /** It is a file at or below its path. */
-  readonly isBelow?: true;
-  /** Its name was printed by another program: links are followed, and `split` takes blanks in a name for its end. */
-  readonly printed?: "whole" | "split";
-  /** One of these patterns fits the name of the file. */
-  readonly names?: readonly string[];
-  /** Of those, it is one that was chosen by its name or otherwise. */
-  readonly isSelection?: true;
   /** Its value is not known, but it is a whole number. */
   readonly numeric?: true;
   /** It holds the value of this variable, which comes from the environment. */
@@ -176,28 +184,14 @@ export interface GitTransport {
 }
 
 /** What a command with these arguments does, as far as its table or reader knows. */
-export interface Judgement {
+export interface Judgement extends CommandReach {
   /** Every word was understood, and it only reads. */
   readonly readOnly: boolean;
-  /** Why a wildcard does not cover it: a word that is not understood, or one that starts a program or writes. */
-  readonly exactOnly?: string;
-  readonly wildcardHead?: string;
-  /** Where present, a wildcard that reaches beyond `wildcardHead` must agree with these words. */
-  readonly pinnedHead?: string;
-  readonly requiredHead?: string;
   readonly paths: readonly UsedPath[];
   /** Where it goes before it does anything, one after the other. */
   readonly folders?: readonly Word[];
   /** It does the same in every directory. */
   readonly anywhere?: boolean;
-  readonly urls?: UrlUse;
-  readonly showsTracked?: true;
-  /** Its use of the files among its words is not known: see the unit. */
-  readonly namesFiles?: "any" | "code" | "tool";
-  /** How git uses files that the words need not name. */
-  readonly tree?: readonly TreeStep[];
-  /** How git reaches other repositories. */
-  readonly transport?: GitTransport;
   /** The words that are run in place of those that were given, to switch off what the tables cannot see. */
   readonly rendered?: readonly string[];
   /** The same, in a form to which paths that are to be left out can be appended. */
@@ -300,7 +294,6 @@ export interface Step {
   readonly text: string;
 }
 
-/** What surrounds one command. */
 /** What a search prints, one name each. */
 export interface FoundNames {
   readonly places: readonly PathOperand[];
@@ -308,6 +301,7 @@ export interface FoundNames {
   readonly isExact: boolean;
 }
 
+/** What surrounds one command. */
 export interface Scene {
   readonly state: State;
   /** `sh` reads some of bash's syntax differently. */

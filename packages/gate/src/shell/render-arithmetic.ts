@@ -35,7 +35,10 @@ export function renderArithmetic(source: string, state: State): RenderedArithmet
   if (tokens === undefined) return undefined;
   const { expression, names, assigned } = describe(tokens);
   return {
-    text: names.length === 0 ? `((${expression}))` : `{ ${resets(names)}\n((${expression}))\n}`,
+    text:
+      names.length === 0
+        ? `((${expression}))`
+        : `{ ${names.map((name) => `${privateName(name)}=${digitsOf(name)}`).join("\n")}\n((${expression}))\n}`,
     assigned,
   };
 }
@@ -52,10 +55,6 @@ function describe(tokens: readonly Token[]): Described {
     names: [...new Set(tokens.flatMap(({ name }) => name ?? []))],
     assigned: [...new Set(tokens.flatMap(({ name, sets }) => (sets && name !== undefined ? [name] : [])))],
   };
-}
-
-function resets(names: readonly string[]): string {
-  return names.map((name) => `${privateName(name)}=${digitsOf(name)}`).join("\n");
 }
 
 /** One of the three expressions of `for ((…;…;…))`, which bash evaluates again and again; what it uses must stay numbers. */

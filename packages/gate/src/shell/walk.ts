@@ -40,7 +40,7 @@ export function assign(walk: Walk, name: string, value: Value, { state }: Scene)
   if (!/^[A-Za-z_]\w*$/.test(name)) markOpaque(walk, "it is not clear which variable is set");
   else if (isSteeringVariable(name)) markOpaque(walk, `the variable ${name} changes what commands do`);
   spend(walk, state.variables.size);
-  return setVariable(state, name, value);
+  return { ...state, variables: new Map(state.variables).set(name, value) };
 }
 
 /** What a variable holds after it was set to a word. */
@@ -73,7 +73,11 @@ export function assignedNames(walk: Walk, nodes: readonly SyntaxNode[], state: S
   const visit = (node: SyntaxNode): void => {
     spend(walk, 1);
     if (node.type === "Assignment")
-      note(node.name, node.append !== true && isNumeric(node.value), holdsPattern(node.value));
+      note(
+        node.name,
+        node.append !== true && isNumeric(node.value),
+        "text" in node.value && /[*?[]/.test(node.value.text),
+      );
     if (node.type === "For" || node.type === "Select") note(node.name.value, false);
     if (node.type === "ArithmeticCommand")
       for (const [, name = ""] of node.body.matchAll(/([A-Za-z_]\w*)/g)) note(name, true);
@@ -102,10 +106,6 @@ function countedNames(walk: Walk, node: SyntaxNode): readonly string[] {
   const names = target !== false && target.type === "ArithmeticWord" ? [target.value] : [];
   walk.grammar.forEachChild(node, (child) => names.push(...countedNames(walk, child)));
   return names;
-}
-
-function holdsPattern(value: SyntaxNode): boolean {
-  return "text" in value && /[*?[]/.test(value.text);
 }
 
 function isNumeric(value: SyntaxNode): boolean {
@@ -170,10 +170,6 @@ export function mayBePattern(value: Value | undefined): boolean {
 
 export function isNumber(value: Value | undefined): boolean {
   return value?.type === "number" || (value?.type === "text" && /^(?:0|[1-9]\d{0,14})$/.test(value.text));
-}
-
-function setVariable(state: State, name: string, value: Value): State {
-  return { ...state, variables: new Map(state.variables).set(name, value) };
 }
 
 /** The state in an unknown directory. */

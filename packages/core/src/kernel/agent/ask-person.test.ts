@@ -5,7 +5,7 @@ import type { ApprovalAnswer, ApprovalRequest } from "@retinue/gate/approver.ts"
 import { createAskQueue } from "@retinue/gate/ask-queue.ts";
 import { decide, type PermissionPolicy } from "@retinue/gate/decide.ts";
 import { gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
-import { createSessionApprovals, type SessionApprovals } from "@retinue/gate/rules/session-approvals.ts";
+import { createSessionApprovals, type SessionApprovals } from "@retinue/gate/grants/session-approvals.ts";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { type AskPersonDependencies, createAskPerson } from "./ask-person.ts";
 

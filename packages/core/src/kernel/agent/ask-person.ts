@@ -6,10 +6,10 @@ import {
   type PermissionRequest,
   type PolicyRule,
 } from "@retinue/gate/decide.ts";
+import type { ApprovedCall, SessionApprovals } from "@retinue/gate/grants/session-approvals.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
-import type { ApprovedCall, SessionApprovals } from "@retinue/gate/rules/session-approvals.ts";
-import { suggestRules } from "@retinue/gate/rules/suggest-rules.ts";
 import { type CallSeal, digestSeal } from "@retinue/gate/seal-call.ts";
+import { suggestRules } from "@retinue/gate/suggest-rules.ts";
 import type { UsedApproval } from "../../conversation/run-event.ts";
 
 export interface AskPersonDependencies {

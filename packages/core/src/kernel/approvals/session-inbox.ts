@@ -13,7 +13,7 @@ import {
   type JudgedCall,
   rulesPass,
 } from "@retinue/gate/grants/approval-record.ts";
-import { suggestRules } from "@retinue/gate/rules/suggest-rules.ts";
+import { suggestRules } from "@retinue/gate/suggest-rules.ts";
 import type { Model } from "../../models/model.ts";
 import { actualAmount } from "../../tasks/need-estimator.ts";
 import type { CallToAsk, PersonsAnswer } from "../agent/ask-person.ts";

@@ -343,7 +343,7 @@ const outputFolders = /^(?:dist|build|out|output|coverage|tmp|temp|reports|test-
 
 /** Whether the value of an option is one that a rule with a star covers. */
 function mayHold(option: string, value: string | undefined, tool: Tool): boolean {
-  if (tool.plainNames.has(option)) return isPlainName(value);
+  if (tool.plainNames.has(option)) return value !== undefined && /^[\w-]+$/.test(value);
   const form = Object.hasOwn(tool.names ?? {}, option) ? tool.names?.[option] : undefined;
   if (form !== undefined) return value !== undefined && form.test(value);
   if (tool.configuring.has(option)) return value !== undefined && tool.configuration?.test(value) === true;
@@ -352,8 +352,4 @@ function mayHold(option: string, value: string | undefined, tool: Tool): boolean
   const path = value?.replace(/^\.\//, "").replace(/\/+$/, "") ?? "..";
   const isOutput = isFolder || outputFolders.test(path);
   return !path.split("/").includes("..") && steersPrograms(path, { isFolder: isOutput }) === undefined;
-}
-
-function isPlainName(text: string | undefined): boolean {
-  return text !== undefined && /^[\w-]+$/.test(text);
 }

@@ -179,11 +179,6 @@ function hasOnly({ options }: ScannedWords, names: string): boolean {
   return options.every(({ name }) => table.has(name));
 }
 
-/** The file in `-L from,to:file`. */
-function tracedFile(word: Word): Word {
-  return sliceWord(word, word.text.lastIndexOf(":") + 1);
-}
-
 /** Subcommands that can do no more than read, in the forms that are listed. */
 export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
   [
@@ -207,7 +202,8 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
     reader(`${diffOptions}${logOptions}L: clear-decorations`, {
       reads: (scanned, repository) => [
         ...shownPaths(scanned, repository),
-        ...valuesOf(scanned, "L").map(tracedFile),
+        // The file in `-L from,to:file`.
+        ...valuesOf(scanned, "L").map((word: Word) => sliceWord(word, word.text.lastIndexOf(":") + 1)),
       ],
       shows: printsPatch,
       hardening: noPrograms,

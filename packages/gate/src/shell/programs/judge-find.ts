@@ -56,12 +56,23 @@ export function judgeFind(words: readonly Word[]): Judgement {
           ).map((path) => ({ ...path, below: "all" as const }))
         : []),
     ],
-    [reason, unclearRoot(words.slice(1, from)), unclearCount(words)],
+    [
+      reason,
+      unclearRoot(words.slice(1, from)),
+      words.every(({ isOne }) => isOne) ? undefined : "an argument of find may be several words when it runs",
+    ],
   );
   if (environmentReason(words) !== undefined) return { ...judged, readOnly: false };
   if (started.length === 0 || !judged.readOnly) return judged;
   const exactOnly = `${words[started[0] ?? 0]?.text} of find executes, writes or deletes`;
-  return { ...judged, exactOnly, rendered: withoutLinks(words, started) };
+  // Links are not handed on to what is started: it would follow them to where they lead.
+  return {
+    ...judged,
+    exactOnly,
+    rendered: words.flatMap(({ rendered }, at) =>
+      started.includes(at) ? ["'!'", "-type", "l", rendered] : [rendered],
+    ),
+  };
 }
 
 interface Tests {
@@ -95,23 +106,10 @@ function unknownTest({ text }: Word): string {
     : `${text} of find is not among the tests that are known to be harmless`;
 }
 
-/** Links are not handed on to what is started: it would follow them to where they lead. */
-function withoutLinks(words: readonly Word[], started: readonly number[]): readonly string[] {
-  return words.flatMap(({ rendered }, at) =>
-    started.includes(at) ? ["'!'", "-type", "l", rendered] : [rendered],
-  );
-}
-
 function unclearRoot(words: readonly Word[]): string | undefined {
   return words.some(({ loose, literal, text }) => loose || (!literal && text.startsWith("-")))
     ? "an argument of find is only known when it runs and may be an action"
     : undefined;
-}
-
-function unclearCount(words: readonly Word[]): string | undefined {
-  return words.every(({ isOne }) => isOne)
-    ? undefined
-    : "an argument of find may be several words when it runs";
 }
 
 export function findActions(words: readonly Word[]): FoundAction[] {

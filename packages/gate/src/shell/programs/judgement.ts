@@ -60,14 +60,8 @@ export function environmentReason(words: readonly Word[]): string | undefined {
  */
 type Operands = "none" | "text" | "read" | "write" | "remove" | "copy" | "move" | "archive" | "filter";
 
-/** How a program reads its arguments. An option that is missing here is not understood. */
-export interface ProgramSpec {
-  readonly options?: string;
-  /** `-5` is an option. */
-  readonly numeric?: true;
-  readonly letters?: ScanOptions["letters"];
-  /** The first operand ends the options, at least in some versions of the program. */
-  readonly optionsFirst?: true;
+/** Which files a program uses, by its operands and options. */
+interface OperandSpec {
   readonly operands: Operands;
   /** So many operands at the start are no paths, unless one of the options `instead` is given. */
   readonly skip?: number;
@@ -89,6 +83,12 @@ export interface ProgramSpec {
   readonly leavesOut?: (name: UnreadableName) => readonly string[];
   /** It writes into the directory, unless one of these options is given. */
   readonly landsHere?: string;
+  /** With these options it goes to other folders first, one after the other. */
+  readonly enters?: string;
+}
+
+/** When a program only reads. */
+interface ReadingSpec {
   readonly readOnly?: true;
   /** It only reads where these options are given, and no others. */
   readonly readOnlyWith?: string;
@@ -98,10 +98,18 @@ export interface ProgramSpec {
   readonly added?: string;
   /** The program, with options, that runs in its place, with the operands alone, when it only reads. */
   readonly runsAs?: string;
+}
+
+/** How a program reads its arguments. An option that is missing here is not understood. */
+export interface ProgramSpec extends OperandSpec, ReadingSpec {
+  readonly options?: string;
+  /** `-5` is an option. */
+  readonly numeric?: true;
+  readonly letters?: ScanOptions["letters"];
+  /** The first operand ends the options, at least in some versions of the program. */
+  readonly optionsFirst?: true;
   /** What it does depends on files of the directory it runs in. */
   readonly obeysDirectory?: true;
-  /** With these options it goes to other folders first, one after the other. */
-  readonly enters?: string;
   /** A reason of its own why a wildcard does not cover it. */
   readonly caution?: (scanned: ScannedWords, words: readonly Word[]) => string | undefined;
 }

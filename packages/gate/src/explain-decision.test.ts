@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { explainDecision, readCallText } from "./explain-decision.ts";
-import { parseRule } from "./parse-rule.ts";
+import { parseRule } from "./rules/parse-rule.ts";
 
 describe("[PRM-1] explanations", () => {
   test("show which rule decided and from which file", () => {

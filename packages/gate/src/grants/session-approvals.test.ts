@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { PolicyRule } from "../decide.ts";
-import { parseRule } from "./parse-rule.ts";
+import { parseRule } from "../rules/parse-rule.ts";
 import { createSessionApprovals } from "./session-approvals.ts";
 
 function ruleOf(text: string): PolicyRule {

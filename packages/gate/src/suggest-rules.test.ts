@@ -2,9 +2,9 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { decide, type PermissionPolicy } from "../decide.ts";
-import { type CallToJudge, gatherCallFacts } from "../gather-call-facts.ts";
-import { type PermissionRule, parseRule } from "./parse-rule.ts";
+import { decide, type PermissionPolicy } from "./decide.ts";
+import { type CallToJudge, gatherCallFacts } from "./gather-call-facts.ts";
+import { type PermissionRule, parseRule } from "./rules/parse-rule.ts";
 import { suggestRules } from "./suggest-rules.ts";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "suggest-")));

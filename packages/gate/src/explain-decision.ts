@@ -1,6 +1,6 @@
 import { canonicalToolName, toolFacts } from "@retinue/base/foundation/tool-table.ts";
-import { type Decision, describeRule } from "../decide.ts";
-import { splitRule } from "./parse-rule.ts";
+import { type Decision, describeRule } from "./decide.ts";
+import { splitRule } from "./rules/parse-rule.ts";
 
 /** A decision in lines for people: the answer, the reason, and where the rule is that decided. */
 export function explainDecision({ type, reason, rule }: Decision): readonly string[] {

@@ -87,17 +87,17 @@ function refusedByBash(node: SyntaxNode, source: string, inCase: boolean): strin
   // Bash reads `((` as arithmetic first, and does not always look again.
   if (node.type === "Subshell" && node.body.commands[0]?.pos === node.pos + 1 && isSubshell(node.body))
     return "arithmetic and a subshell look alike";
-  if (node.type === "Statement" && hasEmptyCommand(source, node.end, inCase))
+  // `a; ; b` and `a & ; b`; `;;` ends a part of `case`.
+  if (
+    node.type === "Statement" &&
+    isAt(emptyCommand, source, node.end) &&
+    !(inCase && isAt(endOfCase, source, node.end))
+  )
     return "there is no command between two separators";
   // A line may break after `&&` and `||` only; in backquotes, positions do not show where.
   if (node.type === "TestCommand" && !/^\[\[[^\n]*\]\]$/.test(source.slice(node.pos, node.end)))
     return "a line breaks inside of [[ ]]";
   return undefined;
-}
-
-/** `a; ; b` and `a & ; b`; `;;` ends a part of `case`. */
-function hasEmptyCommand(source: string, end: number, inCase: boolean): boolean {
-  return isAt(emptyCommand, source, end) && !(inCase && isAt(endOfCase, source, end));
 }
 
 /** Lines may be continued anywhere in them. */

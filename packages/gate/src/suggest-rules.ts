@@ -1,9 +1,9 @@
-import { factsOf, isDevice, type PermissionRequest, type ShellFacts } from "../call-facts.ts";
-import { decide } from "../decide.ts";
-import { isInside, type PermissionPolicy } from "../permission-policy.ts";
-import type { ShellAnalysis, ShellUnit } from "../shell/model.ts";
-import { whyNotAccepted } from "../steers-programs.ts";
-import { formatRule, type PermissionRule, parseRule } from "./parse-rule.ts";
+import { factsOf, isDevice, type PermissionRequest, type ShellFacts } from "./call-facts.ts";
+import { decide } from "./decide.ts";
+import { isInside, type PermissionPolicy } from "./permission-policy.ts";
+import { formatRule, type PermissionRule, parseRule } from "./rules/parse-rule.ts";
+import type { ShellAnalysis, ShellUnit } from "./shell/model.ts";
+import { whyNotAccepted } from "./steers-programs.ts";
 
 const maxRules = 5;
 
