@@ -43,7 +43,6 @@ export type {
   AgentsInput,
   ForeignTool,
   HooksByEvent,
-  InteractiveOptions,
   McpServerConfig,
   ModelInput,
   RunOptions,

@@ -17,13 +17,13 @@ import type { AgentId, Op, OpOutcome, QueuedPrompt } from "../protocol/op.ts";
 import type { Question } from "../protocol/question.ts";
 import type { SpawnOutcome } from "../tasks/create-agent-tool.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { LiveControls } from "./agent/open-agent.ts";
 import type { HostedRuntime, SessionHost } from "./create-runtime.ts";
 import { createEventLog } from "./event-log.ts";
 import { createLivePolicy, type LivePolicy, type LivePolicyOptions } from "./live/live-policy.ts";
 import type { SessionOptions } from "./options/runtime-options.ts";
 import { createQuestionRegistry, type QuestionRegistry } from "./question-registry.ts";
 import { commandEndNotice, type Session, type TaskView } from "./session.ts";
+import type { SessionPorts } from "./session-ports.ts";
 import { TurnDriver, type TurnDriverOptions } from "./turn-driver.ts";
 
 /** One agent of a tree: the main agent or a child. */
@@ -124,7 +124,7 @@ export interface TreeOptions
   /** The ends of commands in the background are reported to the agent. */
   readonly reportsCommands?: boolean | undefined;
   /** What else this host provides. */
-  readonly live?: LiveControls | undefined;
+  readonly live?: SessionPorts | undefined;
   /** Hears everything from the start, also what happens while the session is opened. */
   readonly onEvent?: ((event: AgentEvent) => void) | undefined;
 }
@@ -205,6 +205,14 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
       model: () => chosen.model,
       effort: () => chosen.effort,
       ...(asks.elicitations === true ? { elicit: questions.elicit } : {}),
+      reading:
+        reads === undefined
+          ? undefined
+          : {
+              takeMessages: () => driver.takeMessages(),
+              mode: () => (changesRights === "main" ? policy.mode() : undefined),
+              takesReports: reads === "tool-calls" ? () => driver.takesReports() : undefined,
+            },
       fellBack(fallback) {
         emit({ type: "model-fell-back", ...fallback });
         live.fellBack?.(fallback);
@@ -232,15 +240,6 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
       ...(asks.permissions === "person"
         ? { approver: { ...questions.approver, isConcurrent: asks.oneAtATime !== true } }
         : {}),
-      ...(reads === undefined
-        ? {}
-        : {
-            interactive: {
-              takeMessages: () => driver.takeMessages(),
-              mode: () => (changesRights === "main" ? policy.mode() : undefined),
-              ...(reads === "tool-calls" ? { takesReports: () => driver.takesReports() } : {}),
-            },
-          }),
     },
     host,
   );

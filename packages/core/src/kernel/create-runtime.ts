@@ -13,7 +13,6 @@ import { isAgentId } from "../journal/session-files.ts";
 import { hasEnded } from "../tasks/drive-task.ts";
 import type { Interrupted } from "../tasks/find-interrupted.ts";
 import type { ToolHost } from "../tools/tool.ts";
-import type { LiveControls } from "./agent/open-agent.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/open-inbox.ts";
 import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
 import { checkedProject } from "./options/check-arguments.ts";
@@ -34,6 +33,7 @@ import {
   type ProgramContext,
   type SessionPool,
 } from "./session-pool.ts";
+import type { SessionPorts } from "./session-ports.ts";
 import { portableOptions } from "./teams/portable-options.ts";
 import { createTelemetrySource } from "./telemetry/telemetry-source.ts";
 
@@ -100,7 +100,7 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
 
 /** What the host of one session provides while the session runs. */
 export interface SessionHost {
-  readonly live: LiveControls;
+  readonly live: SessionPorts;
   readonly tools: ToolHost;
   readonly notice: (text: string) => void;
 }
@@ -111,7 +111,7 @@ export interface HostedRuntime extends Runtime {
 }
 
 /** The same for a program that changes mode, model or rules of its session while it runs. */
-export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls): HostedRuntime {
+export function createHostedRuntime(options: RuntimeOptions, live?: SessionPorts): HostedRuntime {
   checkOptions("createRuntime", options);
   const { store } = options;
   if (store !== undefined) refuseWorkerOptions(options);

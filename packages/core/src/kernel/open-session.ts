@@ -64,7 +64,8 @@ export async function openSession<Output>(
   { loadRegistry, signal, ...given }: OpenSessionParts,
 ): Promise<Session<Output>> {
   const { live, notice } = runtime;
-  const { interactive, background = "wait", childrenOnly = false } = options;
+  const { background = "wait", childrenOnly = false } = options;
+  const { reading } = runtime.live ?? {};
   const maxRetries = runtime.variables.maxStructuredOutputRetries;
   const remindsOnce = live?.remindsOnceOfOutput === true;
   const output = options.output && createTypedOutput(options.output, { maxRetries, remindsOnce });
@@ -104,7 +105,6 @@ export async function openSession<Output>(
     leadsTeam: !childrenOnly || options.leadsTeam === true,
     takeOver,
     mail: { delivered: transcript.mail ?? new Set(), commit },
-    interactive,
     background,
   });
   const agent = await equipAgent(plan, services, {
@@ -119,7 +119,7 @@ export async function openSession<Output>(
       tasks: tasks.list,
       first: [
         ...(control === undefined ? [] : [{ messages: control.takeMessages }]),
-        ...(interactive === undefined ? [] : [{ messages: interactive.takeMessages }]),
+        ...(reading === undefined ? [] : [{ messages: reading.takeMessages }]),
         childrenCapability(children, { plan, tools: tools.tools, tasks }),
       ],
       last:
@@ -305,7 +305,7 @@ function openServices(
     acceptedFiles: createAcceptedFiles(),
     main: plan.agent,
     toolContext: createToolContexts(runtime, plan, environment),
-    asking: approver && openAsking(approver, plan, { projectRoot, mode: options.interactive?.mode }),
+    asking: approver && openAsking(approver, plan, { projectRoot, mode: runtime.live?.reading?.mode }),
     tree: runtime.live?.tree ?? createTreeBudget(plan.treeLimits, { ...limits.settings }),
   };
 }

@@ -25,7 +25,7 @@ import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import type { Wall } from "../tools/sandbox/wall.ts";
 import type { Tool, ToolHost } from "../tools/tool.ts";
 import type { CanUseTool } from "./agent/create-authorize.ts";
-import type { Capability, LiveControls } from "./agent/open-agent.ts";
+import type { Capability } from "./agent/open-agent.ts";
 import type { ApprovalSettings } from "./approvals/open-inbox.ts";
 import { type OpenSessionParts, openSession } from "./open-session.ts";
 import { chooseSession } from "./open-transcript.ts";
@@ -34,6 +34,7 @@ import { connectSessionServers } from "./servers/connect-session-servers.ts";
 import type { GatheredMcp, McpAnswer } from "./servers/gather-mcp-servers.ts";
 import { createPromptTool } from "./servers/session-servers.ts";
 import type { Session } from "./session.ts";
+import type { SessionPorts } from "./session-ports.ts";
 import { refuseBrokenRestrictions } from "./session-rules.ts";
 import type { PortableOptions } from "./teams/portable-options.ts";
 
@@ -93,7 +94,7 @@ export interface RuntimeContext {
   /** Where a session that keeps no transcript writes its outputs; removed with it. */
   readonly scratch?: string;
   /** What the host of a session changes while it runs. */
-  readonly live?: LiveControls;
+  readonly live?: SessionPorts;
   /** What the program says about children, in place of settings. */
   readonly childLimits?: Partial<ChildLimits>;
   /** What is added to every agent, by its plan: a replay, or those who measure. */

@@ -7,8 +7,8 @@ import {
 } from "@retinue/core/conversation/message.ts";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { noUsage } from "@retinue/core/conversation/usage.ts";
-import type { LiveControls } from "@retinue/core/kernel/agent/open-agent.ts";
 import { createAnswerFold, type OpenAnswer } from "@retinue/core/kernel/live/live-text.ts";
+import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
 import {
   type AnswerHead,
   blockMessage,
@@ -168,7 +168,7 @@ function answerEnd({
 
 /** Makes the model continue an answer that is none: cut at its limit, refused, or empty. */
 export interface AnswerContinuation {
-  readonly continueAnswer: NonNullable<LiveControls["continueAnswer"]>;
+  readonly continueAnswer: NonNullable<SessionPorts["continueAnswer"]>;
   /** Called when the next prompt begins. */
   begin(): void;
 }

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import type { UserMessage } from "@retinue/core/conversation/message.ts";
-import type { LiveControls } from "@retinue/core/kernel/agent/open-agent.ts";
 import { hasEnded } from "@retinue/core/kernel/session.ts";
+import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
 import type { TaskState } from "../../../../src/index.ts";
 import type { SdkMessage } from "./sdk-messages.ts";
 
-type TaskView = Parameters<NonNullable<LiveControls["commandChanged"]>>[0];
+type TaskView = Parameters<NonNullable<SessionPorts["commandChanged"]>>[0];
 
 export interface BackgroundCommandOptions {
   readonly emit: (message: SdkMessage) => void;

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
-import type { LiveControls } from "@retinue/core/kernel/agent/open-agent.ts";
 import type { TreeOptions } from "@retinue/core/kernel/agent-tree.ts";
 import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
 import { sessionRecord } from "@retinue/core/kernel/session-record.ts";
 import { createTaskListTools } from "@retinue/core/kernel/teams/create-task-list-tools.ts";
 import type { HookFunction, Tool } from "../../../../src/index.ts";
@@ -121,7 +121,7 @@ function taskListOf({ host, context, observed, request }: SdkConnection): readon
   return tools.filter(({ name }) => names === undefined || names.has(name));
 }
 
-function liveControlsOf(connection: SdkConnection): LiveControls {
+function liveControlsOf(connection: SdkConnection): SessionPorts {
   const { options, initialize, lineIds } = connection;
   return {
     fallbackModel: options.fallbackModel,
@@ -187,7 +187,7 @@ function resultIds(
   return ids.map((id) => id ?? randomUUID());
 }
 
-type HookWatch = NonNullable<LiveControls["watchHook"]>;
+type HookWatch = NonNullable<SessionPorts["watchHook"]>;
 
 /** The start of a session is always reported, its end never; other hooks where the host asked for them. */
 function watchHooks(connection: SdkConnection): HookWatch {

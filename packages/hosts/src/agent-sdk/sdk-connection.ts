@@ -3,9 +3,9 @@ import { join } from "node:path";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
-import type { LiveControls } from "@retinue/core/kernel/agent/open-agent.ts";
 import { createLivePolicy, type LivePolicy } from "@retinue/core/kernel/live/live-policy.ts";
 import { hasEnded } from "@retinue/core/kernel/session.ts";
+import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
 import { sessionRecord } from "@retinue/core/kernel/session-record.ts";
 import { checkAgentSdkOptions, readManagedSettings } from "../shared/agent-sdk-options.ts";
 import type { CommandContext } from "../shared/command-context.ts";
@@ -94,7 +94,7 @@ export interface SdkConnection {
   /** Commands that agents wait for. */
   readonly longCommands: LongCommands;
   /** Files that the host says the main agent knows, by real path. */
-  readonly seenFiles: Map<string, NonNullable<ReturnType<NonNullable<LiveControls["seenFile"]>>>>;
+  readonly seenFiles: Map<string, NonNullable<ReturnType<NonNullable<SessionPorts["seenFile"]>>>>;
   /** Decides which answers are continued. */
   readonly continuation: AnswerContinuation;
   /** Texts of hooks that the model reads next. */

@@ -1,10 +1,10 @@
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { UserMessage } from "@retinue/core/conversation/message.ts";
-import type { LiveControls } from "@retinue/core/kernel/agent/open-agent.ts";
+import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
 
 /** The connected MCP servers of a session. */
-export type ServerConnections = Parameters<NonNullable<LiveControls["serversConnected"]>>[0];
+export type ServerConnections = Parameters<NonNullable<SessionPorts["serversConnected"]>>[0];
 type ServerPrompt = Awaited<ReturnType<ServerConnections["prompts"]>>[number];
 
 /** The prompts of MCP servers, which people call like commands: `/mcp__server__prompt words`. */

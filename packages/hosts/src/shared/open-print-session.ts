@@ -1,7 +1,6 @@
 import { abortable } from "@retinue/base/foundation/abortable.ts";
 import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { LiveControls } from "@retinue/core/kernel/agent/open-agent.ts";
 import { type AgentTree, openTree, type TreeOptions } from "@retinue/core/kernel/agent-tree.ts";
 import { noCredentials } from "@retinue/core/kernel/choose-model.ts";
 import {
@@ -11,6 +10,7 @@ import {
 } from "@retinue/core/kernel/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import type { Session } from "@retinue/core/kernel/session.ts";
+import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
 import type { CliHost } from "./cli-host.ts";
 import type { CommandContext } from "./command-context.ts";
 import { type RunFlags, runtimeOptionsOf } from "./flags.ts";
@@ -23,7 +23,7 @@ import { stripControlCharacters } from "./strip-control-characters.ts";
 export function createPrintRuntime(
   context: CommandContext,
   options: RunFlags,
-  { live, ...more }: RuntimeOptions & { readonly live?: LiveControls } = {},
+  { live, ...more }: RuntimeOptions & { readonly live?: SessionPorts } = {},
 ): HostedRuntime {
   const { host } = context;
   const { given, option } = folderOptions(context);

@@ -42,7 +42,7 @@ import { outputToolName } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
-import type { LiveControls } from "./open-agent.ts";
+import type { SessionPorts } from "../session-ports.ts";
 
 export interface AssembledTools {
   readonly tools: readonly Tool[];
@@ -268,7 +268,7 @@ export function createToolContexts(
 }
 
 /** A child knows only what it has read itself. */
-function withKnownFiles(files: FileLedger, known: LiveControls["seenFile"]): FileLedger {
+function withKnownFiles(files: FileLedger, known: SessionPorts["seenFile"]): FileLedger {
   if (known === undefined) return files;
   return { ...files, seen: (path) => files.seen(path) ?? known(path) };
 }

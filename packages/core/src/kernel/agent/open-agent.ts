@@ -1,17 +1,12 @@
 import type { PermissionPolicy } from "@retinue/gate/permission-policy.ts";
 import type { ModelEvent, UserMessage } from "../../conversation/message.ts";
-import type { HookWatch } from "../../hooks/hook-runner.ts";
-import type { TranscriptObserver } from "../../journal/transcript-writer.ts";
 import type { CallRequest, CompactionPort, LoopLimits, LoopPorts } from "../../loop/loop-ports.ts";
-import type { McpConnectionOptions, McpConnections } from "../../mcp/mcp-connections.ts";
 import type { Model, ServerTool } from "../../models/model.ts";
 import { ModelError } from "../../models/model-error.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
-import type { TreeBudget } from "../../tasks/tree-budget.ts";
-import type { SeenFile } from "../../tools/file-ledger.ts";
-import type { TaskView } from "../../tools/task-source.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import type { PreparedPrompt } from "../hooks/prompt-hooks.ts";
+import type { ModelPorts, SessionPorts } from "../session-ports.ts";
 import type { TurnRights } from "./agent-skills.ts";
 import {
   type AuthorizeDependencies,
@@ -245,64 +240,14 @@ export interface AgentAuthorization {
   readonly ask: AuthorizeWithHooks;
 }
 
-/** What a host may change while a session runs. Each part is read again whenever it matters. */
-export interface LiveControls {
-  /** The policy by which the next call of any agent of the session is decided. */
-  readonly policy?: (planned: PermissionPolicy) => PermissionPolicy;
-  /** The model that answers the main agent from the next request on; undefined means the one of the plan. */
-  readonly model?: () => string | undefined;
-  /** The model that answers a request which the chosen one could not. */
-  readonly fallbackModel?: string | undefined;
-  /** Called when that happens. */
-  readonly fellBack?: (fallback: {
-    readonly from: string;
-    readonly to: string;
-    readonly code: string;
-  }) => void;
-  /** The effort of the next request; undefined means that of the plan. */
-  readonly effort?: () => string | number | undefined;
-  /** Names under which the main agent's model may call tools, and what they mean. */
-  readonly toolAliases?: ReadonlyMap<string, string> | undefined;
-  /** Whether the run of the main agent must end after this turn; forgotten once asked. */
-  readonly takeStop?: () => boolean;
-  /** Makes the main agent's model continue an answer that was cut, refused or empty. */
-  readonly continueAnswer?: LoopPorts["continueAnswer"];
-  /** Answers what MCP servers want to know of the person; absent means that no one can be asked. */
-  readonly elicit?: McpConnectionOptions["ask"];
-  /** Called with the session's MCP servers when they are connected. */
-  readonly serversConnected?: (connections: Pick<McpConnections, "request" | "prompts">) => void;
-  /** Files that the main agent knows without having read them, by real path. */
-  readonly seenFile?: (path: string) => SeenFile | undefined;
-  /** The host answers for children in the background too, so they may ask and have the tools of its servers. */
-  readonly attendsBackground?: boolean;
-  /** A child whose call does not say where it runs, runs in the background. */
-  readonly childrenInBackground?: boolean;
-  /** Follows hooks of settings, plugins and definitions. */
-  readonly watchHook?: HookWatch | undefined;
-  /** Goes around the models of this process only, and changes nothing of what they say. */
-  readonly gatherText?: (model: Model) => Model;
-  /** Called when a command in the background has started, and when it has ended. */
-  readonly commandChanged?: (command: TaskView, stop: () => Promise<void>) => void;
-  /** A compaction that was asked for happens however short the conversation is. */
-  readonly compactsShort?: boolean;
-  /** Keeps what all agents together may take, where another process has the account. */
-  readonly tree?: TreeBudget;
-  /** A main agent that ends without the result it was asked for is reminded once; after that its text counts. */
-  readonly remindsOnceOfOutput?: boolean;
-  /** The list of tasks of a session that leads no team; a team has a board instead. */
-  readonly taskList?: readonly Tool[];
-  /** Gives ids to lines of the main transcript, and is notified of them. */
-  readonly transcript?: TranscriptObserver;
-}
-
 /** What of it reaches every agent of the session: a child is decided about by the same policy. */
-export function livePolicyCapability({ policy }: LiveControls): Capability {
+export function livePolicyCapability({ policy }: SessionPorts): Capability {
   return policy === undefined ? {} : { policy };
 }
 
 /** What of it goes around the model of a child, which keeps its own model and effort. */
 export function liveChildCapability(
-  { fallbackModel, fellBack, toolAliases }: LiveControls,
+  { fallbackModel, fellBack, toolAliases }: SessionPorts,
   find: (name: string) => Promise<Model>,
 ): Capability {
   if (fallbackModel === undefined && toolAliases === undefined) return {};
@@ -313,7 +258,7 @@ export function liveChildCapability(
 }
 
 /** What of it reaches the main agent alone. */
-export function liveMainCapability(live: LiveControls, find: (name: string) => Promise<Model>): Capability {
+export function liveMainCapability(live: SessionPorts, find: (name: string) => Promise<Model>): Capability {
   const { takeStop, continueAnswer } = live;
   return {
     model: (planned) => createLiveModel(planned, live, find),
@@ -325,7 +270,7 @@ export function liveMainCapability(live: LiveControls, find: (name: string) => P
 /** The model of the plan, unless the host has chosen another one meanwhile. */
 function createLiveModel(
   planned: Model,
-  live: Pick<LiveControls, "model" | "effort" | "toolAliases" | "fallbackModel" | "fellBack">,
+  live: Omit<ModelPorts, "gatherText">,
   find: (name: string) => Promise<Model>,
 ): Model {
   let current = planned;
@@ -376,7 +321,7 @@ function mayAnotherAnswer(error: ModelError): boolean {
   return error.mayPass || error.code === "not-found";
 }
 
-function withoutAliases(event: ModelEvent, aliases: LiveControls["toolAliases"]): ModelEvent {
+function withoutAliases(event: ModelEvent, aliases: SessionPorts["toolAliases"]): ModelEvent {
   if (aliases === undefined || event.type !== "message-ended") return event;
   const content = event.message.content.map((block) =>
     block.type === "tool_use" ? { ...block, name: aliases.get(block.name) ?? block.name } : block,

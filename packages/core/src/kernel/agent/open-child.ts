@@ -43,7 +43,6 @@ import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-setting
 import { isServed, modelLimits } from "../choose-model.ts";
 import type { ChildContext, SystemPromptFacts } from "../gather-system-prompt.ts";
 import { liveTextEvents } from "../live/live-text.ts";
-import type { InteractiveOptions } from "../options/runtime-options.ts";
 import { type ChildOutputs, remindingOutputCapability } from "../options/typed-output.ts";
 import { settleChild } from "../recover-agents.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
@@ -73,8 +72,6 @@ export interface ChildSession {
   readonly clocks: ChildClocks;
   /** Takes children also from another process that holds them. */
   readonly takeOver: boolean;
-  /** A person is at the session, who need not wait for the background. */
-  readonly interactive: InteractiveOptions | undefined;
   /** Has the transcripts where nothing is kept on disk. */
   readonly memory: ChildMemory;
   /** Counts those that wait for a place. */
@@ -168,7 +165,8 @@ async function gatherChild(
   asked: SpawnRequest,
   session: ChildSession,
 ): Promise<GatheredChild | RefusedChild> {
-  const { services, interactive } = session;
+  const { services } = session;
+  const mode = services.runtime.live?.reading?.mode();
   const { files, asking, runtime } = services;
   const previous = asked.resume === undefined ? undefined : await loadPreviousRun(asked.resume, session);
   if (asked.resume !== undefined && previous === undefined)
@@ -194,7 +192,7 @@ async function gatherChild(
       definition,
       agentId,
       // Under the mode that a person has chosen since it was planned.
-      parent: { ...plan, policy: withMode(plan.policy, interactive?.mode()) },
+      parent: { ...plan, policy: withMode(plan.policy, mode) },
       system: await context.system(asked),
       approved: asking?.rulesFor(agentId) ?? [],
       ...(runtime.keepsTranscripts
@@ -318,8 +316,9 @@ export function openChildPlan(
   { signal }: OpenOptions,
 ): Promise<OpenedChild | RefusedChild> {
   return releaseUnlessOpened(async (resources) => {
-    const { services, interactive, parent } = session;
-    const plan = withinSession(made, { policy: withMode(parent.plan.policy, interactive?.mode()) });
+    const { services, parent } = session;
+    const mode = services.runtime.live?.reading?.mode();
+    const plan = withinSession(made, { policy: withMode(parent.plan.policy, mode) });
     const { task, directory, functions = [] } = plan;
     const reason = refuseRoom(task.background, session) ?? refusePlan(plan, services);
     if (reason !== undefined) return refused(reason);

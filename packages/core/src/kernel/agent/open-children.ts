@@ -163,7 +163,7 @@ export function openChildren(parts: ChildrenParts): Children {
       hasQuestions: () => services.inbox?.isAsking(isRunning) === true,
       limitMs: options.printBackgroundWaitMs ?? defaultBackgroundWaitMs,
       notice: runtime.notice,
-      interactive: parts.interactive,
+      reading: parts.services.runtime.live?.reading,
       background: parts.background,
     }),
   };

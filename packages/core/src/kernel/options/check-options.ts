@@ -160,7 +160,6 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   resumeAt: text,
   resumeDrops: text,
   output: schema,
-  interactive: methods(["takeMessages", "mode"], ["takesReports"]),
 };
 
 const childChecks: Readonly<Record<string, Check>> = {

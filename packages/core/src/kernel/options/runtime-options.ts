@@ -6,7 +6,6 @@ import type { FiredEvent, HookInput, HookOutput } from "@retinue/config/hooks/ho
 import type { SettingsInput } from "@retinue/config/settings/settings.ts";
 import type { Approver } from "@retinue/gate/approver.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
-import type { UserMessage } from "../../conversation/message.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ProgramServer } from "../../mcp/mcp-connections.ts";
 import type { LanguageModel } from "../../models/language-model.ts";
@@ -16,8 +15,8 @@ import type { SessionLimitOptions } from "../../planning/limit-plan.ts";
 import type { Executor } from "../../tasks/task-manager.ts";
 import type { Tool, ToolHost } from "../../tools/tool.ts";
 import type { CanUseTool } from "../agent/create-authorize.ts";
-import type { LiveControls } from "../agent/open-agent.ts";
 import type { RuntimeStore } from "../runtime-store.ts";
+import type { SessionPorts } from "../session-ports.ts";
 import type { PortableOptions } from "../teams/portable-options.ts";
 import type { OutputSchema } from "./typed-output.ts";
 
@@ -247,18 +246,6 @@ export interface SessionOptions<Output = unknown> {
    * agent read their reports. `leave`: ends; they go on until the session or the runtime is closed. `stop`: stops them.
    */
   readonly background?: "wait" | "leave" | "stop" | undefined;
-  /** A person is at the session while it works; a run then does not wait at its end for agents in the background. */
-  readonly interactive?: InteractiveOptions | undefined;
-}
-
-/** What a person at a terminal can do while the main agent works. */
-export interface InteractiveOptions {
-  /** Messages written since the last call; the agent reads them between two model calls. */
-  readonly takeMessages: () => readonly UserMessage[];
-  /** Whether reports of children may be read now; absent: whenever there are some, also at the end of a run. */
-  readonly takesReports?: (() => boolean) | undefined;
-  /** The permission mode of the main agent from now on; agents it has started keep theirs. */
-  readonly mode: () => PermissionMode | undefined;
 }
 
 export interface RunOptions<Output = unknown> extends SessionOptions<Output> {
@@ -335,7 +322,7 @@ export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
   /** What members of a team in processes of their own are started with. */
   readonly portable?: (() => PortableOptions) | undefined;
   /** What the host of a session changes while it runs. */
-  readonly live?: LiveControls | undefined;
+  readonly live?: SessionPorts | undefined;
 }
 
 /** The options of a session after they were checked and brought into one shape. */

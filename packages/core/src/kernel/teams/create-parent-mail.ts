@@ -5,6 +5,7 @@ import type { ChildMail } from "../../tasks/messenger.ts";
 import { readTeamSettings } from "../../teams/team-settings.ts";
 import type { Children, ChildrenParts } from "../agent/open-children.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
+import type { ReadingPorts } from "../session-ports.ts";
 import type { SessionTeamParts } from "./found-team.ts";
 import { openSessionTeam, type SessionTeam } from "./session-team.ts";
 
@@ -51,7 +52,7 @@ export interface ParentMailParts {
   readonly limitMs: number;
   readonly notice: RuntimeContext["notice"];
   /** A person is at the session and need not wait. */
-  readonly interactive: ChildrenParts["interactive"];
+  readonly reading: ReadingPorts | undefined;
   /** What the program said about agents in the background at the end of a run. */
   readonly background: ChildrenParts["background"];
 }
@@ -71,11 +72,11 @@ export function createParentMail({
   hasQuestions,
   limitMs,
   notice,
-  interactive,
+  reading,
   background,
 }: ParentMailParts): Pick<Children, "takeMessages" | "beforeEnd"> {
-  const waits = interactive === undefined && background === "wait";
-  const { takesReports } = interactive ?? {};
+  const waits = reading === undefined && background === "wait";
+  const { takesReports } = reading ?? {};
   const teamMail = (): readonly UserMessage[] => {
     const message = team?.takeMail();
     return message === undefined ? [] : [message];

@@ -1,9 +1,9 @@
 import type { PermissionMode } from "@retinue/base/foundation/option-words.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { LiveControls } from "@retinue/core/kernel/agent/open-agent.ts";
 import type { AgentTree, TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
 import type { HostedRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
 import type { AgentEvent } from "@retinue/core/protocol/agent-event.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
@@ -23,7 +23,7 @@ import type { WatchedConversation } from "./watched-conversation.ts";
 
 export interface RuntimeSessionOptions {
   /** Makes the runtime that the options of the command line ask for; called once, with the first conversation. */
-  readonly createRuntime: (more: RuntimeOptions & { readonly live: LiveControls }) => Promise<HostedRuntime>;
+  readonly createRuntime: (more: RuntimeOptions & { readonly live: SessionPorts }) => Promise<HostedRuntime>;
   readonly session: SessionOptions;
   readonly context: CommandContext;
   /** One prompt is run to its end, agents in the background included. */
