@@ -11,35 +11,4 @@ export function testsWithoutSource(paths: readonly string[]): string[] {
 }
 
 /** Names of tests that were there before the rule; their folders may move. The list only gets shorter. */
-export const toBeRenamed: ReadonlySet<string> = new Set([
-  "add-seen-lines",
-  "alias-table",
-  "bash-limits",
-  "bounded-answers",
-  "choose-cut",
-  "connect-http",
-  "connect-servers",
-  "cool-down",
-  "create-sandbox",
-  "line-reader",
-  "model-limits",
-  "model-reference",
-  "notebook-edit-tool",
-  "offline-step",
-  "page-cache",
-  "person-tools",
-  "read-listing",
-  "real-servers",
-  "repeats-of",
-  "repetition",
-  "resolve-tool-name",
-  "run-spaced",
-  "sandbox-settings",
-  "scarce-descriptors",
-  "split-entries",
-  "task-tools",
-  "web-address",
-  "with-retry",
-  "write-in-turn",
-  "write-tool",
-]);
+export const toBeRenamed: ReadonlySet<string> = new Set();

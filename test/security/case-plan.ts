@@ -11,7 +11,7 @@ import { inWorktree } from "@retinue/core/planning/in-worktree.ts";
 import { planAgent } from "@retinue/core/planning/plan-agent.ts";
 import { makeWorktree } from "@retinue/core/tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "@retinue/core/tasks/worktree/read-worktree-settings.ts";
-import { sandboxRights } from "@retinue/core/tools/sandbox/sandbox.ts";
+import { sandboxRights } from "@retinue/core/tools/sandbox/sandbox-settings.ts";
 import type { McpIdentity } from "@retinue/gate/call-facts.ts";
 import type { PolicyRule } from "@retinue/gate/decide.ts";
 import { parsePermissionMode } from "@retinue/gate/permission-policy.ts";

@@ -3,8 +3,9 @@ import { createRuleGrants } from "@retinue/core/kernel/agent/create-authorize.ts
 import { createCallHooks } from "@retinue/core/kernel/hooks/call-hooks.ts";
 import type { Authorization, CallRequest } from "@retinue/core/loop/loop-ports.ts";
 import type { AgentPlan } from "@retinue/core/planning/agent-plan.ts";
-import { createSandbox, readSandboxSettings } from "@retinue/core/tools/sandbox/sandbox.ts";
+import { createSandbox } from "@retinue/core/tools/sandbox/sandbox.ts";
 import { createSandboxRuntime } from "@retinue/core/tools/sandbox/sandbox-runtime.ts";
+import { readSandboxSettings } from "@retinue/core/tools/sandbox/sandbox-settings.ts";
 import type { Tool } from "@retinue/core/tools/tool.ts";
 import { type DecideOptions, decide, type PermissionPolicy } from "@retinue/gate/decide.ts";
 import { gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";

@@ -1,12 +1,9 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { runProcess } from "@retinue/base/foundation/run-process.ts";
-import {
-  createSandbox,
-  readSandboxSettings,
-  type SandboxSettings,
-} from "@retinue/core/tools/sandbox/sandbox.ts";
+import { createSandbox } from "@retinue/core/tools/sandbox/sandbox.ts";
 import { createSandboxRuntime } from "@retinue/core/tools/sandbox/sandbox-runtime.ts";
+import { readSandboxSettings, type SandboxSettings } from "@retinue/core/tools/sandbox/sandbox-settings.ts";
 import { fieldsOf, mergeCaseSettings, sandboxSettings } from "./case-settings.ts";
 import { NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 

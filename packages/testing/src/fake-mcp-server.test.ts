@@ -1,4 +1,4 @@
-import { connectServers } from "@retinue/core/mcp/mcp-server.ts";
+import { connectServers } from "@retinue/core/mcp/connect-servers.ts";
 import { expect, test } from "vitest";
 import { createFakeMcpServer } from "./fake-mcp-server.ts";
 

@@ -7,11 +7,8 @@ import {
   kindOf,
   quote,
 } from "@retinue/base/foundation/json-record.ts";
-import type { McpTransport } from "./mcp-transport.ts";
+import type { McpKind, McpTransport } from "./mcp-transport.ts";
 import { readTransport } from "./read-transport.ts";
-
-/** How a server says it is reached; `ws` and `sdk` are known and cannot be used from here. */
-export type McpKind = "stdio" | "http" | "sse" | "ws" | "sdk";
 
 /** One server as a file has it: nothing expanded, no one asked yet. */
 export interface McpServerConfig {

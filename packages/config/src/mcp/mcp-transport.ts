@@ -1,3 +1,6 @@
+/** How a server says it is reached; `ws` and `sdk` are known and cannot be used from here. */
+export type McpKind = "stdio" | "http" | "sse" | "ws" | "sdk";
+
 /** How a server is reached. What its values name of the environment is expanded already. */
 export type McpTransport =
   | {

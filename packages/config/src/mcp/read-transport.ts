@@ -1,7 +1,6 @@
 import type { DocumentPath, Issue } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord, type JsonRecord, kindOf, quote } from "@retinue/base/foundation/json-record.ts";
-import type { McpKind } from "./mcp-server-config.ts";
-import type { McpTransport } from "./mcp-transport.ts";
+import type { McpKind, McpTransport } from "./mcp-transport.ts";
 
 interface TransportReading {
   readonly kind?: McpKind;

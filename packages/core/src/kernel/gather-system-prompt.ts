@@ -13,7 +13,7 @@ import { buildSystemPrompt } from "../context/build-system-prompt.ts";
 import { gatherEnvironment, gatherGitState } from "../context/gather-git-state.ts";
 import { mainPrompt } from "../context/main-prompt.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
-import { readSandboxSettings } from "../tools/sandbox/sandbox.ts";
+import { readSandboxSettings } from "../tools/sandbox/sandbox-settings.ts";
 import type { PreloadedSkills, SessionSkills } from "./agent/session-skills.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";

@@ -19,7 +19,7 @@ import type { AgentPlan } from "../planning/agent-plan.ts";
 import type { ModeRequests } from "../planning/decide-mode.ts";
 import { type LimitFacts, type LimitSettings, readLimitSettings } from "../planning/limit-plan.ts";
 import { type MainFacts, planAgent } from "../planning/plan-agent.ts";
-import { readSandboxSettings, sandboxRights } from "../tools/sandbox/sandbox.ts";
+import { readSandboxSettings, sandboxRights } from "../tools/sandbox/sandbox-settings.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 

@@ -4,7 +4,7 @@ import type { AskedSummary, RunEvent } from "../conversation/run-event.ts";
 import { addUsage, costOf, noUsage, type Usage } from "../conversation/usage.ts";
 import type { Model, ModelRequest } from "../models/model.ts";
 import { ModelError } from "../models/model-error.ts";
-import type { ContextFill } from "./compactor.ts";
+import type { ContextFill } from "./context-fill.ts";
 import { type CompactionPort, isLimitError, type LoopPorts } from "./loop-ports.ts";
 import {
   chooseCut,

@@ -3,7 +3,8 @@ import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import type { CompactionOutcome } from "./compact-conversation.ts";
 import { createCompactor } from "./compactor.ts";
 import { endingOfCause, type LoopInput, type LoopPorts } from "./loop-ports.ts";
-import { createTally, requestOf } from "./run-agent-loop.ts";
+import { requestOf } from "./run-agent-loop.ts";
+import { createTally } from "./tally.ts";
 
 /** Compacts a conversation because somebody asked for it. The last event is always `run-ended`; nothing is thrown. */
 export async function* compactNow(

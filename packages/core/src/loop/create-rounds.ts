@@ -6,7 +6,7 @@ import type { Tool } from "../tools/tool.ts";
 import { findTool } from "./authorize-call.ts";
 import { type CallResults, callTools } from "./call-tools.ts";
 import type { LimitReached, LoopPorts } from "./loop-ports.ts";
-import type { Tally } from "./run-agent-loop.ts";
+import type { Tally } from "./tally.ts";
 
 /** The answers to all calls of one message, and the limit that ends the run after them. */
 interface Round {

@@ -9,8 +9,8 @@ import {
   type UserBlock,
   type UserMessage,
 } from "../conversation/message.ts";
-import type { PermissionDenial, RunEnding, RunEvent, RunTotals } from "../conversation/run-event.ts";
-import { addUsage, costOf, noUsage, type Usage } from "../conversation/usage.ts";
+import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import { costOf } from "../conversation/usage.ts";
 import type { ModelRequest } from "../models/model.ts";
 import { repeatsOf, specificationsOf } from "../tools/json-schema-of.ts";
 import { findTool, offeredTools } from "./authorize-call.ts";
@@ -18,6 +18,7 @@ import { type Compactor, createCompactor, refusePrompt } from "./compactor.ts";
 import { createRounds } from "./create-rounds.ts";
 import { endingOfCause, type LimitReached, type LoopInput, type LoopPorts } from "./loop-ports.ts";
 import { type LostAnswer, type ModelAnswer, takeModelTurn } from "./take-model-turn.ts";
+import { createTally, type Tally } from "./tally.ts";
 
 /**
  * Runs one agent to its end: asks the model, runs what it calls, and continues until it stops. Yields everything that
@@ -313,61 +314,4 @@ function describeUnfinished(messages: readonly Message[]): string {
   const last = text.length <= maxResult ? text : `${text.slice(0, maxResult)} …`;
   const result = last === "" ? "" : `\n\nThe last result it saw:\n${last}`;
   return `(It ended before it wrote a result. It had called ${made}.)${result}`;
-}
-
-/** Sums of one run while it continues. */
-export interface Tally {
-  turns(): number;
-  /** The last words of the run, whatever it did after them. */
-  lastText(): string;
-  addText(text: string): void;
-  addTurn(usage: Usage, modelMs: number, cost: number | undefined): void;
-  /** A model call that is no turn of the agent. */
-  addAside(usage: Usage, modelMs: number, cost: number | undefined): void;
-  addCalls(count: number, denials: readonly PermissionDenial[]): void;
-  result(): { readonly totals: RunTotals; readonly denials: readonly PermissionDenial[] };
-}
-
-export function createTally(now: () => number): Tally {
-  const start = now();
-  const denials: PermissionDenial[] = [];
-  let usage = noUsage;
-  let lastText = "";
-  let turns = 0;
-  let toolUses = 0;
-  let modelMs = 0;
-  let cost: number | undefined = 0;
-  const addAside: Tally["addAside"] = (callUsage, callMs, callCost) => {
-    usage = addUsage(usage, callUsage);
-    modelMs += callMs;
-    // One call of unknown price makes the sum unknown; a partial sum would be believed.
-    cost = cost === undefined || callCost === undefined ? undefined : cost + callCost;
-  };
-  return {
-    turns: () => turns,
-    lastText: () => lastText,
-    addText(text) {
-      if (text.trim() !== "") lastText = text;
-    },
-    addTurn(turnUsage, turnMs, turnCost) {
-      turns += 1;
-      addAside(turnUsage, turnMs, turnCost);
-    },
-    addAside,
-    addCalls(count, denied) {
-      toolUses += count;
-      denials.push(...denied);
-    },
-    result: () => ({
-      totals: {
-        usage,
-        turns,
-        toolUses,
-        durationMs: now() - start,
-        modelMs,
-        costUsd: cost,
-      },
-      denials,
-    }),
-  };
 }

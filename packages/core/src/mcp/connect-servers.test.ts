@@ -11,8 +11,8 @@ import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { createWorkspace, type Workspace } from "@retinue/testing/sample-runtime.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Tool } from "../tools/tool.ts";
+import { connectServers } from "./connect-servers.ts";
 import type { McpConnectionOptions, McpConnections } from "./mcp-connections.ts";
-import { connectServers } from "./mcp-server.ts";
 
 const fixture = (name: string) =>
   fileURLToPath(new URL(`../../../../test/fixtures/mcp/${name}`, import.meta.url));

@@ -4,7 +4,8 @@ import type { RunEnding, RunEvent, SpawnStep } from "../conversation/run-event.t
 import { withoutUndone } from "../conversation/undone-prompts.ts";
 import { interruptedResults } from "../journal/rebuild-conversation.ts";
 import { endingOfCause, type LoopInput, type LoopPorts } from "../loop/loop-ports.ts";
-import { createTally, runAgentLoop } from "../loop/run-agent-loop.ts";
+import { runAgentLoop } from "../loop/run-agent-loop.ts";
+import { createTally } from "../loop/tally.ts";
 import type { AgentPlan, ChildPlan } from "../planning/agent-plan.ts";
 import type { Execution, Executor, TaskControl } from "./task-manager.ts";
 

@@ -3,7 +3,7 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { textOf } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { endingOfCause, limitError } from "../loop/loop-ports.ts";
-import { createTally } from "../loop/run-agent-loop.ts";
+import { createTally } from "../loop/tally.ts";
 
 /** Without any event: reported after the first time, stopped after the second. */
 export interface SilenceLimit {

@@ -32,7 +32,8 @@ import {
   type FileLedger,
   type WriteInTurn,
 } from "../../tools/file-ledger.ts";
-import { createSandbox, readSandboxSettings } from "../../tools/sandbox/sandbox.ts";
+import { createSandbox } from "../../tools/sandbox/sandbox.ts";
+import { readSandboxSettings } from "../../tools/sandbox/sandbox-settings.ts";
 import { wallRules } from "../../tools/sandbox/wall-rules.ts";
 import type { TaskSource, TaskView } from "../../tools/task-source.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";

@@ -6,8 +6,8 @@ import { resolveModelReference } from "@retinue/config/models/select-subagent-mo
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import { runOwnGitNow } from "@retinue/gate/git/own-git.ts";
 import { type AccountModels, listAccountModels } from "../../models/anthropic/list-account-models.ts";
-import { readSandboxSettings } from "../../tools/sandbox/sandbox.ts";
 import { createSandboxRuntime } from "../../tools/sandbox/sandbox-runtime.ts";
+import { readSandboxSettings } from "../../tools/sandbox/sandbox-settings.ts";
 import { findIsolation } from "./find-isolation.ts";
 import type { Checkup, DoctorFacts } from "./project-doctor.ts";
 

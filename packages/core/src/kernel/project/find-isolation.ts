@@ -1,4 +1,4 @@
-import { readSandboxSettings } from "../../tools/sandbox/sandbox.ts";
+import { readSandboxSettings } from "../../tools/sandbox/sandbox-settings.ts";
 import { createWall, type WallKind } from "../../tools/sandbox/wall.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 

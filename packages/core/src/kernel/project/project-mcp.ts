@@ -160,7 +160,7 @@ async function withStates(
   const tried = listed.filter(({ connects, asks }) => connects && (check === "all" || !asks));
   const servers = (await gather()).servers.filter((server) => tried.some((each) => isOf(each, server)));
   if (servers.length === 0) return listed;
-  const { connectServers } = await import("../../mcp/mcp-server.ts");
+  const { connectServers } = await import("../../mcp/connect-servers.ts");
   const { patienceMs: _patience, ...options } = mcpConnectionOptions({
     environment,
     directory: discovered.paths.cwd,

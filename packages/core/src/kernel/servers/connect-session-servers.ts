@@ -128,7 +128,7 @@ function createConnector(runtime: RuntimeContext) {
   ): Promise<McpConnections | undefined> {
     signal.throwIfAborted();
     if (servers.length === 0) return undefined;
-    const { connectServers } = await import("../../mcp/mcp-server.ts");
+    const { connectServers } = await import("../../mcp/connect-servers.ts");
     if (isClosed)
       throw new RetinueError("session-closed", "The session is closed, so no MCP server is started.");
     const connections = connectServers(servers, connectionOptions(runtime, directory));

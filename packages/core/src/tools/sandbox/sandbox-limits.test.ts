@@ -1,8 +1,8 @@
 import type { PolicyRule } from "@retinue/gate/decide.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { describe, expect, it } from "vitest";
-import { readSandboxSettings } from "./sandbox.ts";
 import { mayWriteInSandbox, protectedNames, sandboxLimits } from "./sandbox-limits.ts";
+import { readSandboxSettings } from "./sandbox-settings.ts";
 
 function denying(...texts: string[]): PolicyRule[] {
   return texts.map((text) => {

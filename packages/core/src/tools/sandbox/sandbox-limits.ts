@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { toolFacts } from "@retinue/base/foundation/tool-table.ts";
 import type { PolicyRule } from "@retinue/gate/decide.ts";
-import type { SandboxSettings } from "./sandbox.ts";
+import type { SandboxSettings } from "./sandbox-settings.ts";
 
 /** What sandboxed commands may touch. Paths are absolute; those that are denied may have stars. */
 export interface SandboxLimits {

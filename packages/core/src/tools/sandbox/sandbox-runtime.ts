@@ -4,8 +4,8 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findSystemProgram } from "../command/find-system-program.ts";
-import type { SandboxSettings } from "./sandbox.ts";
 import type { SandboxLimits } from "./sandbox-limits.ts";
+import type { SandboxSettings } from "./sandbox-settings.ts";
 
 /** The part of `@anthropic-ai/sandbox-runtime` that is used; one manager serves a whole process. */
 export interface SandboxManager {

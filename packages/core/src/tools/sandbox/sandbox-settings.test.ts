@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isExcluded, readSandboxSettings } from "./sandbox.ts";
+import { isExcluded, readSandboxSettings } from "./sandbox-settings.ts";
 
 describe("reading the sandbox settings", () => {
   it("is off, and lets nothing through, where nothing is written", () => {

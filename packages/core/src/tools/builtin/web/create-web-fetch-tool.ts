@@ -3,7 +3,7 @@ import * as z from "zod";
 import { takeStart } from "../../limit-text.ts";
 import type { Tool } from "../../tool.ts";
 import { builtinTool, failed, optionalNumber } from "../builtin-tool.ts";
-import type { FetchedPage } from "./fetch-page.ts";
+import type { CachedPage, FetchedPage } from "./fetch-page.ts";
 import type { ResolveHost } from "./request-page.ts";
 
 export interface WebFetchOptions {
@@ -125,15 +125,6 @@ function mark(page: CachedPage, text: string): string {
   const title =
     page.title === undefined ? "" : ` title=${JSON.stringify(escapeName(page.title.slice(0, 200)))}`;
   return `<web-page${title}>\n${escapeControlTags(text)}\n</web-page>`;
-}
-
-export interface CachedPage {
-  readonly url: string;
-  readonly status: number;
-  readonly mediaType: string;
-  readonly bytes: number;
-  readonly text: string;
-  readonly title?: string;
 }
 
 /** Pages of this session by address, for a while. */

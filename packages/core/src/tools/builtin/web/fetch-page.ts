@@ -1,9 +1,17 @@
 import { quote } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { CachedPage } from "./create-web-fetch-tool.ts";
 import { hostOf, readWebAddress } from "./private-reason.ts";
 import { type ResolveHost, requestPage } from "./request-page.ts";
 import { stripTags } from "./strip-tags.ts";
+
+export interface CachedPage {
+  readonly url: string;
+  readonly status: number;
+  readonly mediaType: string;
+  readonly bytes: number;
+  readonly text: string;
+  readonly title?: string;
+}
 
 export type FetchedPage =
   | { readonly type: "page"; readonly page: CachedPage }

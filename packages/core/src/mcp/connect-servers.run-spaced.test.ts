@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runSpaced } from "./mcp-server.ts";
+import { runSpaced } from "./connect-servers.ts";
 
 test("[MCP-1] work that is asked for while it is done is done once more, however often that was", async () => {
   const stop = new AbortController();

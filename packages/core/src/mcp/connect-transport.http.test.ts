@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import type { McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
 import { afterEach, expect, test } from "vitest";
+import { connectServers } from "./connect-servers.ts";
 import { createBoundedFetch } from "./connect-transport.ts";
 import type { McpConnections, McpServerState } from "./mcp-connections.ts";
-import { connectServers } from "./mcp-server.ts";
 
 interface Message {
   readonly id?: number;

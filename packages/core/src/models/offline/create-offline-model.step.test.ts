@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Message, ToolUseBlock } from "../conversation/message.ts";
-import type { ModelRequest, ToolSpecification } from "./model.ts";
-import { nextOfflineStep } from "./offline/create-offline-model.ts";
-import { offlineAnswer, offlineHelp, offlineLabel } from "./offline/offline-answer.ts";
-import type { OfflineStep } from "./offline/offline-conversation.ts";
+import type { Message, ToolUseBlock } from "../../conversation/message.ts";
+import type { ModelRequest, ToolSpecification } from "../model.ts";
+import { nextOfflineStep } from "./create-offline-model.ts";
+import { offlineAnswer, offlineHelp, offlineLabel } from "./offline-answer.ts";
+import type { OfflineStep } from "./offline-conversation.ts";
 
 const fields: Readonly<Record<string, readonly string[]>> = {
   Glob: ["pattern", "path"],

@@ -1,5 +1,5 @@
-import { aliasTable, shippedAliases } from "@retinue/config/models/select-subagent-model.ts";
 import { describe, expect, test } from "vitest";
+import { aliasTable, shippedAliases } from "./select-subagent-model.ts";
 
 describe("aliasTable [MDL-2]", () => {
   test("without overrides it is the table as shipped", () => {

@@ -9,8 +9,8 @@ import type { McpServer, McpTransport } from "@retinue/config/mcp/mcp-transport.
 import { createWorkspace, type Workspace } from "@retinue/testing/sample-runtime.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Tool } from "../tools/tool.ts";
+import { connectServers } from "./connect-servers.ts";
 import type { McpConnectionOptions, McpConnections } from "./mcp-connections.ts";
-import { connectServers } from "./mcp-server.ts";
 
 const require = createRequire(import.meta.url);
 const programOf = (name: string) =>

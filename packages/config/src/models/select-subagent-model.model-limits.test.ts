@@ -1,5 +1,5 @@
-import { refuseModel, shippedAliases } from "@retinue/config/models/select-subagent-model.ts";
 import { expect, test } from "vitest";
+import { refuseModel, shippedAliases } from "./select-subagent-model.ts";
 
 const opus = { id: String(shippedAliases.get("opus")) };
 

@@ -1,11 +1,11 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
 import {
   aliasTable,
   type ModelReference,
   parseModelReference,
   resolveModelReference,
-} from "@retinue/config/models/select-subagent-model.ts";
-import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+} from "./select-subagent-model.ts";
 
 describe("parseModelReference [DEF-12]", () => {
   test.each<[string, ModelReference]>([

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { runProcess } from "@retinue/base/foundation/run-process.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSandbox, readSandboxSettings, type Sandbox } from "./sandbox.ts";
+import { createSandbox, type Sandbox } from "./sandbox.ts";
 import { createSandboxRuntime, type SandboxManager } from "./sandbox-runtime.ts";
+import { readSandboxSettings } from "./sandbox-settings.ts";
 
 const signal = new AbortController().signal;
 const invocation = { file: "/bin/bash", arguments: ["-c", "true"] };
