@@ -72,15 +72,15 @@ async function measureStreaming(shop: Shop, browser: Browser): Promise<readonly 
     return takeOwnerLock(files.agent(id).transcript);
   });
   const live = createLiveText(liveFiles(files));
-  const hear = (id: string, text: string): void =>
-    live.hear(id, { type: "model-streamed", event: { type: "text-delta", index: 0, text } });
+  const onEvent = (id: string, text: string): void =>
+    live.onEvent(id, { type: "model-streamed", event: { type: "text-delta", index: 0, text } });
   const page = await openPage(browser, `${shop.studio.link}#/session/${project}/${streaming}`);
   await page.getByRole("heading", { name: `Agents (${streamingAgents + 1})` }).waitFor();
   await page.evaluate(noteMarks);
   let round = 0;
   const timer = setInterval(() => {
     round += 1;
-    for (const id of ids) hear(id, `piece ${round} of some text, `);
+    for (const id of ids) onEvent(id, `piece ${round} of some text, `);
     const done = ids[round % streamingAgents] ?? "";
     appendFileSync(files.agent(done).transcript, said(`s${round}`, "An answer.", round % 60));
   }, deltaMs);
@@ -91,7 +91,7 @@ async function measureStreaming(shop: Shop, browser: Browser): Promise<readonly 
     await pause(70);
     const mark = `mark-${probe}-`;
     sentAt.set(mark, Date.now());
-    hear(ids[probe % streamingAgents] ?? "", ` ${mark} `);
+    onEvent(ids[probe % streamingAgents] ?? "", ` ${mark} `);
   }
   await pause(1000);
   clearInterval(timer);

@@ -108,7 +108,7 @@ function writeRunning({ files: filesOf }: Shop) {
     write() {
       timer = setInterval(() => {
         for (const id of ids.slice(0, 2))
-          text.hear(id, {
+          text.onEvent(id, {
             type: "model-streamed",
             event: { type: "text-delta", index: 0, text: "one more piece of shelf is blue, " },
           });

@@ -126,14 +126,17 @@ async function measureStorm(server: TestPostgres): Promise<Figure> {
     await pause(Math.max(0, next - Date.now()));
   }
   const ending = await waitForEnd(scene.store, "parent", { timeoutMs: 240_000 });
-  const heard = ((ending?.result ?? []) as unknown as readonly { agent: string }[]).map(({ agent }) => agent);
+  const received = ((ending?.result ?? []) as unknown as readonly { agent: string }[]).map(
+    ({ agent }) => agent,
+  );
   const verdict = await scene.check(children, 20);
   const effects = readEffects(scene.effects).length;
   return {
     what: "storm: 3 workers, 30 agents × 20 turns, a kill every second",
     limit: "60 kills: 0 lost, 0 repeated, one result per child",
-    value: `${killed} kills: ${describe(verdict)}, ${effects} effects, ${heard.length} results of ${new Set(heard).size} children`,
-    isReached: isWhole(verdict, 30) && effects === 600 && heard.length === 30 && new Set(heard).size === 30,
+    value: `${killed} kills: ${describe(verdict)}, ${effects} effects, ${received.length} results of ${new Set(received).size} children`,
+    isReached:
+      isWhole(verdict, 30) && effects === 600 && received.length === 30 && new Set(received).size === 30,
   };
 }
 
@@ -217,11 +220,11 @@ async function measureStop(server: TestPostgres): Promise<Figure> {
   for (let round = 0; round < 20; round += 1) {
     const agent = `agent-${round}`;
     await scene.start(agent, { steps: 1, stepMs: 60_000 });
-    const hasBegun = async (): Promise<boolean> =>
+    const hasStarted = async (): Promise<boolean> =>
       (await scene.store.log.read(agentLog(agent))).some(
         ({ record }) => toAgentRecord(record)?.type === "called",
       );
-    await until(hasBegun);
+    await until(hasStarted);
     await pause(30);
     const began = Date.now();
     await stopAgent(scene.store, agent);

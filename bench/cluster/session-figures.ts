@@ -55,12 +55,12 @@ export async function measureFirstRequest({ url }: TestPostgres): Promise<Figure
 /** Sessions that wait for a person: what they take of a worker's memory, and from the answer to the next request. */
 export async function measureParkedSessions({ url }: TestPostgres): Promise<Figure> {
   const count = Number(process.env["PARKED"] ?? 1_000);
-  const heard = new Map<string, () => void>();
+  const received = new Map<string, () => void>();
   const respond: StepFunction = ({ messages }) => {
     const text = JSON.stringify(messages);
     if (!text.includes("It was allowed"))
       return { calls: [{ name: "Write", input: { file_path: "x.txt", content: "x" } }] };
-    heard.get(/Session (\d+)\./.exec(text)?.[1] ?? "")?.();
+    received.get(/Session (\d+)\./.exec(text)?.[1] ?? "")?.();
     return { text: "Done." };
   };
   await using scene = await openSessionScene(url, { respond, workers: 2 });
@@ -82,7 +82,7 @@ export async function measureParkedSessions({ url }: TestPostgres): Promise<Figu
   const growth = scene.memory().map((bytes, at) => bytes - (before[at] ?? 0));
   const delays: number[] = [];
   for (const [id, at] of [...ids].slice(0, 40)) {
-    const woken = new Promise<void>((resolve) => heard.set(String(at), resolve));
+    const woken = new Promise<void>((resolve) => received.set(String(at), resolve));
     const { id: approval } = await approvals.find(id);
     const began = performance.now();
     await approvals.answer(approval, { type: "allow", for: "call" }, { by: "bench" });

@@ -59,7 +59,7 @@ describe("one prompt [DRP-1]", () => {
 describe("callbacks [DRP-1]", () => {
   test("a hook callback denies a call before it runs [DRP-2]", async () => {
     const stage = await createSdkStage([bash("touch made"), "It was denied."]);
-    const heard: string[] = [];
+    const received: string[] = [];
     const finished = await stage.run("go", {
       permissionMode: "bypassPermissions",
       allowDangerouslySkipPermissions: true,
@@ -69,7 +69,7 @@ describe("callbacks [DRP-1]", () => {
             matcher: "Bash",
             hooks: [
               async (input) => {
-                heard.push(input.hook_event_name);
+                received.push(input.hook_event_name);
                 return {
                   hookSpecificOutput: {
                     hookEventName: "PreToolUse",
@@ -83,7 +83,7 @@ describe("callbacks [DRP-1]", () => {
         ],
       },
     });
-    expect(heard).toEqual(["PreToolUse"]);
+    expect(received).toEqual(["PreToolUse"]);
     expect(existsSync(join(stage.cwd, "made"))).toBe(false);
     expect(JSON.stringify(finished.messages)).toContain("not here");
   });

@@ -32,40 +32,40 @@ describe("hook callbacks [DRP-1]", () => {
   test("a matcher leaves other tools alone", async () => {
     const stage = await createSdkStage([read("a.txt"), "Done."]);
     stage.write("a.txt", "text");
-    const heard: string[] = [];
+    const received: string[] = [];
     const callback: HookCallback = async () => {
-      heard.push("called");
+      received.push("called");
       return {};
     };
     await stage.run("go", { ...free, ...on("PreToolUse", callback, { matcher: "Bash|Write" }) });
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
   });
 
   test("PostToolUse reads the result and adds to it", async () => {
     const stage = await createSdkStage([bash("echo hello"), "Done."]);
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     await stage.run("go", {
       ...free,
       ...on("PostToolUse", async (input, toolUseId) => {
-        heard.push([(input as { tool_name: string }).tool_name, typeof toolUseId]);
+        received.push([(input as { tool_name: string }).tool_name, typeof toolUseId]);
         return { hookSpecificOutput: { hookEventName: "PostToolUse", additionalContext: "mind the gap" } };
       }),
     });
-    expect(heard).toEqual([["Bash", "string"]]);
+    expect(received).toEqual([["Bash", "string"]]);
     expect(body(stage, 1)).toContain("mind the gap");
   });
 
   test("PostToolUseFailure hears of a call that failed", async () => {
     const stage = await createSdkStage([read("missing.txt"), "Done."]);
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     await stage.run("go", {
       ...free,
       ...on("PostToolUseFailure", async (input) => {
-        heard.push((input as { tool_name: string }).tool_name);
+        received.push((input as { tool_name: string }).tool_name);
         return {};
       }),
     });
-    expect(heard).toEqual(["Read"]);
+    expect(received).toEqual(["Read"]);
   });
 
   test("UserPromptSubmit adds to the prompt", async () => {
@@ -95,16 +95,16 @@ describe("hook callbacks [DRP-1]", () => {
 
   test("SessionStart and SessionEnd are heard once", async () => {
     const stage = await createSdkStage(["Done."]);
-    const heard: string[] = [];
+    const received: string[] = [];
     const callback: HookCallback = async (input) => {
-      heard.push(input.hook_event_name);
+      received.push(input.hook_event_name);
       return {};
     };
     await stage.run("go", {
       hooks: { SessionStart: [{ hooks: [callback] }], SessionEnd: [{ hooks: [callback] }] },
     });
-    expect(heard[0]).toBe("SessionStart");
-    expect(heard.filter((event) => event === "SessionStart")).toHaveLength(1);
+    expect(received[0]).toBe("SessionStart");
+    expect(received.filter((event) => event === "SessionStart")).toHaveLength(1);
   });
 
   test("Stop makes the agent continue once", async () => {
@@ -123,9 +123,9 @@ describe("hook callbacks [DRP-1]", () => {
 
   test("SubagentStart and SubagentStop show of a child", async () => {
     const stage = await createSdkStage([callHelper(), { match: "You help.", text: "Looked." }, "Done."]);
-    const heard: string[] = [];
+    const received: string[] = [];
     const callback: HookCallback = async (input) => {
-      heard.push(`${input.hook_event_name} ${(input as { agent_type: string }).agent_type}`);
+      received.push(`${input.hook_event_name} ${(input as { agent_type: string }).agent_type}`);
       return {};
     };
     await stage.run("go", {
@@ -133,7 +133,7 @@ describe("hook callbacks [DRP-1]", () => {
       agents: { helper: { description: "Helps.", prompt: "You help." } },
       hooks: { SubagentStart: [{ hooks: [callback] }], SubagentStop: [{ hooks: [callback] }] },
     });
-    expect(heard).toEqual(["SubagentStart helper", "SubagentStop helper"]);
+    expect(received).toEqual(["SubagentStart helper", "SubagentStop helper"]);
   });
 
   test("PreToolUse binds children too", async () => {
@@ -143,20 +143,20 @@ describe("hook callbacks [DRP-1]", () => {
       { match: "You help.", text: "Denied." },
       "Done.",
     ]);
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     await stage.run("go", {
       ...free,
       agents: { helper: { description: "Helps.", prompt: "You help." } },
       ...on(
         "PreToolUse",
         async (input) => {
-          heard.push(typeof (input as { agent_id?: string }).agent_id);
+          received.push(typeof (input as { agent_id?: string }).agent_id);
           return { decision: "block", reason: "not for children" };
         },
         { matcher: "Bash" },
       ),
     });
-    expect(heard).toEqual(["string"]);
+    expect(received).toEqual(["string"]);
     expect(body(stage, 2)).toContain("not for children");
   });
 
@@ -230,15 +230,15 @@ describe("hook callbacks [DRP-1]", () => {
     ]);
     stage.write("a.txt", "a");
     stage.write("b.txt", "b");
-    const heard: number[] = [];
+    const received: number[] = [];
     await stage.run(
       "go",
       on("PostToolBatch", async (input) => {
-        heard.push((input as { tool_calls: unknown[] }).tool_calls.length);
+        received.push((input as { tool_calls: unknown[] }).tool_calls.length);
         return { hookSpecificOutput: { hookEventName: "PostToolBatch", additionalContext: "both read" } };
       }),
     );
-    expect(heard).toEqual([2]);
+    expect(received).toEqual([2]);
     expect(body(stage, 1)).toContain("both read");
   });
 

@@ -278,7 +278,7 @@ describe("callbacks beside the run [DRP-1]", () => {
       ],
     });
     const stage = await createSdkStage([{ calls: [{ name: "mcp__shop__paint", input: {} }] }, "Done."]);
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     const asked: unknown[] = [];
     await converse(
       stage,
@@ -308,7 +308,7 @@ describe("callbacks beside the run [DRP-1]", () => {
             {
               hooks: [
                 async (input) => {
-                  heard.push(input);
+                  received.push(input);
                   return {};
                 },
               ],
@@ -319,13 +319,15 @@ describe("callbacks beside the run [DRP-1]", () => {
       (message, _, prompts) => (message.type === "result" ? prompts.end() : undefined),
     );
     expect(asked).toEqual([]);
-    expect(heard).toMatchObject([{ mcp_server_name: "shop", action: "accept", content: { colour: "red" } }]);
+    expect(received).toMatchObject([
+      { mcp_server_name: "shop", action: "accept", content: { colour: "red" } },
+    ]);
     expect(JSON.stringify(stage.provider.requests[1]?.request.messages)).toContain("red");
   });
 
   test("PreModelSwitch refuses a model, PostModelSwitch hears of one", async () => {
     const stage = await createSdkStage(["One.", "Two."]);
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     let refusal = "";
     await converse(
       stage,
@@ -346,7 +348,7 @@ describe("callbacks beside the run [DRP-1]", () => {
               ],
             },
           ],
-          PostModelSwitch: [{ hooks: [async (input) => ({ systemMessage: String(heard.push(input)) })] }],
+          PostModelSwitch: [{ hooks: [async (input) => ({ systemMessage: String(received.push(input)) })] }],
         },
       },
       async (message, running, prompts) => {
@@ -360,7 +362,7 @@ describe("callbacks beside the run [DRP-1]", () => {
       },
     );
     expect(refusal).toContain("too dear");
-    expect(heard).toMatchObject([{ to_model: "haiku" }]);
+    expect(received).toMatchObject([{ to_model: "haiku" }]);
     expect(JSON.stringify(stage.provider.requests[1]?.body)).toContain("haiku");
   });
 

@@ -259,7 +259,7 @@ test("the list of tasks is kept for the session, and hooks may refuse a task [DR
     call("TaskGet", { taskId: "7" }),
     "Done.",
   ]);
-  const heard: unknown[] = [];
+  const received: unknown[] = [];
   const finished = await stage.run("go", {
     hooks: {
       TaskCreated: [
@@ -267,7 +267,7 @@ test("the list of tasks is kept for the session, and hooks may refuse a task [DR
           hooks: [
             async (input) => {
               const { task_subject: subject } = input as { task_subject?: string };
-              heard.push(subject);
+              received.push(subject);
               return subject === "Forbidden" ? { decision: "block", reason: "not this one" } : {};
             },
           ],
@@ -277,7 +277,7 @@ test("the list of tasks is kept for the session, and hooks may refuse a task [DR
         {
           hooks: [
             async (input) => {
-              heard.push(input.hook_event_name);
+              received.push(input.hook_event_name);
               return {};
             },
           ],
@@ -285,7 +285,7 @@ test("the list of tasks is kept for the session, and hooks may refuse a task [DR
       ],
     },
   });
-  expect(heard).toEqual(["First", "Forbidden", "TaskCompleted"]);
+  expect(received).toEqual(["First", "Forbidden", "TaskCompleted"]);
   expect(ofType(finished, "user").map((message) => message["tool_use_result"])).toMatchObject([
     { task: { id: "1", subject: "First", description: "Do it" } },
     expect.stringContaining("not this one"),
@@ -371,7 +371,7 @@ describe("what programs see as from the other engine [DRP-1]", () => {
   test("a child in the background has the tools of the host's servers", async () => {
     const { createSdkMcpServer, tool } = await import("@anthropic-ai/claude-agent-sdk");
     const called: string[] = [];
-    const ring = tool("ring", "rings", {}, async () => {
+    const notify = tool("ring", "rings", {}, async () => {
       called.push("ring");
       return { content: [{ type: "text", text: "rung" }] };
     });
@@ -382,8 +382,8 @@ describe("what programs see as from the other engine [DRP-1]", () => {
       "Waiting.",
       "Noted.",
     ]);
-    const bell = createSdkMcpServer({ name: "bell", tools: [ring] });
-    await stage.run("go", { ...agents, mcpServers: { bell } });
+    const wakeup = createSdkMcpServer({ name: "bell", tools: [notify] });
+    await stage.run("go", { ...agents, mcpServers: { wakeup } });
     expect(called).toEqual(["ring"]);
   });
 
@@ -483,12 +483,12 @@ describe("what programs see as from the other engine [DRP-1]", () => {
     const { HOOK_EVENTS } = await import("@anthropic-ai/claude-agent-sdk");
     const stage = await createSdkStage([bash("echo 1"), "Done."]);
     writeFileSync(join(stage.cwd, "CLAUDE.md"), "Be kind.");
-    const heard: string[] = [];
+    const received: string[] = [];
     const each = [
       {
         hooks: [
           async ({ hook_event_name: event }: { hook_event_name: string }) => {
-            heard.push(event);
+            received.push(event);
             return {};
           },
         ],
@@ -499,7 +499,7 @@ describe("what programs see as from the other engine [DRP-1]", () => {
       hooks: Object.fromEntries(HOOK_EVENTS.map((event) => [event, each])),
     });
     expect(resultOf(finished)).toMatchObject({ result: "Done." });
-    expect(heard).toEqual(
+    expect(received).toEqual(
       expect.arrayContaining([
         "InstructionsLoaded",
         "UserPromptSubmit",
@@ -508,7 +508,7 @@ describe("what programs see as from the other engine [DRP-1]", () => {
         "Stop",
       ]),
     );
-    expect(heard).toContain("MessageDisplay");
+    expect(received).toContain("MessageDisplay");
   });
 
   test("/compact works however short the conversation is", async () => {

@@ -125,18 +125,18 @@ export function createPrompts(...first: readonly SDKUserMessage[]) {
   const queue = [...first];
   let isOver = false;
   let wake = Promise.withResolvers<void>();
-  const ring = (): void => {
+  const notify = (): void => {
     wake.resolve();
     wake = Promise.withResolvers();
   };
   return {
     send(message: SDKUserMessage) {
       queue.push(message);
-      ring();
+      notify();
     },
     end() {
       isOver = true;
-      ring();
+      notify();
     },
     async *[Symbol.asyncIterator]() {
       while (true) {

@@ -192,15 +192,15 @@ async function runTrial(stock: Stock, trial: Trial): Promise<readonly Issue[]> {
     ? await runDirectly(trial, place, webs.urlOf)
     : await runInSession(trial, place, webs.urlOf);
   const issues = watched.map(({ attack: { id }, happened }) => {
-    const heard = said.get(id) ?? {
+    const received = said.get(id) ?? {
       text: "",
       everything: "",
       results: [],
       printed: "",
       broken: "it was never tried",
     };
-    const { text: evidence, broken } = heard;
-    return { trial, id, happened: happened(heard), evidence, broken };
+    const { text: evidence, broken } = received;
+    return { trial, id, happened: happened(received), evidence, broken };
   });
   await stock.close(place);
   return issues;
@@ -232,7 +232,7 @@ async function runInSession(trial: Trial, place: Place, urlOf: UrlOf): Promise<M
     );
     const text = mine.map(([, result]) => result).join("\n");
     const isOwn = isAlone || ("leaks" in attack.effect && attack.effect.leaks === "own");
-    const heard = {
+    const received = {
       text,
       everything: isOwn ? session.sent : text,
       results: results.map((result, at) =>
@@ -240,7 +240,7 @@ async function runInSession(trial: Trial, place: Place, urlOf: UrlOf): Promise<M
       ),
       printed: session.out,
     };
-    return [attack.id, reason === undefined ? heard : { ...heard, broken: reason + noteOf(session) }];
+    return [attack.id, reason === undefined ? received : { ...received, broken: reason + noteOf(session) }];
   });
   return new Map(entries);
 }

@@ -90,8 +90,8 @@ function describeAgents(open: () => Promise<Store>): void {
       const children = ["c1", "c2", "c3"].map((agent) => ({ agent, plan: { steps: 2 } }));
       await startAgent(store, { agent: "parent", plan: plan({ children }) });
       const ending = await ended(store, "parent");
-      const heard = (ending?.result ?? []) as unknown as readonly { readonly agent: string }[];
-      expect(heard.map(({ agent }) => agent).sort()).toEqual(["c1", "c2", "c3"]);
+      const received = (ending?.result ?? []) as unknown as readonly { readonly agent: string }[];
+      expect(received.map(({ agent }) => agent).sort()).toEqual(["c1", "c2", "c3"]);
       expect((await readAgent(store, "c1")).tree).toBe("parent");
     }));
 
@@ -144,17 +144,17 @@ function describeAgents(open: () => Promise<Store>): void {
 
   test("watchers get what the agent publishes, and a glance shows its status", () =>
     within(async (store) => {
-      const heard: JsonValue[] = [];
-      const subscription = await watchAgent(store, "a", (event) => void heard.push(event));
+      const received: JsonValue[] = [];
+      const subscription = await watchAgent(store, "a", (event) => void received.push(event));
       const program: AgentProgram = async ({ publish }) => {
         publish({ said: "hello" });
         return { type: "parked", waitingFor: "nothing" };
       };
       await using _ = await serveAgents(store, program, { slots: 1 });
       await startAgent(store, { agent: "a", plan: { prompt: "x" } });
-      await becomes(() => heard.length === 1);
+      await becomes(() => received.length === 1);
       subscription.close();
-      expect(heard).toEqual([{ said: "hello" }]);
+      expect(received).toEqual([{ said: "hello" }]);
       await becomes(async () => (await glanceAtAgent(store, "a")).status === "waiting");
       expect(await glanceAtAgent(store, "a")).toEqual({ plan: { prompt: "x" }, status: "waiting" });
       expect((await glanceAtAgent(store, "b")).status).toBe("unknown");

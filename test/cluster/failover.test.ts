@@ -64,8 +64,10 @@ describe.skipIf(postgres.missing !== "")(`workers in processes of their own${pos
       workers[kill].kill("SIGKILL");
       if (kill === 0) workers[kill] = await fleet.start();
     }
-    const heard = ((await ended("parent"))?.result ?? []) as unknown as readonly { readonly agent: string }[];
-    expect(heard.map(({ agent }) => agent).sort()).toEqual(names);
+    const received = ((await ended("parent"))?.result ?? []) as unknown as readonly {
+      readonly agent: string;
+    }[];
+    expect(received.map(({ agent }) => agent).sort()).toEqual(names);
     await expectDone(names, 12);
     expect(workers[0].errors()).toBe("");
     workers[1] = await fleet.start();

@@ -163,8 +163,8 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     frozen.restore(entries);
     successor.restore(entries);
     appendFileSync(fileOf(frozen), '{"late":1}\n');
-    expect(frozen.takeNews()).toMatchObject([{ from: 3, text: '{"late":1}\n' }]);
-    expect(successor.takeNews()).toEqual([]);
+    expect(frozen.takePendingMessages()).toMatchObject([{ from: 3, text: '{"late":1}\n' }]);
+    expect(successor.takePendingMessages()).toEqual([]);
     frozen.remove();
     expect(readFileSync(fileOf(successor), "utf8")).toBe("{}\n");
     successor.remove();

@@ -8,48 +8,48 @@ const stall: Step = { text: "Half", failure: "stall", after: 1 };
 const glob: Step = { text: "I look.", calls: [{ name: "Glob", input: { pattern: "*" } }] };
 
 function hearing(answer: (event: string, count: number) => object) {
-  const heard: string[] = [];
+  const received: string[] = [];
   const hooks: RuntimeOptions["hooks"] = (["SubagentStart", "SubagentStop"] as const).map((event) => ({
     event,
     run: async () => {
-      heard.push(event);
-      return answer(event, heard.filter((name) => name === event).length);
+      received.push(event);
+      return answer(event, received.filter((name) => name === event).length);
     },
   }));
-  return { heard, hooks };
+  return { received, hooks };
 }
 
 describe("[HKS-8] the hooks around a child", () => {
   test("a stop hook sends it on with a reason, and hears its end again", async () => {
-    const { heard, hooks } = hearing((event, count) =>
+    const { received, hooks } = hearing((event, count) =>
       event === "SubagentStop" && count === 1 ? { decision: "block", reason: "name the files" } : {},
     );
     await using sample = await createSampleRuntime(["Found.", "Found in a.txt."], { hooks });
     expect(await sample.runtime.spawn("Explore", "Look.").result).toMatchObject({ text: "Found in a.txt." });
     expect(JSON.stringify(sample.requests[1]?.messages.at(-1))).toContain("name the files");
-    expect(heard).toEqual(["SubagentStart", "SubagentStop", "SubagentStop"]);
+    expect(received).toEqual(["SubagentStart", "SubagentStop", "SubagentStop"]);
   });
 
   test.each<[string, readonly Step[]]>([
     ["its model fails", [{ failure: "unauthorized" }]],
     ["it comes to a limit", [glob, "What I have."]],
   ])("its end is reported once where %s", async (_title, steps) => {
-    const { heard, hooks } = hearing(() => ({}));
+    const { received, hooks } = hearing(() => ({}));
     await using sample = await createSampleRuntime(steps, { hooks });
     expect((await sample.runtime.spawn("Explore", "Look.", { maxTurns: 1 }).result).status).not.toBe(
       "completed",
     );
-    expect(heard).toEqual(["SubagentStart", "SubagentStop"]);
+    expect(received).toEqual(["SubagentStart", "SubagentStop"]);
   });
 });
 
 test("[HKS-8] each start has one stop, at whatever moment the child is stopped", async () => {
-  const heard = new Map<string, string[]>();
+  const received = new Map<string, string[]>();
   const hooks: RuntimeOptions["hooks"] = (["SubagentStart", "SubagentStop"] as const).map((event) => ({
     event,
     run: async (input) => {
       const id = String(input["agent_id"]);
-      heard.set(id, [...(heard.get(id) ?? []), event]);
+      received.set(id, [...(received.get(id) ?? []), event]);
       await new Promise((resolve) => setImmediate(resolve));
     },
   }));
@@ -65,9 +65,9 @@ test("[HKS-8] each start has one stop, at whatever moment the child is stopped",
     for (let tick = 0; tick < ticks; tick += 1) await new Promise((resolve) => setImmediate(resolve));
     await session.tasks.stop(id, "user");
   }
-  const odd = [...heard.values()].filter((events) => events.join() !== "SubagentStart,SubagentStop");
+  const odd = [...received.values()].filter((events) => events.join() !== "SubagentStart,SubagentStop");
   expect(odd).toEqual([]);
-  expect(heard.size).toBeGreaterThan(5);
+  expect(received.size).toBeGreaterThan(5);
 });
 
 test("[BGR-1] a start in the background gives the id and a file that grows while the child works", async () => {

@@ -190,12 +190,15 @@ describe("a store in a folder, for one process at a time", () => {
     const place = createPlace();
     const store = ["--store", pathToFileURL(join(place.home, "store")).href];
     const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
-    const run = (words: readonly string[], heard: (err: string, child: ChildProcess) => void = () => {}) => {
+    const run = (
+      words: readonly string[],
+      received: (err: string, child: ChildProcess) => void = () => {},
+    ) => {
       let err = "";
       const listen = (child: ChildProcess) =>
         child.stderr?.on("data", (text) => {
           err += text;
-          heard(err, child);
+          received(err, child);
         });
       return runCommand(place, [...words, ...store], { environment, started: listen });
     };

@@ -222,12 +222,12 @@ describe("a child", () => {
       const input = { description: "read", prompt: "CHILD TASK: read it often.", model: "haiku" };
       return turn === 1 ? { calls: [{ name: "Agent", input }] } : { text: "It was read." };
     });
-    const news: RunEvent[] = [];
+    const pendingMessages: RunEvent[] = [];
     await using session = await stage.runtime.open({});
     const feed = session.tasks.watch();
     const watching = (async () => {
       for await (const { event, state } of feed) {
-        news.push(event);
+        pendingMessages.push(event);
         if (event.type === "compaction-started") expect(state.activity).toBe("compacting");
       }
     })();
@@ -238,7 +238,7 @@ describe("a child", () => {
       [],
     );
     const [child] = session.tasks.list();
-    const compactions = compactionsIn(news);
+    const compactions = compactionsIn(pendingMessages);
     expect(compactions.length).toBeGreaterThan(0);
     for (const { preTokens } of compactions) {
       expect(preTokens).toBeGreaterThanOrEqual(small * 0.95);

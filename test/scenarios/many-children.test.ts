@@ -9,16 +9,16 @@ const limitMs = 60_000;
 
 /** Every start and end that hooks hear of, by the id of the child. */
 function createHearing() {
-  const heard = new Map<string, string[]>();
+  const received = new Map<string, string[]>();
   const hooks: RuntimeOptions["hooks"] = (["SubagentStart", "SubagentStop"] as const).map((event) => ({
     event,
     run: async (input) => {
       const id = String(input["agent_id"]);
-      heard.set(id, [...(heard.get(id) ?? []), event]);
+      received.set(id, [...(received.get(id) ?? []), event]);
       return {};
     },
   }));
-  return { heard, hooks };
+  return { received, hooks };
 }
 
 function collectWarnings(): string[] {
@@ -45,7 +45,7 @@ async function runMany(
   environment: Readonly<Record<string, string>>,
   transcripts: boolean,
 ) {
-  const { heard, hooks } = createHearing();
+  const { received, hooks } = createHearing();
   const warnings = collectWarnings();
   await using sample = await createSampleRuntime(
     [
@@ -77,7 +77,7 @@ async function runMany(
   const left = session.tasks.list().filter(({ endedAt }) => endedAt === undefined);
   await session[Symbol.asyncDispose]();
   await watching;
-  return { statuses, ended, heard, warnings, left, most, files: after - before };
+  return { statuses, ended, received, warnings, left, most, files: after - before };
 }
 
 describe("[LIM-1, SPN-6, HKS-8] hundreds of children in one process leave nothing behind", () => {
@@ -92,7 +92,7 @@ describe("[LIM-1, SPN-6, HKS-8] hundreds of children in one process leave nothin
   ] as const)(
     "%s",
     async (_title, concurrency, environment, transcripts) => {
-      const { statuses, ended, heard, warnings, left, most, files } = await runMany(
+      const { statuses, ended, received, warnings, left, most, files } = await runMany(
         concurrency,
         environment,
         transcripts,
@@ -100,8 +100,8 @@ describe("[LIM-1, SPN-6, HKS-8] hundreds of children in one process leave nothin
       expect(statuses).toEqual(Array.from({ length: all }, () => "completed"));
       expect(ended.size).toBe(all);
       expect([...ended.values()].filter((count) => count !== 1)).toEqual([]);
-      expect(heard.size).toBe(all);
-      const wrong = [...heard.values()].filter((events) => events.join() !== "SubagentStart,SubagentStop");
+      expect(received.size).toBe(all);
+      const wrong = [...received.values()].filter((events) => events.join() !== "SubagentStart,SubagentStop");
       expect(wrong).toEqual([]);
       expect(left).toEqual([]);
       expect(most).toBeGreaterThan(1);

@@ -117,9 +117,9 @@ describe("[MCP-3] over HTTP no one is served without the token, or under a forei
     const server = await startHttp(stage, { RETINUE_MCP_TOKEN: token });
     const client = await connectHttp(server);
     await call(client, "spawn_agent", { prompt: "show the token" });
-    const heard = JSON.stringify(stage.provider.requests.at(-1)?.body["messages"]);
-    expect(heard).toContain("[]");
-    expect(heard).not.toContain(token);
+    const received = JSON.stringify(stage.provider.requests.at(-1)?.body["messages"]);
+    expect(received).toContain("[]");
+    expect(received).not.toContain(token);
   });
 
   test("a connection that is gone stops the agent of its call", async () => {

@@ -296,7 +296,7 @@ describe("servers of a session", () => {
   });
 
   test("[HKS-7] a hook hears which server the tool of a call belongs to", async () => {
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     const { runtime, place } = await createRuntimeAt(
       [calling({ name: "mcp__docs__look", input: {} }), "Done."],
       () => ({
@@ -304,14 +304,14 @@ describe("servers of a session", () => {
         mcpServers: { docs: sdk(fake()) },
         hooks: (["PreToolUse", "PostToolUse"] as const).map((event) => ({
           event,
-          run: (input) => void heard.push(input),
+          run: (input) => void received.push(input),
         })),
       }),
     );
     await using _place = place;
     await runtime.run("Go.").result;
     const mcp_server = { name: "docs", source: "program" };
-    expect(heard).toMatchObject([{ mcp_server }, { mcp_server }]);
+    expect(received).toMatchObject([{ mcp_server }, { mcp_server }]);
   });
 
   test("[HKS-7] a hook may ask a tool of a connected server", async () => {
@@ -352,7 +352,7 @@ describe("servers of a session", () => {
     const server = fake();
     await using sample = await createSampleRuntime(
       [calling({ name: "mcp__more__change" }, { name: "mcp__more__look" }), "Done."],
-      { mcpServers: { desk: sdk(asked), more: sdk(server) } },
+      { mcpServers: { questionController: sdk(asked), more: sdk(server) } },
     );
     const { denials } = await sample.runtime.run("Go.", { permissionPromptTool: "mcp__desk__approve" })
       .result;

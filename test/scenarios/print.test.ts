@@ -212,8 +212,12 @@ describe("limits and forms", () => {
       properties: { n: { type: "integer" } },
       required: ["n"],
     });
-    const handIn = (n: unknown) => ({ calls: [{ name: "StructuredOutput", input: { n } }] });
-    const stage = await createStage([handIn("many"), handIn(3), handIn(4)]);
+    const requestFinalAnswer = (n: unknown) => ({ calls: [{ name: "StructuredOutput", input: { n } }] });
+    const stage = await createStage([
+      requestFinalAnswer("many"),
+      requestFinalAnswer(3),
+      requestFinalAnswer(4),
+    ]);
     const { out } = await stage.run(["-p", "count", "--json-schema", schema, "--output-format", "json"]);
     expect(JSON.parse(out)).toMatchObject({ subtype: "success", structured_output: { n: 3 } });
     expect((await stage.run(["-p", "count", "--json-schema", schema])).out).toBe('{"n":4}\n');

@@ -85,7 +85,7 @@ async function createStage(steps: readonly Step[], settings: object = {}): Promi
 }
 
 const exists = (stage: Place, name: string) => () => existsSync(join(stage.cwd, name));
-const heard = ({ hookLog }: Stage) => readFileSync(hookLog, "utf8").trim().split("\n");
+const received = ({ hookLog }: Stage) => readFileSync(hookLog, "utf8").trim().split("\n");
 const sessionOf = (stage: Stage) => [...stage.transcripts().keys()][0] ?? "";
 
 interface Listed {
@@ -161,7 +161,7 @@ describe("[TRN-4] a child whose process was killed", () => {
     expect(resumed).toContain('"tool_use_id":"one","content":"did one"');
     expect(resumed).toMatch(/"tool_use_id":"two","content":"Interrupted: [^"]*not run again/);
     expect(readFileSync(join(stage.cwd, "log"), "utf8")).toBe("one\n");
-    expect(heard(stage)).toEqual(["start", "stop", "start", "stop"]);
+    expect(received(stage)).toEqual(["start", "stop", "start", "stop"]);
     expect(await listInterrupted(stage)).toEqual({ version: 1, tasks: [], sessions: [] });
     stage.provider.finish();
   });
@@ -196,7 +196,7 @@ describe("[TRN-4] a child whose process was killed", () => {
     });
     expect(messages.at(-1)).toMatchObject({ result: "It is done.", interrupted_agents: 1 });
     expect(stage.lastRequest()).toContain("Done by itself.");
-    expect(heard(stage)).toEqual(["start", "stop", "start", "stop"]);
+    expect(received(stage)).toEqual(["start", "stop", "start", "stop"]);
     stage.provider.finish();
   });
 
@@ -222,7 +222,7 @@ describe("[TRN-4] a child whose process was killed", () => {
     const two = tasks.find(({ description }) => description === "task-two");
     expect(await stage.run("resume", two?.id ?? "")).toMatchObject({ code: 0, out: "Two is done.\n" });
     expect(stage.lastRequest()).toContain("TASK-TWO");
-    expect(heard(stage)).toEqual(["start", "start", "stop"]);
+    expect(received(stage)).toEqual(["start", "start", "stop"]);
 
     const { code, out } = await stage.run("resume", "--interrupted", "--json");
     expect({ code, ...JSON.parse(out) }).toMatchObject({
@@ -231,7 +231,7 @@ describe("[TRN-4] a child whose process was killed", () => {
       agents: [{ description: "task-one", status: "completed", text: "One is done." }],
     });
     expect(stage.lastRequest()).toContain("You were interrupted");
-    expect(heard(stage).slice(3)).toEqual(["stop", "start", "stop"]);
+    expect(received(stage).slice(3)).toEqual(["stop", "start", "stop"]);
     expect((await stage.run("resume", "--interrupted")).err).toContain("was interrupted");
     for (const wrong of [["resume"], ["resume", "--interrupted", two?.id ?? ""]])
       expect(await stage.run(...wrong)).toMatchObject({ code: 2 });
@@ -246,13 +246,13 @@ test("[TRN-4] a result in the background that no one was informed of is reported
     main({ text: "Half", failure: "stall", after: 1 }),
     main({ text: "I have heard." }),
   ]);
-  const hasEnded = () => existsSync(stage.hookLog) && heard(stage).includes("stop") && isWritten(stage);
+  const hasEnded = () => existsSync(stage.hookLog) && received(stage).includes("stop") && isWritten(stage);
   await stage.runUntil(hasEnded, "-p", "Begin.");
   expect((await listInterrupted(stage)).tasks).toEqual([]);
   expect(await stage.run("-p", "Continue.", "--continue")).toMatchObject({ code: 0, out: "I have heard.\n" });
   expect(stage.lastRequest()).toContain("Found it.");
   expect(stage.lastRequest()).toContain("<status>completed</status>");
-  expect(heard(stage)).toEqual(["start", "stop"]);
+  expect(received(stage)).toEqual(["start", "stop"]);
   stage.provider.finish();
 });
 

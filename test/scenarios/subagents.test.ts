@@ -175,7 +175,7 @@ describe("a main agent with children, over the whole runtime", () => {
   });
 
   test("[HKS-2, HKS-8] hooks of the session bind a child, and its start and end are reported once each", async () => {
-    const heard: string[] = [];
+    const received: string[] = [];
     const { requests } = await play(
       [
         main({ calls: [spawnCall("TASK-ONE", { subagent_type: "Explore" })] }),
@@ -187,7 +187,7 @@ describe("a main agent with children, over the whole runtime", () => {
         hooks: (["PreToolUse", "SubagentStart", "SubagentStop"] as const).map((event) => ({
           event,
           run: async (input: { readonly [key: string]: unknown }) => {
-            heard.push(`${event} ${input["agent_type"] ?? "main"} ${input["tool_name"] ?? ""}`.trim());
+            received.push(`${event} ${input["agent_type"] ?? "main"} ${input["tool_name"] ?? ""}`.trim());
             return event === "PreToolUse" && input["tool_name"] === "Glob"
               ? {
                   hookSpecificOutput: {
@@ -201,7 +201,7 @@ describe("a main agent with children, over the whole runtime", () => {
         })),
       } as RuntimeOptions,
     );
-    expect(heard).toEqual([
+    expect(received).toEqual([
       "PreToolUse main Agent",
       "SubagentStart Explore",
       "PreToolUse Explore Glob",

@@ -37,9 +37,9 @@ test("an MCP client leads a team: named agents stay, write, take more work, shar
   expect(names).toEqual(
     expect.arrayContaining(["read_messages", "message_team", "create_task", "list_tasks"]),
   );
-  const heard: string[] = [];
+  const received: string[] = [];
   const until = async (text: string): Promise<void> => {
-    while (!heard.join("\n").includes(text)) heard.push((await call(client, "read_messages", {})).text);
+    while (!received.join("\n").includes(text)) received.push((await call(client, "read_messages", {})).text);
   };
   expect((await call(client, "create_task", { subject: "count", description: "d" })).text).toContain(
     "Task 1",
@@ -59,7 +59,7 @@ test("an MCP client leads a team: named agents stay, write, take more work, shar
   await until("ada has shut down");
   expect((await call(client, "delete_team", {})).text).toContain("was deleted");
   for (const word of ["ONE", "TWO"])
-    expect(heard.join("\n").match(new RegExp(`\\n${word}\\n`, "g"))).toHaveLength(1);
+    expect(received.join("\n").match(new RegExp(`\\n${word}\\n`, "g"))).toHaveLength(1);
   const teams = join(stage.home, ".claude/teams");
   expect(existsSync(teams) ? readdirSync(teams) : []).toEqual([]);
 });

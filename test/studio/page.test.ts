@@ -118,7 +118,7 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
       if (taken.type === "taken") taken.lock.release();
     });
     const delta = (text: string) =>
-      live.hear("main", { type: "model-streamed", event: { type: "text-delta", index: 0, text } });
+      live.onEvent("main", { type: "model-streamed", event: { type: "text-delta", index: 0, text } });
     const page = await openPage(at(`#/agent/${project}/${id}/main`));
     const writing = page.getByRole("group", { name: "Being written" });
     delta("Once upon");
@@ -126,7 +126,7 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
     delta(" a time");
     await expect.poll(() => writing.textContent()).toBe("Once upon a time");
     appendFileSync(files.transcript, said("a1", "Once upon a time."));
-    live.hear("main", {
+    live.onEvent("main", {
       type: "run-ended",
       ending: { status: "completed" } as never, // Only its type is read.
     });

@@ -42,7 +42,7 @@ export interface PtyStage {
   readonly exited: Promise<{ readonly code: number }>;
 }
 
-const patienceMs = 25_000;
+const timeoutMs = 25_000;
 
 /** Opens the built command on a terminal of its own. */
 export function openPty(
@@ -126,7 +126,7 @@ export function openPty(
         if (isTrue()) end();
         else if (isOver) end(new Error(`ended before ${what}:\n${window().join("\n")}`));
       };
-      const timer = setTimeout(() => end(new Error(`never ${what}:\n${window().join("\n")}`)), patienceMs);
+      const timer = setTimeout(() => end(new Error(`never ${what}:\n${window().join("\n")}`)), timeoutMs);
       waiting.add(look);
       void pending.then(look);
     });

@@ -27,7 +27,7 @@ export interface FamilyMember {
 }
 
 export interface FamilyState {
-  readonly hasBegun: boolean;
+  readonly hasStarted: boolean;
   /** The files whose last line has no end, each with its length. */
   readonly torn: readonly string[];
   readonly isTorn: boolean;
@@ -59,7 +59,7 @@ export function checkFamily(place: FamilyPlace): FamilyState {
   if (odd !== undefined) throw new Error(`A call failed that should not: ${JSON.stringify(odd.content)}`);
   const good = resultsOf(all).filter(({ is_error }) => is_error !== true);
   return {
-    hasBegun: main?.records.some(({ type }) => type === "user") === true,
+    hasStarted: main?.records.some(({ type }) => type === "user") === true,
     torn: read.flatMap(({ file, isTorn }) => (isTorn ? [`${file} ${statSync(file).size}`] : [])),
     isTorn: read.some((file) => file.isTorn),
     members,

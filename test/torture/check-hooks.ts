@@ -37,15 +37,15 @@ export function checkHooks(records: readonly JsonRecord[], { agentId, log, unsur
   const isOdd = marks.some((event, index) => event !== (index % 2 === 0 ? "SubagentStart" : "SubagentStop"));
   if (isOdd || marks.length % 2 === 1)
     throw new Error(`${agentId} does not have one stop for each start: ${marks.join(", ")}`);
-  const heard = readHeard(log, agentId);
+  const received = readHeard(log, agentId);
   for (const event of ["SubagentStart", "SubagentStop"]) {
-    const count = heard.filter((name) => name === event).length;
+    const count = received.filter((name) => name === event).length;
     const most = marks.filter((name) => name === event).length;
     const sure = marks.filter((name, index) => name === event && !unsure.has(index)).length;
     if (count > most || count < sure)
       throw new Error(`${agentId}: ${event} was heard ${count} times, not ${sure} to ${most} times.`);
   }
-  return { starts: marks.length / 2, unheard: marks.length - heard.length };
+  return { starts: marks.length / 2, unheard: marks.length - received.length };
 }
 
 function readHeard(log: string, agentId: string): readonly string[] {

@@ -17,7 +17,7 @@ export interface StormPlace {
 
 /** What the files show of a storm so far; every list is empty when all promises hold. */
 export interface StormState {
-  readonly hasBegun: boolean;
+  readonly hasStarted: boolean;
   readonly members: readonly FamilyMember[];
   /** Steps whose result is written down. */
   readonly done: ReadonlySet<string>;
@@ -48,7 +48,7 @@ export function checkStorm({ transcript, project }: StormPlace): StormState {
     steps.includes(deedOf(id)) || existsSync(join(project, "written", `${id}.txt`));
   const deeds = finished.map(({ tool_use_id }) => deedOf(tool_use_id));
   return {
-    hasBegun: main?.records.some(({ type }) => type === "user") === true,
+    hasStarted: main?.records.some(({ type }) => type === "user") === true,
     members,
     done: new Set(deeds),
     restarted: restartsOf(members),

@@ -78,8 +78,9 @@ function createPlace({ mount, outside, sync }: PowerCutDisk, durability: string 
 
 /** The session continues where its transcript ends; one of which nothing is left is begun anew. */
 async function takeUpAgain(place: Place, url: string): Promise<void> {
-  const hasBegun = existsSync(place.transcript) && readFileSync(place.transcript, "utf8").includes('"user"');
-  const session = hasBegun ? ["--resume", place.sessionId] : ["--session-id", place.sessionId];
+  const hasStarted =
+    existsSync(place.transcript) && readFileSync(place.transcript, "utf8").includes('"user"');
+  const session = hasStarted ? ["--resume", place.sessionId] : ["--session-id", place.sessionId];
   const again: RunningProgram = startProgram(place, session, url);
   const { code, output } = await again.ended;
   if (code !== 0) throw new Error(`The session could not be taken up again: ${output}`);

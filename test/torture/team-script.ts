@@ -175,7 +175,7 @@ function isStarted(name: string, messages: readonly Message[]): boolean {
 
 /** Its end was reported, and it was not written to since. */
 function hasEnded(name: string, messages: readonly Message[]): boolean {
-  const news = messages.map((one) => JSON.stringify(one.content).includes(`${name} has ended`));
-  const since = news.lastIndexOf(true);
+  const pendingMessages = messages.map((one) => JSON.stringify(one.content).includes(`${name} has ended`));
+  const since = pendingMessages.lastIndexOf(true);
   return since !== -1 && !succeeded(`call-revive-${name}-`, messages.slice(since + 1));
 }

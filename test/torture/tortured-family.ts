@@ -58,7 +58,7 @@ async function runInFolder(place: Place, options: FamilyTorture): Promise<HookCo
   const keeper = createKeeper();
   let state = checkFamily(place);
   while (true) {
-    const session = state.hasBegun ? ["--resume", place.sessionId] : ["--session-id", place.sessionId];
+    const session = state.hasStarted ? ["--resume", place.sessionId] : ["--session-id", place.sessionId];
     const program = startProgram(place, session, options.provider.url);
     const moment = options.mayKill() ? (options.nextMoment?.() ?? pick(options.random)) : undefined;
     if (moment !== undefined) await killAt(moment, program, { place, ...options });

@@ -94,8 +94,8 @@ function createPlace(root: string): Place {
 }
 
 /** A session of which nothing was written down is begun again under its id; every other one is resumed. */
-function start(place: Place, isBegun: boolean, url: string): RunningProgram {
-  const session = isBegun ? ["--resume", place.sessionId] : ["--session-id", place.sessionId];
+function start(place: Place, isStarted: boolean, url: string): RunningProgram {
+  const session = isStarted ? ["--resume", place.sessionId] : ["--session-id", place.sessionId];
   return startProgram(place, session, url);
 }
 

@@ -68,7 +68,7 @@ async function runStorm(place: Place, storm: Storm): Promise<StormEnd> {
   let orphans: readonly MarkedProcess[] = [];
   const left: MarkedProcess[] = [];
   while (true) {
-    const session = state.hasBegun ? proceed(place, storm.random) : ["--session-id", place.sessionId];
+    const session = state.hasStarted ? proceed(place, storm.random) : ["--session-id", place.sessionId];
     const program = startProgram(place, session, storm.provider.url, {
       environment: { [markVariable]: place.mark },
     });

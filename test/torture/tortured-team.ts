@@ -53,7 +53,7 @@ async function runInFolder(place: Place, options: TeamTorture): Promise<TeamCoun
   for (let start = 0; ; start += 1) {
     if (start > 0) await allGone(place);
     // A lead that was killed before it wrote anything is started again as a new one.
-    const session = hasBegun(place) ? ["--continue"] : ["--session-id", place.sessionId];
+    const session = hasStarted(place) ? ["--continue"] : ["--session-id", place.sessionId];
     const program = startProgram(place, session, options.provider.url, {
       environment: { [markVariable]: place.mark, RETINUE_LOCAL_MODELS: "0" },
     });
@@ -73,7 +73,7 @@ async function runInFolder(place: Place, options: TeamTorture): Promise<TeamCoun
   }
 }
 
-function hasBegun({ home, project, sessionId }: Place): boolean {
+function hasStarted({ home, project, sessionId }: Place): boolean {
   const { transcripts } = createPaths({ cwd: project, home, environment: {}, platform: process.platform });
   // A lead that was killed before its first line has nothing to continue.
   const file = join(transcripts, `${sessionId}.jsonl`);

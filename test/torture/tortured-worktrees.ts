@@ -68,7 +68,7 @@ async function killAll(place: Place, { provider, random, kills, say }: WorktreeT
     const { code, signal, output } = await program.ended;
     const isExpected = code === 0 || signal === sent || (sent !== undefined && code === exitCodes[sent]);
     if (!isExpected) throw new Error(`The program ended with ${code}: ${output}`);
-    session = isBegun(place, id) ? id : undefined;
+    session = isStarted(place, id) ? id : undefined;
   }
   say(`  killed ${kills} times`);
 }
@@ -136,7 +136,7 @@ function canAdd(project: string): boolean {
   }
 }
 
-function isBegun({ home }: Place, id: string): boolean {
+function isStarted({ home }: Place, id: string): boolean {
   const projects = join(home, ".claude/projects");
   return namesIn(projects).some((name) => existsSync(join(projects, name, `${id}.jsonl`)));
 }

@@ -50,7 +50,7 @@ export async function* followSession(
   checkArgument("The second argument of followSession()", checks.filled, sessionId);
   checkArgument("The third argument of followSession()", followShape, options);
   const { begin, signal, approve, onParked, onOpened } = options;
-  const heard: RunEvent[] = [];
+  const received: RunEvent[] = [];
   let wake: () => void = () => undefined;
   let announced: JsonValue | undefined;
   const subscriptions = [
@@ -58,7 +58,7 @@ export async function* followSession(
       // Workers publish the events of their runs, and what they have opened.
       const type = isRecord(event) ? event["type"] : undefined;
       if (type === "session-opened") onOpened?.(event as unknown as SessionOpened);
-      else if (type !== undefined && type !== "run-ended") heard.push(event as unknown as RunEvent);
+      else if (type !== undefined && type !== "run-ended") received.push(event as unknown as RunEvent);
       wake();
     }),
     await store.bus.subscribe(agentLog(sessionId), (event) => {
@@ -75,12 +75,12 @@ export async function* followSession(
       const woken = new Promise<void>((resolve) => {
         wake = resolve;
       });
-      const [last] = heard.length > 0 ? [] : await store.log.read(agentLog(sessionId), -1);
-      yield* heard.splice(0);
+      const [last] = received.length > 0 ? [] : await store.log.read(agentLog(sessionId), -1);
+      yield* received.splice(0);
       signal.throwIfAborted();
       const record = last === undefined || last.seq <= from ? undefined : toAgentRecord(last.record);
       if (last !== undefined && record?.type === "dead-letter") {
-        yield* heard.splice(0);
+        yield* received.splice(0);
         const failed = {
           status: "failed",
           error: describeDeadLetter(record),
@@ -98,7 +98,7 @@ export async function* followSession(
           });
           await Promise.race([next, pause(lateMs / 4)]);
         }
-        yield* heard.splice(0);
+        yield* received.splice(0);
         yield { type: "run-ended", ending: runEndingOf(record.ending) };
         return;
       }

@@ -255,7 +255,7 @@ export async function waitForEnd(
   const stop = signal === undefined ? limit : AbortSignal.any([limit, signal]);
   try {
     while (true) {
-      const heard = new Promise<void>((resolve) => {
+      const received = new Promise<void>((resolve) => {
         notify = resolve;
       });
       const [last] = await store.log.read(agentLog(agent), -1);
@@ -266,7 +266,7 @@ export async function waitForEnd(
       if (record?.type === "dead-letter") return { status: "failed", result: describeDeadLetter(record) };
       signal?.throwIfAborted();
       if (stop.aborted) return undefined;
-      await Promise.race([heard, nap(rereadMs, stop)]);
+      await Promise.race([received, nap(rereadMs, stop)]);
     }
   } finally {
     subscription.close();

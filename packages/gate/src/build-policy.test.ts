@@ -24,7 +24,7 @@ describe("[PRM-3] the mode of a child", () => {
   const plugin = (mode: PermissionMode): RequestedRights => ({ definition: { mode, scope: "plugin" } });
   const call = (mode: PermissionMode, by: "program" | "model"): RequestedRights => ({ call: { mode, by } });
 
-  test.each<[parent: PermissionMode, what: string, wishes: RequestedRights, child: PermissionMode]>([
+  test.each<[parent: PermissionMode, what: string, requestedRights: RequestedRights, child: PermissionMode]>([
     ["default", "nothing", {}, "default"],
     ["plan", "nothing", {}, "plan"],
     ["bypassPermissions", "plan in its file", user("plan"), "bypassPermissions"],
@@ -49,8 +49,8 @@ describe("[PRM-3] the mode of a child", () => {
       call("bypassPermissions", "program"),
       "bypassPermissions",
     ],
-  ])("under %s, with %s", (parent, _what, wishes, child) => {
-    expect(childMode(parent, wishes)).toBe(child);
+  ])("under %s, with %s", (parent, _what, requestedRights, child) => {
+    expect(childMode(parent, requestedRights)).toBe(child);
   });
 });
 

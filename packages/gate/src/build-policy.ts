@@ -95,27 +95,33 @@ export interface RequestedRights {
 }
 
 /** The rights of a child: its parent's rules, a mode that is never wider than may be, and no tools beyond its own. */
-export function childPolicy(parent: PermissionPolicy, wishes: RequestedRights): PermissionPolicy {
+export function childPolicy(parent: PermissionPolicy, requestedRights: RequestedRights): PermissionPolicy {
   return {
     ...parent,
-    mode: childMode(parent.mode, wishes),
+    mode: childMode(parent.mode, requestedRights),
     // A program that names the mode speaks for the person; files and models do not.
-    outerModes: [...(parent.outerModes ?? []), ...(wishes.call?.by === "program" ? [] : [parent.mode])],
-    ...(wishes.tools === undefined ? {} : { toolScopes: [...(parent.toolScopes ?? []), wishes.tools] }),
-    ...(wishes.background === true || parent.background === true ? { background: true } : {}),
+    outerModes: [
+      ...(parent.outerModes ?? []),
+      ...(requestedRights.call?.by === "program" ? [] : [parent.mode]),
+    ],
+    ...(requestedRights.tools === undefined
+      ? {}
+      : { toolScopes: [...(parent.toolScopes ?? []), requestedRights.tools] }),
+    ...(requestedRights.background === true || parent.background === true ? { background: true } : {}),
   };
 }
 
 /** The call decides, then the definition, then the parent, each only where it may. */
-export function childMode(parent: PermissionMode, wishes: RequestedRights): PermissionMode {
+export function childMode(parent: PermissionMode, requestedRights: RequestedRights): PermissionMode {
   if (parent === "bypassPermissions") return parent;
-  const { call, definition } = wishes;
+  const { call, definition } = requestedRights;
   if (call !== undefined && (call.by === "program" || isNoWider(call.mode, parent))) return call.mode;
   const own = definition?.mode;
   if (own === undefined || own === "bypassPermissions") return parent;
   if (isNoWider(own, parent)) return own;
   const mayWiden =
-    definition?.scope !== "plugin" && (definition?.scope !== "project" || wishes.projectMayWiden === true);
+    definition?.scope !== "plugin" &&
+    (definition?.scope !== "project" || requestedRights.projectMayWiden === true);
   return mayWiden && own === "acceptEdits" && parent === "default" ? own : parent;
 }
 

@@ -26,48 +26,48 @@ function describeSubscriptions(withStore: WithStore, { test, expect }: TestRunne
 
   test("a closed subscription hears nothing more, and others on the topic continue", () =>
     withStore(async ({ bus }) => {
-      const heard: JsonValue[] = [];
+      const received: JsonValue[] = [];
       const kept: JsonValue[] = [];
-      const subscription = await bus.subscribe("a", (event) => void heard.push(event));
+      const subscription = await bus.subscribe("a", (event) => void received.push(event));
       await bus.subscribe("a", (event) => void kept.push(event));
       bus.publish("a", 1);
-      await becomes(() => heard.length === 1 && kept.length === 1);
+      await becomes(() => received.length === 1 && kept.length === 1);
       subscription.close();
       bus.publish("a", 2);
       await becomes(() => kept.length === 2);
-      const again = await bus.subscribe("a", (event) => void heard.push(event));
+      const again = await bus.subscribe("a", (event) => void received.push(event));
       bus.publish("a", 3);
-      await becomes(() => heard.length === 2);
+      await becomes(() => received.length === 2);
       again.close();
-      expect(heard).toEqual([1, 3]);
+      expect(received).toEqual([1, 3]);
     }));
 
   test("closing a subscription twice does not end one that was made in between", () =>
     withStore(async ({ bus }) => {
-      const heard: JsonValue[] = [];
+      const received: JsonValue[] = [];
       const first = await bus.subscribe("a", () => undefined);
       first.close();
-      await bus.subscribe("a", (event) => void heard.push(event));
+      await bus.subscribe("a", (event) => void received.push(event));
       first.close();
       bus.publish("a", 1);
-      await becomes(() => heard.length === 1);
+      await becomes(() => received.length === 1);
     }));
 }
 
 function describePublishing(withStore: WithStore, { test, expect }: TestRunner): void {
   test("an event that is too large arrives as a notice, and harms nothing after it", () =>
     withStore(async ({ bus }) => {
-      const heard: JsonValue[] = [];
-      await bus.subscribe("a", (event) => void heard.push(event));
+      const received: JsonValue[] = [];
+      await bus.subscribe("a", (event) => void received.push(event));
       const large = "x".repeat(200_000);
       bus.publish("a", large);
       bus.publish("a", "after");
-      await becomes(() => heard.length === 2);
-      const [first] = heard;
+      await becomes(() => received.length === 2);
+      const [first] = received;
       expect(
         first === large || (typeof first === "object" && JSON.stringify(first).startsWith('{"oversize":')),
       ).toBe(true);
-      expect(heard[1]).toBe("after");
+      expect(received[1]).toBe("after");
     }));
 
   test("publishing after the store was closed does nothing", () =>

@@ -167,9 +167,9 @@ function createMailbox({ log, engine }: Store) {
       inside.add(agent);
       const own = seen.get(agent) ?? [];
       seen.set(agent, own);
-      const news = await log.read(`in/${agent}`, own.length);
+      const pendingMessages = await log.read(`in/${agent}`, own.length);
       await pause(1);
-      own.push(...news.map(({ record }) => Number(record)));
+      own.push(...pendingMessages.map(({ record }) => Number(record)));
       inside.delete(agent);
       return "done";
     },

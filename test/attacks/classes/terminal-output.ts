@@ -58,19 +58,19 @@ function printed(shown: readonly Shown[]): readonly Attack[] {
 }
 
 const title = (number: number) => `\u001b]0;EVIL${number}`;
-const ring = (number: number) => `${title(number)}\u0007`;
+const notify = (number: number) => `${title(number)}\u0007`;
 const call = (name: string, input: Record<string, unknown>): Step => ({ calls: [{ name, input }] });
 
 const said: readonly Step[] = [
-  call("Bash", { command: `ls ${ring(1)}`, description: "ls" }),
-  call("Bash", { command: `touch ${ring(2)}`, description: "ls" }),
-  call("Bash", { command: "ls", description: `look ${ring(3)}` }),
+  call("Bash", { command: `ls ${notify(1)}`, description: "ls" }),
+  call("Bash", { command: `touch ${notify(2)}`, description: "ls" }),
+  call("Bash", { command: "ls", description: `look ${notify(3)}` }),
   call("Bash", { command: "printf '\\033]0;EVIL4\\007'", description: "print" }),
-  call("Agent", { description: `d ${ring(5)}`, prompt: "x" }),
+  call("Agent", { description: `d ${notify(5)}`, prompt: "x" }),
   "Done.",
-  call(`Read${ring(6)}`, {}),
-  call("Read", { file_path: `a${ring(7)}` }),
-  { thinking: `hm ${ring(8)}`, text: `Result: ${sequences.map(([, text]) => text).join(" | ")}` },
+  call(`Read${notify(6)}`, {}),
+  call("Read", { file_path: `a${notify(7)}` }),
+  { thinking: `hm ${notify(8)}`, text: `Result: ${sequences.map(([, text]) => text).join(" | ")}` },
 ];
 
 /** What an answer, and what goes before it, prints on a terminal. */

@@ -6,7 +6,7 @@ import { Socket } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isScarce, retryWhileScarce } from "./retry-while-scarce.ts";
+import { isResourceLimit, retryOnResourceLimit } from "./retry-on-resource-limit.ts";
 
 /**
  * Starts a process, and tries again briefly where the system has no descriptors, processes or memory to give just now.
@@ -18,7 +18,7 @@ export function spawnProcess(
   args: readonly string[],
   options: SpawnOptions & { readonly signal?: never },
 ): Promise<ChildProcess> {
-  return retryWhileScarce(async () => {
+  return retryOnResourceLimit(async () => {
     const child = spawnGuarded(file, args, options);
     if (child.pid !== undefined) return child;
     const [error]: readonly unknown[] = await once(child, "error").catch((reason: unknown) => [reason]);
@@ -337,7 +337,7 @@ function readStatus(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/stat`, "latin1");
   } catch (error) {
-    if (isScarce(error)) throw error;
+    if (isResourceLimit(error)) throw error;
     return "";
   }
 }

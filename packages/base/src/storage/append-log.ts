@@ -17,7 +17,7 @@ import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { errorCode, fileError } from "../foundation/file-error.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
+import { retryOnResourceLimit } from "../foundation/retry-on-resource-limit.ts";
 import type { Durability } from "./durability.ts";
 import {
   fenceFile,
@@ -385,7 +385,7 @@ const closeFolder = promisify(close);
 /** Makes the names in a folder survive a power cut; systems that cannot sync a folder do it by themselves. */
 async function syncDirectory(folder: string): Promise<void> {
   if (process.platform === "win32") return;
-  const descriptor = await retryWhileScarce(() => openFolder(folder, "r"));
+  const descriptor = await retryOnResourceLimit(() => openFolder(folder, "r"));
   try {
     await fullSync(descriptor);
   } finally {

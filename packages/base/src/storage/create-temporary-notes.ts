@@ -35,7 +35,7 @@ export function createTemporaryNotes(directory: string): NoteTemporary {
 }
 
 /** No write takes this long; for processes that cannot be seen from here. */
-const patienceMs = 10 * 60_000;
+const timeoutMs = 10 * 60_000;
 
 /** Removes what processes that are gone had half written; gives the files. With `dryRun` it only reports. */
 export function removeTemporaries(
@@ -47,7 +47,7 @@ export function removeTemporaries(
     try {
       const left = readNote(readFileSync(note, "utf8"));
       const age = now - statSync(note).mtimeMs;
-      if (left === undefined ? age < patienceMs : !isLeft(left.owner, age)) return [];
+      if (left === undefined ? age < timeoutMs : !isLeft(left.owner, age)) return [];
       const isThere = left !== undefined && isTemporary(left.path);
       if (dryRun) return isThere ? [left.path] : [];
       if (isThere) rmSync(left.path, { force: true });
@@ -62,7 +62,7 @@ export function removeTemporaries(
 
 function isLeft(owner: ProcessIdentity, age: number): boolean {
   const liveness = livenessOf(owner);
-  return liveness === "gone" || (liveness === "unknown" && age > patienceMs);
+  return liveness === "gone" || (liveness === "unknown" && age > timeoutMs);
 }
 
 /** Only an ordinary file with the name that such files are given. */

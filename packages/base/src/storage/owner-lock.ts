@@ -150,9 +150,9 @@ const deepestTakeover = 3;
 /** Three signs of life in a row may be late; who is silent for longer can lose the lock to another machine or container. */
 const expiresAfterMs = 4 * beatMs;
 /** A lock without a readable owner is one that is being written, for this long; a power cut can leave one too. */
-const unreadablePatienceMs = 10_000;
+const unreadableTimeoutMs = 10_000;
 /** A lock of an old version gives no sign of life; with its file it counts as left behind when both rest this long. */
-const silentPatienceMs = 2 * 60_000;
+const silentTimeoutMs = 2 * 60_000;
 
 interface Taking {
   readonly file: string;
@@ -238,18 +238,18 @@ type Standing =
 /** The time is asked for only where it decides: it may cost a file. */
 function standingOf(holder: Holder, file: string, now: () => number): Standing {
   const { owner, modified } = holder;
-  if (owner === undefined) return byTime(now() - modified, unreadablePatienceMs);
+  if (owner === undefined) return byTime(now() - modified, unreadableTimeoutMs);
   const liveness = livenessOf(owner);
   if (liveness === "gone") return { type: "lost", reason: "gone" };
   if (liveness === "running") return { type: "kept" };
   if (holder.expiresAfterMs !== undefined) return byTime(now() - modified, holder.expiresAfterMs);
   const written = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  return byTime(now() - Math.max(modified, written), silentPatienceMs);
+  return byTime(now() - Math.max(modified, written), silentTimeoutMs);
 }
 
-function byTime(silentMs: number, patienceMs: number): Standing {
-  if (silentMs >= patienceMs) return { type: "lost", reason: "expired" };
-  return { type: "kept", expiresInMs: patienceMs - silentMs };
+function byTime(silentMs: number, timeoutMs: number): Standing {
+  if (silentMs >= timeoutMs) return { type: "lost", reason: "expired" };
+  return { type: "kept", expiresInMs: timeoutMs - silentMs };
 }
 
 function heldFacts(

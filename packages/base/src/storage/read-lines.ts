@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 import { fileError } from "../foundation/file-error.ts";
 import { type JsonRecord, parseJsonRecord } from "../foundation/json-record.ts";
-import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
+import { retryOnResourceLimit } from "../foundation/retry-on-resource-limit.ts";
 
 export interface ReadLinesOptions {
   /** Reads only the lines that begin within the last so many bytes. */
@@ -29,7 +29,7 @@ export async function readLines(
   { maxBytes = Number.POSITIVE_INFINITY }: ReadLinesOptions = {},
 ): Promise<LinesRead> {
   try {
-    await using handle = await retryWhileScarce(() => open(file, "r"));
+    await using handle = await retryOnResourceLimit(() => open(file, "r"));
     const length = (await handle.stat()).size;
     const from = Math.max(0, length - maxBytes);
     // One byte earlier, to see whether a line begins exactly there.

@@ -61,7 +61,7 @@ export function createSharedBudget({ log, bus }: Store, tree: string, limitUsd: 
           return limit - ledger.spent < toMicro(least) ? "refused" : "wait";
         }).finally(() => (signal.aborted ? changed.close() : undefined));
         if (answer === "wait") {
-          await changed.heard;
+          await changed.received;
           continue;
         }
         changed.close();
@@ -150,14 +150,14 @@ function apply(ledger: Ledger, record: JsonValue): void {
 
 /** Resolves when the ledger may have changed, or after a while. */
 function nextChange(bus: Store["bus"], topic: string, signal: AbortSignal) {
-  const heard = Promise.withResolvers<void>();
-  const timer = setTimeout(heard.resolve, lookMs);
-  const subscribed = bus.subscribe(topic, () => heard.resolve()).catch(() => undefined);
-  signal.addEventListener("abort", () => heard.resolve(), { once: true });
+  const received = Promise.withResolvers<void>();
+  const timer = setTimeout(received.resolve, lookMs);
+  const subscribed = bus.subscribe(topic, () => received.resolve()).catch(() => undefined);
+  signal.addEventListener("abort", () => received.resolve(), { once: true });
   const close = (): void => {
     clearTimeout(timer);
-    heard.resolve();
+    received.resolve();
     void subscribed.then((subscription) => subscription?.close());
   };
-  return { heard: heard.promise.then(close), close };
+  return { received: received.promise.then(close), close };
 }

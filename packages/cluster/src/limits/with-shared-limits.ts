@@ -53,7 +53,7 @@ export function withSharedLimits(
       try {
         const asked = maxTokens === undefined ? request : { ...request, maxTokens };
         for await (const event of model.stream(asked, { signal })) {
-          attempts.hear(event);
+          attempts.onEvent(event);
           if (event.type === "message-ended") estimator.learn(contextTokens(event.usage));
           if (event.type === "attempt-failed") {
             if (event.code === "rate-limited") coolDowns.refused(provider, id, event.delayMs);

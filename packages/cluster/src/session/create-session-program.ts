@@ -223,8 +223,9 @@ function firstPrompt(plan: SessionPlan | PlannedChild): string {
 
 /** The next prompt of the agent; undefined when it has to wait. */
 function nextPrompt(first: string, progress: SessionProgress): Prompt | undefined {
-  const { hasBegun, hasTranscript, isRunning, openQuestion, answers, waiting, results, children } = progress;
-  if (!hasBegun || (isRunning && !hasTranscript)) return { text: first, entry: { type: "prompted" } };
+  const { hasStarted, hasTranscript, isRunning, openQuestion, answers, waiting, results, children } =
+    progress;
+  if (!hasStarted || (isRunning && !hasTranscript)) return { text: first, entry: { type: "prompted" } };
   if (isRunning) {
     const answer = openQuestion === undefined ? undefined : answers.get(openQuestion.id);
     if (openQuestion !== undefined && answer === undefined) return undefined;

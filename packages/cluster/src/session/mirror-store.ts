@@ -118,7 +118,7 @@ async function addAgent(mirror: Mirror, id: string): Promise<MirroredAgent> {
   const { store, onError } = mirror;
   agent.subscriptions.push(
     await store.bus.subscribe(agentLog(id), () => void update(mirror, agent).catch(onError)),
-    await watchAgent(store, id, (event) => hear(mirror, agent, event)),
+    await watchAgent(store, id, (event) => onEvent(mirror, agent, event)),
   );
   return agent;
 }
@@ -266,12 +266,12 @@ function releaseFile(agent: MirroredAgent, file: string): void {
   agent.locks.delete(file);
 }
 
-function hear({ transcripts, live }: Mirror, { session, agentId }: MirroredAgent, event: JsonValue): void {
+function onEvent({ transcripts, live }: Mirror, { session, agentId }: MirroredAgent, event: JsonValue): void {
   if (!isRecord(event) || typeof event["type"] !== "string") return;
   const text = live.get(session) ?? createLiveText(liveFiles(sessionFiles(transcripts, session)));
   live.set(session, text);
   // Published by a worker from its own events; only the fields of streamed text are read.
-  text.hear(agentId, event as unknown as RunEvent);
+  text.onEvent(agentId, event as unknown as RunEvent);
 }
 
 async function copyActs({ store, transcripts, acts }: Mirror, session: string, from: number): Promise<void> {

@@ -48,7 +48,7 @@ export interface SessionProgress {
   /** The agent's own lines, pieces of files among them. */
   readonly entries: readonly JsonValue[];
   readonly workspace: string | undefined;
-  readonly hasBegun: boolean;
+  readonly hasStarted: boolean;
   /** There is something to resume; a worker may die before the first line. */
   readonly hasTranscript: boolean;
   /** A prompt was put to the session and its run has not ended. */
@@ -72,7 +72,7 @@ export function readSessionProgress(history: readonly LogEntry[], type: "session
   const results = new Map<string, Message>();
   const children = new Set<string>();
   let [workspace, lastEnding, openQuestion]: [string?, JsonValue?, Question?] = [];
-  let [hasBegun, isRunning] = [false, false];
+  let [hasStarted, isRunning] = [false, false];
   for (const { record: value } of history) {
     const record = toAgentRecord(value);
     if (record?.type === "received") {
@@ -89,7 +89,7 @@ export function readSessionProgress(history: readonly LogEntry[], type: "session
     const entry = readSessionEntry(record.entry);
     switch (entry?.type) {
       case "prompted":
-        [hasBegun, isRunning] = [true, true];
+        [hasStarted, isRunning] = [true, true];
         if (entry.message !== undefined) waiting.delete(entry.message);
         for (const id of entry.results ?? []) results.delete(id);
         break;
@@ -113,7 +113,7 @@ export function readSessionProgress(history: readonly LogEntry[], type: "session
   return {
     entries,
     workspace,
-    hasBegun,
+    hasStarted,
     hasTranscript,
     isRunning,
     lastEnding,

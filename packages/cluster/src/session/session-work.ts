@@ -218,7 +218,7 @@ function createLogWriter({
       // Files first: a log with a turn whose files are nowhere could not be continued.
       const saved = saves ? await workspace.save(`Turn of ${context.agent}`) : undefined;
       const added = [
-        ...files.takeNews(),
+        ...files.takePendingMessages(),
         ...entries,
         ...(saved === undefined ? [] : [{ type: "saved", workspace: saved } as const]),
       ];

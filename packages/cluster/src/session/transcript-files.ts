@@ -37,7 +37,7 @@ export interface TranscriptFiles {
   /** Writes what the log has. */
   restore(entries: readonly JsonValue[]): void;
   /** What was written since the last time. */
-  takeNews(): readonly FilePiece[];
+  takePendingMessages(): readonly FilePiece[];
   remove(): void;
 }
 
@@ -64,7 +64,7 @@ export function createTranscriptFiles(root: string, sessionId: string): Transcri
         else versions.set(path, versionOf(file));
       }
     },
-    takeNews() {
+    takePendingMessages() {
       return listFiles(transcripts, sessionId).flatMap((path): FilePiece[] => {
         const file = join(transcripts, path);
         if (path.endsWith(".jsonl")) {

@@ -2,7 +2,7 @@
 import { readdir, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
-import type { Footprint } from "@retinue/base/foundation/footprint.ts";
+import type { FileSnapshot } from "@retinue/base/foundation/file-snapshot.ts";
 import { isDirectory, isFile, loadJson, loadPlugin, type PluginCandidate } from "./load-plugin.ts";
 import {
   type InstalledPlugin,
@@ -26,7 +26,7 @@ export interface DiscoverPluginsOptions {
   /** Plugins that were installed for one project count only there. */
   readonly projectDirectory?: string;
   /** Gets every path that is looked at. */
-  readonly footprint?: Footprint | undefined;
+  readonly fileSnapshot?: FileSnapshot | undefined;
 }
 
 interface PluginDiscovery {
@@ -37,21 +37,24 @@ interface PluginDiscovery {
 
 /** Finds every plugin on disk that settings and flags speak of. Never throws: what is broken becomes a problem. */
 export async function discoverPlugins(options: DiscoverPluginsOptions): Promise<PluginDiscovery> {
-  const { enabledPlugins = {}, footprint } = options;
+  const { enabledPlugins = {}, fileSnapshot } = options;
   const folders = ["plugins", "skills"].map((name) => join(options.configDirectory, name));
-  footprint?.add([...folders, ...recordFiles.map((name) => join(options.configDirectory, "plugins", name))]);
-  const given = await findGiven(options.pluginDirectories ?? [], footprint);
+  fileSnapshot?.add([
+    ...folders,
+    ...recordFiles.map((name) => join(options.configDirectory, "plugins", name)),
+  ]);
+  const given = await findGiven(options.pluginDirectories ?? [], fileSnapshot);
   const installed = await findInstalledPlugins({ ...options, enabledPlugins });
   const candidates = [
     ...given.candidates,
     ...installed.candidates,
-    ...(await findInFolder(join(options.configDirectory, "plugins"), "plugins-dir", footprint)),
-    ...(await findInFolder(join(options.configDirectory, "skills"), "skills-dir", footprint)),
+    ...(await findInFolder(join(options.configDirectory, "plugins"), "plugins-dir", fileSnapshot)),
+    ...(await findInFolder(join(options.configDirectory, "skills"), "skills-dir", fileSnapshot)),
   ];
   const diagnostics = [...given.diagnostics, ...installed.diagnostics];
   const plugins: Plugin[] = [];
-  for (const candidate of await withoutRepeats(candidates, footprint)) {
-    const loaded = await loadPlugin(candidate, enabledPlugins, footprint);
+  for (const candidate of await withoutRepeats(candidates, fileSnapshot)) {
+    const loaded = await loadPlugin(candidate, enabledPlugins, fileSnapshot);
     diagnostics.push(...loaded.diagnostics);
     const stronger = plugins.find(
       (plugin) => plugin.origin === "directory" && plugin.name === loaded.plugin.name,
@@ -62,12 +65,12 @@ export async function discoverPlugins(options: DiscoverPluginsOptions): Promise<
   return { plugins, diagnostics };
 }
 
-async function findGiven(directories: readonly string[], footprint: Footprint | undefined) {
+async function findGiven(directories: readonly string[], fileSnapshot: FileSnapshot | undefined) {
   const candidates: PluginCandidate[] = [];
   const diagnostics: Diagnostic[] = [];
   for (const directory of directories) {
     const root = resolve(directory);
-    if (await isDirectory(root, footprint)) candidates.push({ root, origin: "directory" });
+    if (await isDirectory(root, fileSnapshot)) candidates.push({ root, origin: "directory" });
     else diagnostics.push(notADirectory(directory));
   }
   return { candidates, diagnostics };
@@ -76,15 +79,15 @@ async function findGiven(directories: readonly string[], footprint: Footprint | 
 async function findInFolder(
   folder: string,
   origin: "plugins-dir" | "skills-dir",
-  footprint: Footprint | undefined,
+  fileSnapshot: FileSnapshot | undefined,
 ): Promise<PluginCandidate[]> {
   const names = await readdir(folder).catch(() => []);
   const candidates: PluginCandidate[] = [];
   for (const name of names.sort()) {
     if (name.startsWith(".") || (origin === "plugins-dir" && reservedFolders.has(name))) continue;
     const root = join(folder, name);
-    const hasManifest = await isFile(join(root, ".claude-plugin", "plugin.json"), footprint);
-    if (hasManifest || (await hasMark(root, origin, footprint))) candidates.push({ root, origin });
+    const hasManifest = await isFile(join(root, ".claude-plugin", "plugin.json"), fileSnapshot);
+    if (hasManifest || (await hasMark(root, origin, fileSnapshot))) candidates.push({ root, origin });
   }
   return candidates;
 }
@@ -93,20 +96,20 @@ async function findInFolder(
 function hasMark(
   root: string,
   origin: "plugins-dir" | "skills-dir",
-  footprint: Footprint | undefined,
+  fileSnapshot: FileSnapshot | undefined,
 ): Promise<boolean> {
-  return isDirectory(join(root, origin === "plugins-dir" ? "agents" : ".claude-plugin"), footprint);
+  return isDirectory(join(root, origin === "plugins-dir" ? "agents" : ".claude-plugin"), fileSnapshot);
 }
 
 /** The same folder reached in two ways is one plugin; the way that was named first counts. */
 async function withoutRepeats(
   candidates: readonly PluginCandidate[],
-  footprint: Footprint | undefined,
+  fileSnapshot: FileSnapshot | undefined,
 ): Promise<PluginCandidate[]> {
   const seen = new Set<string>();
   const kept: PluginCandidate[] = [];
   for (const candidate of candidates) {
-    footprint?.add([candidate.root], "place");
+    fileSnapshot?.add([candidate.root], "place");
     const real = await realpath(candidate.root).catch(() => candidate.root);
     // One folder may hold several entries of a marketplace, each with its own parts.
     const key = candidate.entry === undefined ? real : `${real}\0${candidate.name}`;
@@ -150,7 +153,7 @@ interface FindInstalledOptions {
   readonly configDirectory: string;
   readonly enabledPlugins: EnabledPlugins;
   readonly projectDirectory?: string;
-  readonly footprint?: Footprint | undefined;
+  readonly fileSnapshot?: FileSnapshot | undefined;
 }
 
 /** Finds the folders of plugins that install records name, and of those that settings enable without a record. */
@@ -160,7 +163,7 @@ async function findInstalledPlugins(
   const folder = join(options.configDirectory, "plugins");
   const records = await loadRecords(folder);
   const diagnostics = [...records.diagnostics];
-  const marketplaces = await createMarketplaceFinder(folder, diagnostics, options.footprint);
+  const marketplaces = await createMarketplaceFinder(folder, diagnostics, options.fileSnapshot);
   const candidates: PluginCandidate[] = [];
   const wanted = new Map<string, InstalledPlugin>();
   for (const record of records.installed) {
@@ -174,7 +177,7 @@ async function findInstalledPlugins(
     if (settingFor([key], options.enabledPlugins) === true) wanted.set(key, { id });
   }
   for (const [key, record] of wanted) {
-    const candidate = await locate(record, { folder, marketplaces, footprint: options.footprint });
+    const candidate = await locate(record, { folder, marketplaces, fileSnapshot: options.fileSnapshot });
     if (candidate !== undefined) candidates.push(candidate);
     else if (settingFor([key], options.enabledPlugins) !== false) diagnostics.push(notFound(key, folder));
   }
@@ -212,11 +215,11 @@ async function locate(
   {
     folder,
     marketplaces,
-    footprint,
+    fileSnapshot,
   }: {
     readonly folder: string;
     readonly marketplaces: MarketplaceFinder;
-    readonly footprint: Footprint | undefined;
+    readonly fileSnapshot: FileSnapshot | undefined;
   },
 ): Promise<PluginCandidate | undefined> {
   const { name, marketplace } = record.id;
@@ -225,9 +228,9 @@ async function locate(
   const spoken = entry === undefined ? known : { ...known, entry: entry.plugin };
   if (record.installPath !== undefined) {
     const root = resolve(folder, record.installPath);
-    if (await isDirectory(root, footprint)) return { ...spoken, root };
+    if (await isDirectory(root, fileSnapshot)) return { ...spoken, root };
   }
-  const cached = await findCached(record, folder, footprint);
+  const cached = await findCached(record, folder, fileSnapshot);
   if (cached !== undefined) return { ...spoken, root: cached };
   return entry?.root === undefined ? undefined : { ...spoken, root: entry.root };
 }
@@ -235,17 +238,17 @@ async function locate(
 async function findCached(
   { id, version }: InstalledPlugin,
   folder: string,
-  footprint: Footprint | undefined,
+  fileSnapshot: FileSnapshot | undefined,
 ): Promise<string | undefined> {
   if (!isSafeName(id.marketplace) || !isSafeName(id.name)) return undefined;
   const home = join(folder, "cache", id.marketplace, id.name);
-  footprint?.add([home]);
+  fileSnapshot?.add([home]);
   const names = (await readdir(home).catch(() => [])).filter((name) => !name.startsWith("."));
   const newest = names.sort(byVersion()).at(-1);
   const chosen = version !== undefined && names.includes(version) ? version : newest;
   if (chosen === undefined) return undefined;
   const root = join(home, chosen);
-  return (await isDirectory(root, footprint)) ? root : undefined;
+  return (await isDirectory(root, fileSnapshot)) ? root : undefined;
 }
 
 function keyOf({ name, marketplace }: PluginId): string {
@@ -278,7 +281,7 @@ interface MarketplaceFinder {
 async function createMarketplaceFinder(
   folder: string,
   diagnostics: Diagnostic[],
-  footprint: Footprint | undefined,
+  fileSnapshot: FileSnapshot | undefined,
 ): Promise<MarketplaceFinder> {
   const file = join(folder, recordFiles[2]);
   const readPlaces = (value: unknown) => ({ places: readKnownMarketplaces(value), issues: [] });
@@ -290,12 +293,12 @@ async function createMarketplaceFinder(
       if (!opened.has(marketplace)) {
         const places = (known.value?.places.get(marketplace) ?? []).map((place) => resolve(folder, place));
         const usual = isSafeName(marketplace) ? [join(folder, "marketplaces", marketplace)] : [];
-        opened.set(marketplace, await openMarketplace([...places, ...usual], diagnostics, footprint));
+        opened.set(marketplace, await openMarketplace([...places, ...usual], diagnostics, fileSnapshot));
       }
       const open = opened.get(marketplace);
       const plugin = open?.marketplace.plugins.find((entry) => entry.name === name);
       if (open === undefined || plugin === undefined) return undefined;
-      const root = await findRoot(open.root, plugin.places, footprint);
+      const root = await findRoot(open.root, plugin.places, fileSnapshot);
       return { plugin, root };
     },
   };
@@ -309,12 +312,12 @@ interface OpenMarketplace {
 async function openMarketplace(
   places: readonly string[],
   diagnostics: Diagnostic[],
-  footprint: Footprint | undefined,
+  fileSnapshot: FileSnapshot | undefined,
 ): Promise<OpenMarketplace | undefined> {
   for (const place of places) {
-    const isDocument = await isFile(place, footprint);
+    const isDocument = await isFile(place, fileSnapshot);
     const file = isDocument ? place : join(place, ".claude-plugin", "marketplace.json");
-    footprint?.add([file]);
+    fileSnapshot?.add([file]);
     const loaded = await loadJson(file, readMarketplace);
     // The entries of plugins no one installed are their author's business.
     diagnostics.push(...loaded.diagnostics.filter(({ severity }) => severity === "error"));
@@ -333,16 +336,16 @@ function rootOfFile(file: string): string {
 async function findRoot(
   root: string,
   places: readonly string[],
-  footprint: Footprint | undefined,
+  fileSnapshot: FileSnapshot | undefined,
 ): Promise<string | undefined> {
-  footprint?.add([root], "place");
+  fileSnapshot?.add([root], "place");
   const home = await realpath(root).catch(() => undefined);
   if (home === undefined) return undefined;
   for (const place of places) {
     const path = join(root, place);
-    footprint?.add([path], "place");
+    fileSnapshot?.add([path], "place");
     const real = await realpath(path).catch(() => undefined);
-    if (real !== undefined && isWithin(home, real) && (await isDirectory(path, footprint))) return path;
+    if (real !== undefined && isWithin(home, real) && (await isDirectory(path, fileSnapshot))) return path;
   }
   return undefined;
 }

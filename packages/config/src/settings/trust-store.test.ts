@@ -230,7 +230,7 @@ describe("granting trust [PRM-11]", () => {
 
   it("loses nothing when many write at the same time", async () => {
     const folders = await Promise.all(Array.from({ length: 16 }, (_, index) => folder(`app-${index}`)));
-    const outcomes = await Promise.all(folders.map((each) => trust(each, { patienceMs: 60_000 })));
+    const outcomes = await Promise.all(folders.map((each) => trust(each, { timeoutMs: 60_000 })));
     expect(outcomes.every((outcome) => outcome.type === "stored")).toBe(true);
     const { projects } = JSON.parse(await readFile(stateFile, "utf8"));
     expect(Object.keys(projects).sort()).toEqual([...folders].sort());
@@ -240,12 +240,12 @@ describe("granting trust [PRM-11]", () => {
   it("gives up with a reason when another program keeps the lock, and takes over one that was left behind", async () => {
     const app = await folder("app");
     await mkdir(`${stateFile}.lock`);
-    expect(await trust(app, { patienceMs: 0 })).toMatchObject({
+    expect(await trust(app, { timeoutMs: 0 })).toMatchObject({
       type: "refused",
       why: expect.stringContaining(".lock"),
     });
     await utimes(`${stateFile}.lock`, 0, 0);
-    expect(await trust(app, { patienceMs: 0 })).toMatchObject({ type: "stored" });
+    expect(await trust(app, { timeoutMs: 0 })).toMatchObject({ type: "stored" });
     expect(await readdir(home)).toEqual([".claude.json"]);
   });
 

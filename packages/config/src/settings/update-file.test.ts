@@ -24,7 +24,7 @@ describe("updating a file", () => {
   it("counts every one of many changes made at the same time", async () => {
     await Promise.all(
       Array.from({ length: 20 }, () =>
-        updateFile(file, (text) => write(String(Number(text ?? 0) + 1)), { patienceMs: 60_000 }),
+        updateFile(file, (text) => write(String(Number(text ?? 0) + 1)), { timeoutMs: 60_000 }),
       ),
     );
     expect(await readFile(file, "utf8")).toBe("20");

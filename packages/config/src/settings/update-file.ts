@@ -16,7 +16,7 @@ export type FileChange = (
 
 export interface UpdateFileOptions {
   /** How long to wait for another writer. */
-  readonly patienceMs?: number | undefined;
+  readonly timeoutMs?: number | undefined;
   /** A lock older than this was left by a process that died. */
   readonly staleAfterMs?: number | undefined;
 }
@@ -35,7 +35,7 @@ export async function updateFile(
   const lock = `${target}.lock`;
   if (
     !(await takeLock(lock, {
-      patienceMs: options.patienceMs ?? 5000,
+      timeoutMs: options.timeoutMs ?? 5000,
       staleAfterMs: options.staleAfterMs ?? 10_000,
     }))
   ) {
@@ -83,9 +83,9 @@ async function removeLeftDrafts(target: string): Promise<void> {
 
 async function takeLock(
   lock: string,
-  { patienceMs, staleAfterMs }: Required<UpdateFileOptions>,
+  { timeoutMs, staleAfterMs }: Required<UpdateFileOptions>,
 ): Promise<boolean> {
-  const end = Date.now() + patienceMs;
+  const end = Date.now() + timeoutMs;
   for (let pause = 5; ; pause = Math.min(pause * 2, 25)) {
     try {
       await mkdir(lock);

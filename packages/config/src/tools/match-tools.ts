@@ -333,9 +333,12 @@ export function matchLists(
   { tools, disallowedTools = [] }: ToolLists,
   available: readonly AvailableTool[],
   notes: Issue[],
-): { readonly denied: Denials; readonly wishes: readonly MatchedEntry[] | undefined } {
+): { readonly denied: Denials; readonly requestedRights: readonly MatchedEntry[] | undefined } {
   const denied = readDenials(disallowedTools, available, notes);
-  return { denied, wishes: tools === undefined ? undefined : matchEntries(tools, available, "tools") };
+  return {
+    denied,
+    requestedRights: tools === undefined ? undefined : matchEntries(tools, available, "tools"),
+  };
 }
 
 interface ToolLists {

@@ -95,9 +95,15 @@ export function grantTools(request: GrantRequest): ToolGrant {
     role,
   } = request;
   const notes: Issue[] = [];
-  const { denied, wishes } = matchLists(definition, available, notes);
+  const { denied, requestedRights } = matchLists(definition, available, notes);
   const reachable = new Set(available.filter((tool) => !denied.whole.has(tool.name) && mayHave(tool, role)));
-  const { wanted, lost } = readWishes(wishes, { withheld, inherited, reachable, role, notes });
+  const { wanted, lost } = readRequestedRights(requestedRights, {
+    withheld,
+    inherited,
+    reachable,
+    role,
+    notes,
+  });
   const named = [...reachable].flatMap((tool) => grantOne(tool, wanted.get(tool.name), denied) ?? []);
   const spawn = spawnRule(named, reachable);
   const granted =
@@ -163,14 +169,17 @@ interface WishContext {
 
 type Limits = "whole" | readonly string[];
 
-interface Wishes {
+interface RequestedRights {
   readonly wanted: ReadonlyMap<string, Limits>;
   readonly lost: readonly string[];
 }
 
-function readWishes(wishes: readonly MatchedEntry[] | undefined, context: WishContext): Wishes {
+function readRequestedRights(
+  requestedRights: readonly MatchedEntry[] | undefined,
+  context: WishContext,
+): RequestedRights {
   const { reachable, inherited, notes } = context;
-  if (wishes === undefined) {
+  if (requestedRights === undefined) {
     return {
       wanted: new Map([...reachable].map(({ name }) => [name, inherited?.get(name) ?? "whole"])),
       lost: [],
@@ -178,7 +187,7 @@ function readWishes(wishes: readonly MatchedEntry[] | undefined, context: WishCo
   }
   const wanted = new Map<string, Limits>();
   const lost: string[] = [];
-  for (const { text, entry, path, tools, notes: own } of wishes) {
+  for (const { text, entry, path, tools, notes: own } of requestedRights) {
     const missing = tools.length > 0 ? [] : findWithheld(entry.name, context);
     if (missing.length > 0) lost.push(text);
     if (entry.type === "malformed") {

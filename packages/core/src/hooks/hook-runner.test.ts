@@ -344,8 +344,8 @@ test("nothing marked by these tests is left running", () => {
 
 test("an event no one listens to costs nothing", async () => {
   await using hooks = runner([hook("Stop", { command: "exit 2" })]);
-  expect(hooks.hears("PreToolUse")).toBe(false);
-  expect(hooks.hears("Stop")).toBe(true);
+  expect(hooks.receives("PreToolUse")).toBe(false);
+  expect(hooks.receives("Stop")).toBe(true);
   expect(await hooks.fire("PreToolUse", call, { signal: never, cwd: directory })).toEqual({
     type: "none",
     reason: "",

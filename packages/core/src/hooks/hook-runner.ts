@@ -87,7 +87,7 @@ export interface FireOptions extends Omit<HookSituation, "sessionId" | "transcri
 
 export interface HookRunner extends AsyncDisposable {
   /** Whether any hook could hear this event; spares the work of reporting it. */
-  hears(event: FiredEvent): boolean;
+  receives(event: FiredEvent): boolean;
   /** Runs all matching hooks together and puts their answers together. Never rejects. */
   fire<Event extends FiredEvent>(
     event: Event,
@@ -108,7 +108,7 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
   const rules = [...options.rules];
   // Hooks of skills that fire once, and whether they have.
   const single = new Map<HookHandler, boolean>();
-  const heard = new Set([
+  const received = new Set([
     ...options.rules.map(({ hook }) => hook.event),
     ...(options.functions ?? []).map(({ event }) => event),
   ]);
@@ -144,13 +144,13 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
   }
 
   return {
-    hears: (event) => heard.has(event),
+    receives: (event) => received.has(event),
     // The outcome's shape follows from the event, which the general function below the surface cannot say.
     fire: fire as HookRunner["fire"],
     add(added) {
       for (const rule of added) {
         rules.push(rule);
-        heard.add(rule.hook.event);
+        received.add(rule.hook.event);
         if (rule.hook.handler.once === true) single.set(rule.hook.handler, false);
       }
     },

@@ -88,7 +88,7 @@ function addLine(state: FoldState, record: JsonRecord): void {
   state.context = { ...state.context, ...contextOf(record) };
   const isLate = state.last === "ending" && wasCutOff(state.ending);
   const at = isLate ? undefined : timeOf(record);
-  clock.hear(at);
+  clock.onEvent(at);
   if (state.last === "ending") clock.end();
   if (at === undefined) return;
   state.first ??= at;

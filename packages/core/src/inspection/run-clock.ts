@@ -2,7 +2,7 @@ import type { Span } from "./inspection.ts";
 
 /** Finds the stretches of work among the times of lines, so that nights between two prompts do not count. */
 export interface RunClock {
-  hear(at: number | undefined): void;
+  onEvent(at: number | undefined): void;
   /** What comes next begins a new stretch. */
   end(): void;
   /** What was heard last has begun a new stretch. */
@@ -16,7 +16,7 @@ export function createRunClock(): RunClock {
   let before: Span | undefined;
   let last = 0;
   return {
-    hear(at) {
+    onEvent(at) {
       if (at === undefined) return;
       before = open;
       last = at;

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { retryWhileScarce } from "@retinue/base/foundation/retry-while-scarce.ts";
+import { retryOnResourceLimit } from "@retinue/base/foundation/retry-on-resource-limit.ts";
 import { type AppendLog, openAppendLog } from "@retinue/base/storage/append-log.ts";
 import type { Durability } from "@retinue/base/storage/durability.ts";
 import { waitForOwner } from "@retinue/base/storage/owner-lock.ts";
@@ -42,7 +42,7 @@ export async function keepTranscript(
 }> {
   const { durability } = keeping;
   const takeOver = keeping.takeOver === true || (takesIdle ? "idle" : false);
-  const log = await retryWhileScarce(() =>
+  const log = await retryOnResourceLimit(() =>
     openAppendLog(file, { expectLength: loaded?.length ?? 0, durability, takeOver }),
   );
   const writer = createTranscriptWriter({ ...options, log, leaf: loaded?.leaf, sources: loaded?.sources });

@@ -63,7 +63,7 @@ export interface TranscriptWriter {
 
 export function createTranscriptWriter(options: TranscriptWriterOptions): TranscriptWriter {
   const { now, facts, sources } = options;
-  const log = openPen(options.log, options.observer);
+  const log = openLogWriter(options.log, options.observer);
   let answerLines: ReadonlyMap<string, string> = new Map();
   const records = createRecoveryRecords({ log, now, facts });
   const chain = createChain(options, log, records);
@@ -153,7 +153,7 @@ interface LineChain {
 
 function createChain(
   { ids, now, leaf: start, observer }: TranscriptWriterOptions,
-  log: Pen,
+  log: LogWriter,
   records: RecoveryRecords,
 ): LineChain {
   let leaf = start ?? null;
@@ -184,7 +184,7 @@ function createChain(
 }
 
 /** The log with a mark up to which a commit brings it to the disk; lines are also shown to the observer. */
-interface Pen {
+interface LogWriter {
   append(lines: readonly string[]): void;
   /** From now on, a commit includes everything written so far; results of single calls need not be on the disk. */
   mark(): void;
@@ -192,7 +192,7 @@ interface Pen {
   commit(): Promise<void>;
 }
 
-function openPen(log: TranscriptLog, observer: TranscriptObserver | undefined): Pen {
+function openLogWriter(log: TranscriptLog, observer: TranscriptObserver | undefined): LogWriter {
   let written = log.length ?? 0;
   let marked = 0;
   return {
@@ -227,7 +227,7 @@ interface RecoveryRecords {
 }
 
 interface RecoveryRecordOptions {
-  readonly log: Pick<Pen, "append">;
+  readonly log: Pick<LogWriter, "append">;
   readonly now: () => number;
   readonly facts: TranscriptFacts;
 }

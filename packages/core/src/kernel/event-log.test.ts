@@ -40,10 +40,10 @@ test("old events are dropped, but never before a reader has passed them", async 
 
 test("listeners hear each event at once until they leave", () => {
   const log = createEventLog<{ seq: number }>();
-  const heard: number[] = [];
-  const leave = log.listen(({ seq }) => heard.push(seq));
+  const received: number[] = [];
+  const leave = log.listen(({ seq }) => received.push(seq));
   log.push(numbered(1));
   leave();
   log.push(numbered(2));
-  expect([heard, log.lastSeq]).toEqual([[1], 2]);
+  expect([received, log.lastSeq]).toEqual([[1], 2]);
 });

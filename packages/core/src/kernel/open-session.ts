@@ -13,12 +13,12 @@ import { createTreeBudget } from "../tasks/tree-budget.ts";
 import { controlFiles, watchControl, watchMain } from "../tasks/watch-control.ts";
 import { createStopwatch, type RunWatch, type Stopwatch } from "../tasks/watch-run.ts";
 import { createAcceptedFiles } from "./agent/accepted-files.ts";
+import { openAsking } from "./agent/approval-routing.ts";
 import { assembleTools, createToolContexts, openSandboxes, prepareMemory } from "./agent/assemble-tools.ts";
 import { type AgentServices, equipAgent } from "./agent/equip-agent.ts";
 import { createForkSkill } from "./agent/fork-skill.ts";
 import { followersOf } from "./agent/open-child.ts";
 import { childrenCapability, openChildren } from "./agent/open-children.ts";
-import { openAsking } from "./agent/people-to-ask.ts";
 import { openSkills } from "./agent/session-skills.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import { chooseModel, modelFinder, refuseUnserved } from "./choose-model.ts";
@@ -78,7 +78,7 @@ export async function openSession<Output>(
   const stopwatch = createStopwatch(runtime.clock, treeTime);
   const takeOver = options.takeOver === true;
   const transcript = await openMainTranscript(runtime, session, { options, signal });
-  const { history, commit, rename, setIdle, heard } = transcript;
+  const { history, commit, rename, setIdle, received } = transcript;
   for (const note of session.preloaded.notes) notice?.(note);
   // What hooks of the start set for later commands, of children too.
   const environment = new Map<string, string>();
@@ -145,11 +145,11 @@ export async function openSession<Output>(
     slashCommands: options.slashCommands !== false,
     mentions: options.mentions === true,
     ...(memory === undefined ? {} : { begin: () => prepareMemory(memory, notice) }),
-    ...(heard === undefined
+    ...(received === undefined
       ? {}
       : {
           recover: (stop) =>
-            recoverAgents({ runtime, plan, heard, children, commands, takeOver, signal: stop }),
+            recoverAgents({ runtime, plan, received, children, commands, takeOver, signal: stop }),
         }),
     history,
     commit,

@@ -59,7 +59,7 @@ export interface OpenTranscript {
   /** Brings the rest to the disk and gives the file back. */
   readonly close: () => Promise<void>;
   /** What a resumed conversation has heard of its children. */
-  readonly heard?: HeardAgents;
+  readonly received?: HeardAgents;
   /** The team mail that a resumed conversation has. */
   readonly mail?: ReadonlySet<string>;
 }
@@ -162,7 +162,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     ...(loaded === undefined || from !== sessionId
       ? {}
       : {
-          heard: { ...readReportedAgents(loaded.records), answered: new Set(known.keys()) },
+          received: { ...readReportedAgents(loaded.records), answered: new Set(known.keys()) },
           mail: deliveredMail(loaded.records),
         }),
   };
@@ -186,10 +186,10 @@ async function readAndKeep(options: OpenOptions, left = readings): Promise<KeptT
       observer: options.observer,
       keeping: options.keeping,
       takesIdle: isResumed && !hasLiveChild(sessionFiles(options.transcripts, sessionId)),
-      begin(pen) {
-        if (loaded !== undefined) writeUnrecorded(pen, loaded);
-        pen.plan(journalPlan(options.plan), "with-next");
-        pen.beside(openingLines(options));
+      begin(logWriter) {
+        if (loaded !== undefined) writeUnrecorded(logWriter, loaded);
+        logWriter.plan(journalPlan(options.plan), "with-next");
+        logWriter.beside(openingLines(options));
       },
     });
     return { kept, ...soFar };

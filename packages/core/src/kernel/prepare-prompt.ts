@@ -36,15 +36,15 @@ export async function preparePrompt(
   const command = parts.slashCommands && !verbatim ? await skills?.findCommand(content) : undefined;
   if (command?.type === "unknown")
     return { type: "ended", ending: unansweredEnding("unknown_command", command.reason) };
-  const heard = await parts.opened.prepare(first, signal);
-  if (heard.type === "blocked") {
-    const error = `A hook refused the prompt: ${heard.reason}`;
+  const received = await parts.opened.prepare(first, signal);
+  if (received.type === "blocked") {
+    const error = `A hook refused the prompt: ${received.reason}`;
     return { type: "ended", ending: unansweredEnding("prompt_blocked", error) };
   }
   if (command !== undefined && skills !== undefined)
-    return expand(heard.content, { command, skills, parts, signal });
-  if (!parts.mentions || verbatim) return heard;
-  return { type: "ready", content: await attachMentions(heard.content, parts.opened, signal) };
+    return expand(received.content, { command, skills, parts, signal });
+  if (!parts.mentions || verbatim) return received;
+  return { type: "ready", content: await attachMentions(received.content, parts.opened, signal) };
 }
 
 /** The text of the skill that a person called, in the place of the call. */

@@ -26,10 +26,10 @@ function writeForeignSession(transcripts: string): string {
 }
 
 it("[TRN-4] a session that another program wrote is taken up without settling or reporting of its children", async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   await using sample = await createSampleRuntime(["Yes."], {
-    hooks: [{ event: "SubagentStop", run: async () => void heard.push("stop") }],
-    onWarning: (text) => void heard.push(text),
+    hooks: [{ event: "SubagentStop", run: async () => void received.push("stop") }],
+    onWarning: (text) => void received.push(text),
   });
   const child = writeForeignSession(transcriptsOf(sample));
   const before = readFileSync(child, "utf8");
@@ -40,7 +40,7 @@ it("[TRN-4] a session that another program wrote is taken up without settling or
   expect(await run.result).toMatchObject({ text: "Yes." });
   expect(await run.result).not.toHaveProperty("interruptedAgents");
   expect(events.map(({ type }) => type)).not.toContain("agents-interrupted");
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
   expect(readFileSync(child, "utf8")).toBe(before);
   expect(await sample.runtime.interrupted()).toEqual({ agents: [], sessions: [] });
 });
@@ -170,25 +170,25 @@ it("[HKS-8] the one that leaves does not wait for hooks that hang over the stop 
 });
 
 it("[TRN-4] one that is left as it was is reported once, and hooks hear of its stop once, whatever they answer [HKS-8]", async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   await using sample = await createSampleRuntime([{ text: "Later." }], {
     hooks: [
       {
         event: "SubagentStop",
         run: async () => {
-          heard.push("stop");
+          received.push("stop");
           return { decision: "block", reason: "Do more." };
         },
       },
     ],
-    onWarning: (text) => void heard.push(text),
+    onWarning: (text) => void received.push(text),
   });
   writeCutOffSession(transcriptsOf(sample), { a1: {} });
   for (const runtime of [sample.runtime, sample.restart([{ text: "Later." }]).runtime]) {
     await using session = await runtime.open({ resume: sessionId });
     await session.prompt("Continue.").result;
   }
-  expect(heard).toEqual(["stop", expect.stringContaining("Agent a1 ")]);
+  expect(received).toEqual(["stop", expect.stringContaining("Agent a1 ")]);
   expect((await sample.runtime.interrupted()).agents).toMatchObject([{ id: "a1", state: "interrupted" }]);
 });
 

@@ -23,7 +23,7 @@ interface RecoveryParts {
   readonly runtime: RuntimeContext;
   readonly plan: AgentPlan;
   /** What the conversation has heard of its children. */
-  readonly heard: HeardAgents;
+  readonly received: HeardAgents;
   readonly children: Pick<Children, "recover" | "notify" | "spawner" | "team">;
   readonly commands: Pick<SessionCommands, "pendingMessages">;
   /** Children that another process still has are taken from it. */
@@ -36,7 +36,7 @@ interface RecoveryParts {
  * agent and the person are informed of them, and of those whose end no one reported.
  */
 export async function recoverAgents(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
-  const { runtime, plan, heard, children } = parts;
+  const { runtime, plan, received, children } = parts;
   const { transcripts, projectRoot } = runtime.discovered.paths;
   const { environment, trusted } = runtime;
   await recoverProjectWorktrees({ projectRoot, environment, trusted, signal: parts.signal });
@@ -44,15 +44,15 @@ export async function recoverAgents(parts: RecoveryParts): Promise<readonly Inte
     findTasks(transcripts, {
       sessionId: plan.sessionId,
       takeOver: parts.takeOver,
-      isSettled: ({ id, lastSignAt }) => (heard.reportedAt.get(id) ?? 0) >= lastSignAt,
+      isSettled: ({ id, lastSignAt }) => (received.reportedAt.get(id) ?? 0) >= lastSignAt,
     });
   const found = await whenSeen(await look(), look, parts.signal);
   await settle(found.filter(isUnsettled), parts);
   // The team takes its own members up.
   const tasks = found.filter(({ id }) => children.team?.isMember(id) !== true);
   const files = sessionFiles(transcripts, plan.sessionId);
-  const lost = await findLostNotices(tasks, heard, (id) => files.agent(id).output);
-  const left = parts.commands.pendingMessages(plan.agent.id, (id) => heard.reportedAt.has(id));
+  const lost = await findLostNotices(tasks, received, (id) => files.agent(id).output);
+  const left = parts.commands.pendingMessages(plan.agent.id, (id) => received.reportedAt.has(id));
   for (const notice of [...lost, ...left]) children.notify(notice);
   const interrupted = tasks.filter(isInterrupted).flatMap((task) => interruptedChildOf(task, parts));
   const waiting = interrupted.map(({ agent }) => agent).filter(({ standing }) => standing !== "resumed");
@@ -100,11 +100,14 @@ interface InterruptedChild {
 }
 
 /** One that is left as it was is reported once. */
-function interruptedChildOf(task: FoundTask, { runtime, heard }: RecoveryParts): readonly InterruptedChild[] {
+function interruptedChildOf(
+  task: FoundTask,
+  { runtime, received }: RecoveryParts,
+): readonly InterruptedChild[] {
   const { id, agentType, description, inFlight = [], lastSignAt } = task;
-  const background = task.background || wasDetached(task, heard);
+  const background = task.background || wasDetached(task, received);
   const standing = standingOf({ ...task, background }, runtime);
-  const wasReported = (heard.reportedAt.get(id) ?? 0) >= lastSignAt;
+  const wasReported = (received.reportedAt.get(id) ?? 0) >= lastSignAt;
   if (standing !== "resumed" && wasReported) return [];
   return [{ agent: { id, agentType, description, background, inFlight, standing }, wasReported }];
 }

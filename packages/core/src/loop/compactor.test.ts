@@ -433,20 +433,20 @@ describe("those who hear of a compaction", () => {
   });
 
   it("[HKS-1] may add to what is asked of the summary, hear it, and add a message behind it", async () => {
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     const note: UserMessage = { role: "user", content: [{ type: "text", text: "A note." }] };
     const scripted = model(steps);
     await run(scripted, {
       async before(facts) {
-        heard.push(facts);
+        received.push(facts);
         return { type: "granted", instructions: "Name the colours." };
       },
       async after(facts) {
-        heard.push(facts);
+        received.push(facts);
         return note;
       },
     });
-    expect(heard).toEqual([
+    expect(received).toEqual([
       { trigger: "auto", instructions: undefined },
       { trigger: "auto", summary: expect.stringContaining("SUMMARY") },
     ]);

@@ -37,7 +37,7 @@ export interface Compactor {
 }
 
 /** After this many compactions with hardly an answer between them, the context fills again immediately. */
-const maxFutile = 3;
+const maxUnproductive = 3;
 
 export function createCompactor(parts: CompactorParts): Compactor {
   const { ports, messages, signal } = parts;
@@ -57,7 +57,7 @@ export function createCompactor(parts: CompactorParts): Compactor {
     fill,
     prompt: undefined,
     answersSince: Number.POSITIVE_INFINITY,
-    futileCount: 0,
+    unproductiveCount: 0,
     isRescued: false,
   };
   return {
@@ -96,7 +96,7 @@ interface CompactorState {
   readonly fill: ReturnType<typeof createContextFill>;
   prompt: UserMessage | undefined;
   answersSince: number;
-  futileCount: number;
+  unproductiveCount: number;
   isRescued: boolean;
 }
 
@@ -159,8 +159,8 @@ async function* makeRoom(state: CompactorState): AsyncGenerator<RunEvent, void> 
   const { port, fill, full } = state;
   const threshold = port.thresholdTokens;
   if (threshold === undefined || fill.filled() < threshold) return;
-  state.futileCount = state.answersSince <= 1 ? state.futileCount + 1 : 0;
-  if (state.futileCount >= maxFutile) throw contextFull(refillsImmediately);
+  state.unproductiveCount = state.answersSince <= 1 ? state.unproductiveCount + 1 : 0;
+  if (state.unproductiveCount >= maxUnproductive) throw contextFull(refillsImmediately);
   let outcome = yield* compact(state, { trigger: "auto", limitTokens: threshold });
   // A threshold may lie below what never changes; then the work continues as long as the window lasts.
   if (outcome.type === "impossible" && threshold < full && fill.filled() >= full)

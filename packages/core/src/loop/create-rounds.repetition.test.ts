@@ -5,19 +5,19 @@ import {
   describeRepetition,
   foldRound,
   noRepetition,
-  type RoundNature,
+  type RoundKind,
   withRepetitionNote,
 } from "./create-rounds.ts";
 
 let made = 0;
 
-function round(input: unknown, result: string, more: { name?: string; nature?: RoundNature } = {}) {
+function round(input: unknown, result: string, more: { name?: string; roundKind?: RoundKind } = {}) {
   made += 1;
   const id = `call_${made}`;
   return {
     calls: [{ type: "tool_use" as const, id, name: more.name ?? "Read", input }],
     results: [{ type: "tool_result" as const, tool_use_id: id, content: result }],
-    nature: more.nature ?? "futile",
+    roundKind: more.roundKind ?? "futile",
   };
 }
 
@@ -44,7 +44,7 @@ describe("[LIM-6] a call that comes again and again with the same result", () =>
     ["is seen in pairs that take turns", [a(), b(), a(), b(), a(), b()], [1, 1, 1, 2, 2, 3]],
     [
       "not when it is work",
-      Array.from({ length: 8 }, () => round({ id: 1 }, "running", { nature: "work" })),
+      Array.from({ length: 8 }, () => round({ id: 1 }, "running", { roundKind: "work" })),
       [1, 1, 1, 1, 1, 1, 1, 1],
     ],
   ])("%s", (_what, rounds, expected) => {
@@ -71,7 +71,7 @@ describe("[LIM-6] a call that comes again and again with the same result", () =>
     const text: ToolResultBlock = { type: "tool_result", tool_use_id: "1", content: "found" };
     const blocks: ToolResultBlock = { ...text, content: [{ type: "text", text: "found" }] };
     for (const block of [text, blocks]) {
-      const repetition = { times: 3, period: 1, calls: 1, isFutile: true };
+      const repetition = { times: 3, period: 1, calls: 1, isUnproductive: true };
       const [first, last] = withRepetitionNote([text, block], repetition, 30);
       expect(first).toBe(text);
       expect(JSON.stringify(last)).toMatch(/found.*the same call 3 times in a row.*After 30 times/);
@@ -79,7 +79,7 @@ describe("[LIM-6] a call that comes again and again with the same result", () =>
   });
 
   test("the note to the model is true: of one call, of several, of two in turns, and of what ends nothing", () => {
-    const base = { times: 4, period: 1, calls: 1, isFutile: true };
+    const base = { times: 4, period: 1, calls: 1, isUnproductive: true };
     expect(describeRepetition(base, "You")).toBe(
       "You made the same call 4 times in a row, with the same result.",
     );
@@ -90,13 +90,13 @@ describe("[LIM-6] a call that comes again and again with the same result", () =>
       "You made the same two rounds of calls in turn 4 times, each with the same results.",
     );
     const text: ToolResultBlock = { type: "tool_result", tool_use_id: "1", content: "found" };
-    expect(JSON.stringify(withRepetitionNote([text], { ...base, isFutile: false }, 30))).not.toContain(
+    expect(JSON.stringify(withRepetitionNote([text], { ...base, isUnproductive: false }, 30))).not.toContain(
       "ends",
     );
   });
 
   test("two rounds in turns end a run only where both are futile", () => {
-    const turns = (nature: RoundNature) => [a(), { ...b(), nature }, a(), { ...b(), nature }];
+    const turns = (roundKind: RoundKind) => [a(), { ...b(), roundKind }, a(), { ...b(), roundKind }];
     const lastOf = (rounds: readonly ReturnType<typeof round>[]) => {
       let state = noRepetition;
       return rounds.map((each) => {
@@ -105,7 +105,7 @@ describe("[LIM-6] a call that comes again and again with the same result", () =>
         return found.repetition;
       });
     };
-    expect(lastOf(turns("futile")).at(-1)).toMatchObject({ times: 2, period: 2, isFutile: true });
-    expect(lastOf(turns("polling")).at(-1)).toMatchObject({ times: 2, period: 2, isFutile: false });
+    expect(lastOf(turns("futile")).at(-1)).toMatchObject({ times: 2, period: 2, isUnproductive: true });
+    expect(lastOf(turns("polling")).at(-1)).toMatchObject({ times: 2, period: 2, isUnproductive: false });
   });
 });

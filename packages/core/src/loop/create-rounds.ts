@@ -52,13 +52,13 @@ export function createRounds({ ports, tally, signal }: RoundOptions) {
       }),
     ];
     cutInRow = isCut ? cutInRow + 1 : 0;
-    const nature = isCut ? "work" : natureOf(run, results, ports);
-    const { state, repetition } = foldRound(seen, { calls: run, results: answered, nature });
+    const roundKind = isCut ? "work" : classifyRound(run, results, ports);
+    const { state, repetition } = foldRound(seen, { calls: run, results: answered, roundKind });
     seen = state;
     const last = run.at(-1);
     const isNoticed = last !== undefined && repetition.times >= repetitionNoticed;
     if (isNoticed) yield { type: "loop-noticed", call: last, times: repetition.times };
-    const isOver = isNoticed && repetition.isFutile && repetition.times >= maxRepeats;
+    const isOver = isNoticed && repetition.isUnproductive && repetition.times >= maxRepeats;
     const reached =
       limit ??
       (isOver
@@ -79,7 +79,7 @@ const tooOftenCut: LimitReached = {
 };
 
 /** One call that brings something makes the whole round work. */
-function natureOf(calls: readonly ToolUseBlock[], results: CallResults, ports: LoopPorts): RoundNature {
+function classifyRound(calls: readonly ToolUseBlock[], results: CallResults, ports: LoopPorts): RoundKind {
   const failed = new Set(
     results.blocks.flatMap(({ tool_use_id, is_error }) => (is_error === true ? [tool_use_id] : [])),
   );
@@ -110,13 +110,13 @@ function notRun(call: { readonly id: string }, { error }: LimitReached): ToolRes
  * What repeating the calls of one answer is. `futile`: they failed, or only look, so that doing it again brings nothing new.
  * `polling`: they ran a command or a server's tool and failed, which may be how somebody waits. `work`: anything else.
  */
-export type RoundNature = "futile" | "polling" | "work";
+export type RoundKind = "futile" | "polling" | "work";
 
 /** The calls of one answer with what came of them. */
 interface CallRound {
   readonly calls: readonly ToolUseBlock[];
   readonly results: readonly ToolResultBlock[];
-  readonly nature: RoundNature;
+  readonly roundKind: RoundKind;
 }
 
 /** What was seen of the newest rounds of calls; the newest last. */
@@ -128,7 +128,7 @@ interface RepetitionState {
 
 interface SeenRound {
   readonly fingerprint: string;
-  readonly nature: RoundNature;
+  readonly roundKind: RoundKind;
 }
 
 /** A run of equal rounds, or of two rounds that take turns. */
@@ -140,7 +140,7 @@ interface Repetition {
   /** Calls in the newest round. */
   readonly calls: number;
   /** Whether it counts towards the limit that ends a run. */
-  readonly isFutile: boolean;
+  readonly isUnproductive: boolean;
 }
 
 const maxPeriod = 2;
@@ -158,9 +158,9 @@ export function foldRound(
   round: CallRound,
 ): { readonly state: RepetitionState; readonly repetition: Repetition } {
   const calls = round.calls.length;
-  if (round.nature === "work")
-    return { state: noRepetition, repetition: { times: 1, period: 1, calls, isFutile: false } };
-  const seen: SeenRound = { fingerprint: fingerprint(round), nature: round.nature };
+  if (round.roundKind === "work")
+    return { state: noRepetition, repetition: { times: 1, period: 1, calls, isUnproductive: false } };
+  const seen: SeenRound = { fingerprint: fingerprint(round), roundKind: round.roundKind };
   const equal = state.equal.map((count, at) =>
     state.rounds.at(-1 - at)?.fingerprint === seen.fingerprint ? count + 1 : 0,
   );
@@ -168,8 +168,8 @@ export function foldRound(
   const counts = equal.map((count, at) => Math.floor(count / (at + 1)) + 1);
   const times = Math.max(...counts);
   const period = counts.indexOf(times) + 1;
-  const isFutile = rounds.slice(-period).every(({ nature }) => nature === "futile");
-  return { state: { rounds, equal }, repetition: { times, period, calls, isFutile } };
+  const isUnproductive = rounds.slice(-period).every(({ roundKind }) => roundKind === "futile");
+  return { state: { rounds, equal }, repetition: { times, period, calls, isUnproductive } };
 }
 
 /** Ids differ from call to call and the order within one answer means nothing, so neither counts. */
@@ -206,7 +206,7 @@ export function withRepetitionNote(
 ): readonly ToolResultBlock[] {
   const last = results.at(-1);
   if (last === undefined) return results;
-  const ends = repetition.isFutile ? ` After ${maxRepeats} times the run ends.` : "";
+  const ends = repetition.isUnproductive ? ` After ${maxRepeats} times the run ends.` : "";
   const advice =
     "If you are not waiting for something, try another way, or say what you have and what is missing.";
   const note = `[${describeRepetition(repetition, "You")} ${advice}${ends}]`;

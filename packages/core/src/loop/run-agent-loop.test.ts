@@ -651,16 +651,16 @@ describe("those who hear of what happened", () => {
       },
       "Done.",
     ]);
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     const { messages } = await run(model, [echo("Say")], {
       ports: {
         afterCall: async ({ tool, input }, outcome, { durationMs }) => {
-          heard.push([tool.name, input, outcome.content, durationMs > 0]);
+          received.push([tool.name, input, outcome.content, durationMs > 0]);
           return { ...outcome, content: `${outcome.content} (noted)` };
         },
       },
     });
-    expect(heard).toEqual([["Say", { text: "one" }, "Say: one", true]]);
+    expect(received).toEqual([["Say", { text: "one" }, "Say: one", true]]);
     expect(resultsOf(messages[2])[0]?.content).toBe("Say: one (noted)");
   });
 

@@ -77,7 +77,7 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       // At the limit the agent either stops, or gets one last turn without tools to hand in what it has.
       const error = `The limit of ${input.maxTurns} turns was reached.`;
       if (input.lastTurn !== true) return { status: "partial", reason: "max_turns", error };
-      return yield* handIn(conversation, { reason: "max_turns", error });
+      return yield* requestFinalAnswer(conversation, { reason: "max_turns", error });
     }
     const answer = yield* takeTurn(conversation, requestOf(conversation));
     const calls = toolCallsOf(answer.message);
@@ -88,7 +88,7 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       signal.throwIfAborted();
       if (ports.isStopped?.() === true) return { status: "stopped", reason: "stopped_by_person" };
       if (ports.isFinished?.() === true) return { status: "completed", reason: "output_given" };
-      if (round.limit !== undefined) return yield* handIn(conversation, round.limit);
+      if (round.limit !== undefined) return yield* requestFinalAnswer(conversation, round.limit);
       continue;
     }
     if (answer.stopReason === "pause_turn") continue;
@@ -105,7 +105,7 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
     if (input.askWhenSilent === true && answer.stopReason === "end_turn" && text.trim() === "") {
       if (asked) return { status: "partial", reason: "no_result", error: silenceError };
       asked = true;
-      yield* add(conversation, silenceQuestion, "system");
+      yield* add(conversation, emptyAnswerPrompt, "system");
       continue;
     }
     const further = ports.continueAnswer?.(answer);
@@ -137,7 +137,7 @@ export const continueRequest: UserMessage = {
 };
 
 /** Asked once of an agent that ends without a word, so that an empty success cannot happen. */
-const silenceQuestion: UserMessage = {
+const emptyAnswerPrompt: UserMessage = {
   role: "user",
   content: [
     {
@@ -205,7 +205,7 @@ async function* takeTurn(
 }
 
 /** One last turn without tools; where it fails, what there is already counts. */
-async function* handIn(
+async function* requestFinalAnswer(
   conversation: Conversation,
   { reason, error }: LimitReached,
 ): AsyncGenerator<RunEvent, Ending> {

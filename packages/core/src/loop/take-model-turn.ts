@@ -55,7 +55,7 @@ export async function* takeModelTurn(order: TurnOrder): AsyncGenerator<RunEvent,
       const step = await reader.next();
       if (step.done === true) break;
       const event = step.value;
-      attempt.hear(event);
+      attempt.onEvent(event);
       signal.throwIfAborted();
       switch (event.type) {
         case "message-ended":

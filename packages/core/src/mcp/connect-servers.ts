@@ -46,14 +46,14 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
 
   async function startWithPatience(link: ServerLink): Promise<void> {
     const started = link.start();
-    const patienceMs = options.patienceMs?.(link.server);
-    if (patienceMs === undefined || patienceMs >= options.startLimitMs) return started;
+    const timeoutMs = options.timeoutMs?.(link.server);
+    if (timeoutMs === undefined || timeoutMs >= options.startLimitMs) return started;
     const { promise: over, resolve } = Promise.withResolvers<"late">();
-    const timer = setTimeout(() => resolve("late"), patienceMs);
+    const timer = setTimeout(() => resolve("late"), timeoutMs);
     const first = await Promise.race([started, over]).finally(() => clearTimeout(timer));
     if (first !== "late") return;
     const name = JSON.stringify(link.server.name);
-    notice(`The MCP server ${name} has not answered within ${patienceMs / 1000} s; it is not waited for.`);
+    notice(`The MCP server ${name} has not answered within ${timeoutMs / 1000} s; it is not waited for.`);
     void started.then(() => follow(Promise.resolve()));
   }
 

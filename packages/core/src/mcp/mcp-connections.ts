@@ -104,7 +104,7 @@ export interface McpConnectionOptions {
   /** For the first answer of a server. */
   readonly startLimitMs: number;
   /** How long `ready` waits for a server, where that is less than its limit; one that answers later adds its tools then. */
-  readonly patienceMs?: (server: McpServer) => number | undefined;
+  readonly timeoutMs?: (server: McpServer) => number | undefined;
   /** For one call, unless the server says otherwise. */
   readonly callLimitMs: number;
   /** Characters of one result that a model sees; the rest is kept in a file. */

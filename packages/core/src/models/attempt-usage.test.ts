@@ -10,7 +10,7 @@ const delta: ModelEvent = { type: "text-delta", index: 0, text };
 
 function taken(...events: readonly ModelEvent[]) {
   const attempt = createAttemptUsage(() => 777);
-  for (const event of events) attempt.hear(event);
+  for (const event of events) attempt.onEvent(event);
   return attempt.take();
 }
 
@@ -43,7 +43,7 @@ describe("[LIM-4] what an answer that broke off has taken", () => {
 
   test("is reported once", () => {
     const attempt = createAttemptUsage(() => 0);
-    attempt.hear(started);
+    attempt.onEvent(started);
     attempt.take();
     expect(attempt.take()).toBeUndefined();
   });

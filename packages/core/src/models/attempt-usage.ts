@@ -4,7 +4,7 @@ import { noUsage, type Usage } from "../conversation/usage.ts";
 
 /** Counts what an answer has taken so far that may never be finished. */
 export interface AttemptUsage {
-  hear(event: ModelEvent): void;
+  onEvent(event: ModelEvent): void;
   /** Since the last asking; undefined where the answer had not begun. */
   take(): Usage | undefined;
 }
@@ -14,7 +14,7 @@ export function createAttemptUsage(estimateInput: () => number): AttemptUsage {
   let begun: Usage | undefined;
   let written = 0;
   return {
-    hear(event) {
+    onEvent(event) {
       switch (event.type) {
         case "message-started":
           begun = event.usage ?? { ...noUsage, inputTokens: estimateInput() };

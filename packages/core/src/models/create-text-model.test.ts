@@ -5,21 +5,21 @@ import { ModelError } from "./model-error.ts";
 
 describe("a model made of one function [MDL-3]", () => {
   it("answers with a text, and gets system prompt and conversation as text", async () => {
-    const heard: (readonly TextMessage[])[] = [];
+    const received: (readonly TextMessage[])[] = [];
     const model = createTextModel((messages) => {
-      heard.push(messages);
+      received.push(messages);
       return `You said: ${messages.at(-1)?.text}`;
     });
     await using sample = await createSampleRuntime([], { model, systemPrompt: "Echo." });
     await using session = await sample.runtime.open();
     expect(await session.run("one").text).toBe("You said: one");
     expect(await session.run("two").text).toBe("You said: two");
-    expect(heard[1]?.filter(({ role }) => role !== "system").map(({ text }) => text)).toEqual([
+    expect(received[1]?.filter(({ role }) => role !== "system").map(({ text }) => text)).toEqual([
       "one",
       "You said: one",
       "two",
     ]);
-    expect(heard[0]?.[0]).toMatchObject({ role: "system", text: expect.stringContaining("Echo.") });
+    expect(received[0]?.[0]).toMatchObject({ role: "system", text: expect.stringContaining("Echo.") });
   });
 
   it("streams pieces as they come", async () => {

@@ -152,7 +152,7 @@ async function* streamAnswer(
     yield* answer.end();
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    throw toModelError(error, { model: modelName, hasBegun: reader !== undefined });
+    throw toModelError(error, { model: modelName, hasStarted: reader !== undefined });
   } finally {
     // The stream may already be broken, which is then the reason for being here.
     reader?.cancel().catch(() => undefined);

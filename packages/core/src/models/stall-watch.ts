@@ -21,7 +21,7 @@ export interface StallWatch {
 export function createStallWatch(limits: StallLimits, onStall: () => void): StallWatch {
   const pieceLimit = Math.max(limits.firstTokenMs, limits.betweenTokensMs);
   let isWaiting = false;
-  let hasBegun = false;
+  let hasStarted = false;
   let isPieceDue = true;
   let stalled: string | undefined;
   let pieceTimer = setTimeout(
@@ -42,7 +42,7 @@ export function createStallWatch(limits: StallLimits, onStall: () => void): Stal
   }
 
   function begin(): void {
-    hasBegun = true;
+    hasStarted = true;
     clearTimeout(pieceTimer);
     pieceTimer = setTimeout(() => missPiece(`sent nothing of its answer for ${pieceLimit} ms`), pieceLimit);
     const silence = `fell silent for ${limits.betweenTokensMs} ms in the middle of its answer`;
@@ -64,7 +64,7 @@ export function createStallWatch(limits: StallLimits, onStall: () => void): Stal
     },
     heardAnswer() {
       isPieceDue = true;
-      if (!hasBegun) begin();
+      if (!hasStarted) begin();
     },
     [Symbol.dispose]() {
       clearTimeout(pieceTimer);

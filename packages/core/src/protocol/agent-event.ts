@@ -36,8 +36,6 @@ const besideRuns: Readonly<Record<(QuestionEvent | StatusEvent)["type"], true>> 
   "shell-finished": true,
   "todos-changed": true,
   "model-fell-back": true,
-  "hook-started": true,
-  "hook-finished": true,
   notice: true,
   closed: true,
 };
@@ -86,8 +84,6 @@ export type StatusEvent =
       readonly to: string;
       readonly code: string;
     }
-  | { readonly type: "hook-started"; readonly hook: HookFacts }
-  | { readonly type: "hook-finished"; readonly hook: HookFacts; readonly result: HookResult }
   | { readonly type: "notice"; readonly level: "info" | "warning" | "error"; readonly text: string }
   | { readonly type: "closed" };
 
@@ -135,19 +131,4 @@ export interface BackgroundCommand {
   readonly lastSignAt: number;
   readonly exitCode?: number | undefined;
   readonly outputFile?: string | undefined;
-}
-
-export interface HookFacts {
-  readonly id: string;
-  readonly event: string;
-  readonly subject?: string | undefined;
-}
-
-export interface HookResult {
-  readonly isError: boolean;
-  /** It refused what it was asked about. */
-  readonly blocks: boolean;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly exitCode?: number | undefined;
 }

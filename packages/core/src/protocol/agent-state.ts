@@ -124,8 +124,8 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
   }
 }
 
-function awake({ silentMs: _silent, ...heard }: TaskState, at: number) {
-  return { ...heard, lastSignAt: at };
+function awake({ silentMs: _silent, ...received }: TaskState, at: number) {
+  return { ...received, lastSignAt: at };
 }
 
 /** The reason of an ending that came because the session ended: by a signal, by its program, or because its process died. */

@@ -153,11 +153,11 @@ async function openChildTranscript(
     now: session.epochMs,
     facts: factsOf(plan, session),
     keeping,
-    async begin(pen) {
-      pen.plan(journalPlan(plan), "now");
-      if (loaded !== undefined) writeUnrecorded(pen, loaded);
+    async begin(logWriter) {
+      logWriter.plan(journalPlan(plan), "now");
+      if (loaded !== undefined) writeUnrecorded(logWriter, loaded);
       // A caller that is notified of its start must find it again, whatever happens.
-      await pen.commit();
+      await logWriter.commit();
     },
   });
   const control = {

@@ -53,7 +53,7 @@ describe("[TRN-4] what a transcript shows of a child that was cut off", () => {
   test("what was in flight, what repeating it does, and what it said last", () => {
     const intents = { type: "retinue-intents", calls: [{ id: "x", name: "Bash", repeats: "idempotent" }] };
     expect(foldChildRun([plan, prompt, answer, intents])).toMatchObject({
-      hasBegun: true,
+      hasStarted: true,
       inFlight: [{ name: "Bash", input: "npm test", repeats: "idempotent" }],
       lastText: "I look.",
       last: { prompt: "Look.", background: true },
@@ -62,7 +62,11 @@ describe("[TRN-4] what a transcript shows of a child that was cut off", () => {
   });
 
   test("one that waited for its place has its task and no words", () => {
-    expect(foldChildRun([plan])).toMatchObject({ hasBegun: false, first: { prompt: "Look." }, inFlight: [] });
+    expect(foldChildRun([plan])).toMatchObject({
+      hasStarted: false,
+      first: { prompt: "Look." },
+      inFlight: [],
+    });
   });
 
   test("a plan begins a run, so an ending before it does not count", () => {

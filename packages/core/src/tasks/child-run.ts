@@ -7,7 +7,7 @@ import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 /** What a child's transcript shows to those who continue with it or settle how it ended. */
 export interface ChildRun {
   /** Its conversation has begun; otherwise it got no further than its plan. */
-  readonly hasBegun: boolean;
+  readonly hasStarted: boolean;
   /** The plan of its first run, which later ones do not exceed, and of the last. */
   readonly first?: EarlierPlan;
   readonly last?: EarlierPlan;
@@ -27,7 +27,7 @@ export function foldChildRun(records: readonly JsonRecord[]): ChildRun {
     (message) => message.role === "assistant" && textOf(message).trim() !== "",
   );
   return {
-    hasBegun: messages.length > 0,
+    hasStarted: messages.length > 0,
     first,
     last,
     inFlight: inFlight.map(describeInFlight),

@@ -173,8 +173,8 @@ function standingOf(
   const owed = isStopOwed(records) ? ({ isStopOwed: true } as const) : {};
   // The one that finds one cut off writes that down as its ending.
   if (reported !== undefined && reason !== interruptedReason) return { state: reported, ...owed };
-  const { hasBegun, last, inFlight } = foldChildRun(records);
-  return { state: "interrupted", inFlight, canResume: hasBegun || last?.prompt !== undefined, ...owed };
+  const { hasStarted, last, inFlight } = foldChildRun(records);
+  return { state: "interrupted", inFlight, canResume: hasStarted || last?.prompt !== undefined, ...owed };
 }
 
 /** The last line of one that runs may just be being written. */

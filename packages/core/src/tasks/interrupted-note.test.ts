@@ -43,29 +43,29 @@ describe("[TRN-4] the main agent is informed of children that were cut off", () 
       message: { content },
       ...more,
     });
-    const heard = readReportedAgents([
+    const received = readReportedAgents([
       line(interruptedNote([{ ...agent, description: "<task-id>a8</task-id>" }]).content),
       line([{ type: "tool_result", tool_use_id: "x", content: "<task-id>a9</task-id>" }]),
       line("x", { toolUseResult: { status: "async_launched", agentId: "a3" } }),
       line("x", { toolUseResult: { status: "completed", agentId: "a4" } }),
     ]);
-    expect([...heard.reportedAt.keys()]).toEqual(["a1", "a4"]);
-    expect(heard.launched).toEqual(new Map([["a3", ""]]));
+    expect([...received.reportedAt.keys()]).toEqual(["a1", "a4"]);
+    expect(received.launched).toEqual(new Map([["a3", ""]]));
   });
 
   test("an end in the background that it was informed of is not reported again", async () => {
     const task = { id: "a1", state: "completed", background: true, lastSignAt: 5 } as FoundTask;
-    const heard = {
+    const received = {
       reportedAt: new Map([["a1", 5]]),
       launched: new Map<string, string>(),
       answered: new Set(["t1"]),
     };
-    expect(await findLostNotices([task], heard, () => "")).toEqual([]);
+    expect(await findLostNotices([task], received, () => "")).toEqual([]);
     const others = [
       { ...task, background: false },
       { ...task, callId: "t1" },
       { ...task, state: "interrupted" as const },
     ];
-    expect(await findLostNotices(others, { ...heard, reportedAt: new Map() }, () => "")).toEqual([]);
+    expect(await findLostNotices(others, { ...received, reportedAt: new Map() }, () => "")).toEqual([]);
   });
 });

@@ -39,7 +39,7 @@ export function foldEarlierRun(
   };
 }
 
-function earlierOf({ first, last, hasBegun }: ChildRun): EarlierRun {
+function earlierOf({ first, last, hasStarted }: ChildRun): EarlierRun {
   const { mode, name, callId, isolation, maxTurns, effort, prompt } = last ?? {};
   return {
     tools: first?.tools,
@@ -49,6 +49,6 @@ function earlierOf({ first, last, hasBegun }: ChildRun): EarlierRun {
     isolation,
     maxTurns,
     effort,
-    ...(hasBegun || prompt === undefined ? {} : { unbegun: prompt }),
+    ...(hasStarted || prompt === undefined ? {} : { unbegun: prompt }),
   };
 }

@@ -188,7 +188,7 @@ const maxKept = 200;
 export function createChildMail(most: number = maxKept): ChildMail {
   const messages: UserMessage[] = [];
   let dropped = 0;
-  let bell = Promise.withResolvers<void>();
+  let wakeup = Promise.withResolvers<void>();
 
   function takeDropped(): readonly UserMessage[] {
     if (dropped === 0) return [];
@@ -204,8 +204,8 @@ export function createChildMail(most: number = maxKept): ChildMail {
         messages.shift();
         if (most > 0) dropped += 1;
       }
-      bell.resolve();
-      bell = Promise.withResolvers();
+      wakeup.resolve();
+      wakeup = Promise.withResolvers();
     },
     isEmpty: () => messages.length === 0,
     takeAll: () => [...takeDropped(), ...messages.splice(0)],
@@ -216,7 +216,7 @@ export function createChildMail(most: number = maxKept): ChildMail {
       const timer = limitMs === 0 ? undefined : setTimeout(release, limitMs);
       signal.addEventListener("abort", release, { once: true });
       try {
-        if (!signal.aborted) await Promise.race([bell.promise, end.promise]);
+        if (!signal.aborted) await Promise.race([wakeup.promise, end.promise]);
       } finally {
         clearTimeout(timer);
         signal.removeEventListener("abort", release);

@@ -4,7 +4,7 @@ import { takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
 
 const firstWaitMs = 20;
 const maxWaitMs = 250;
-const patienceMs = 60_000;
+const timeoutMs = 60_000;
 
 /** Git cannot list worktrees while another process adds or removes one, so those who do take turns in a repository. */
 export async function runAlone<Result>(
@@ -14,7 +14,7 @@ export async function runAlone<Result>(
 ): Promise<Result> {
   const file = join(commonDirectory, "retinue-worktrees");
   let waitMs = firstWaitMs;
-  for (let waited = 0; waited < patienceMs; waited += waitMs) {
+  for (let waited = 0; waited < timeoutMs; waited += waitMs) {
     const answer = takeOwnerLock(file);
     if (answer.type === "taken") {
       try {

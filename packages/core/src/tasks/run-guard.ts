@@ -79,7 +79,7 @@ export function withBudget(model: Model, options: BudgetedOptions): Model {
         const asked =
           reserved.shortened === undefined ? request : { ...request, maxTokens: reserved.maxOutput };
         for await (const event of model.stream(asked, { signal })) {
-          attempt.hear(event);
+          attempt.onEvent(event);
           if (event.type === "message-ended") {
             estimator.learn(contextTokens(event.usage));
             reserved.settle(paid(event.usage));

@@ -300,20 +300,20 @@ describe("[LIM-1] places", () => {
 
   test("[SPN-6, AGT-5] a child that is stopped in the queue lets go of what it holds, and its end is recorded", async () => {
     const tasks = manager(1, "queue");
-    const heard: string[] = [];
+    const received: string[] = [];
     tasks.start(task("a", patient));
     tasks.start(
       task("b", quick, {
-        sinks: [{ take: (event) => void heard.push(event.type) }],
-        onEnd: async ({ ending }) => void heard.push(`${ending?.status} ${ending?.reason}`),
+        sinks: [{ take: (event) => void received.push(event.type) }],
+        onEnd: async ({ ending }) => void received.push(`${ending?.status} ${ending?.reason}`),
       }),
     );
     expect(await tasks.stop("b", "user")).toMatchObject({
       ending: { status: "stopped", reason: "stopped-by-user", text: "", totals: { turns: 0 } },
     });
-    expect(heard).toEqual(["run-ended", "stopped stopped-by-user"]);
+    expect(received).toEqual(["run-ended", "stopped stopped-by-user"]);
     await tasks[Symbol.asyncDispose]();
-    expect(heard).toHaveLength(2);
+    expect(received).toHaveLength(2);
   });
 
   test("[AGT-5] a child that breaks hands in what was seen of it, in the same shape as any other", async () => {
@@ -396,20 +396,20 @@ describe("stopping, detaching, sending", () => {
 
   test("messages wait until the child asks, and an ended child takes none", async () => {
     const tasks = manager();
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     const turn = Promise.withResolvers<void>();
     tasks.start(
       task("a", async function* (line) {
         yield { type: "turn-started", turn: 1 };
         await turn.promise;
-        heard.push(...line.takeMessages());
+        received.push(...line.takeMessages());
         yield completed;
       }),
     );
     expect(tasks.send("a", { role: "user", content: "more" })).toBe(true);
     turn.resolve();
     await tasks.ended("a");
-    expect(heard).toEqual([{ role: "user", content: "more" }]);
+    expect(received).toEqual([{ role: "user", content: "more" }]);
     expect(tasks.send("a", { role: "user", content: "late" })).toBe(false);
   });
 

@@ -26,7 +26,7 @@ function start(
   const tree = createStopwatch(clock);
   const stopwatch = createStopwatch(clock, tree);
   const queue = createAsyncQueue<RunEvent>();
-  const heard: RunEvent[] = [];
+  const received: RunEvent[] = [];
   let isClosed = false;
   async function* run(signal: AbortSignal): AsyncGenerator<RunEvent> {
     signal.addEventListener("abort", () => {
@@ -48,10 +48,10 @@ function start(
     tree: more.treeMs === undefined ? undefined : { stopwatch: tree, timeMs: more.treeMs },
   };
   const done = (async () => {
-    for await (const event of watchRun(run, watch, never)) heard.push(event);
+    for await (const event of watchRun(run, watch, never)) received.push(event);
   })();
   done.catch(() => undefined);
-  return { clock, stopwatch, tree, queue, heard, done, isClosed: () => isClosed };
+  return { clock, stopwatch, tree, queue, received, done, isClosed: () => isClosed };
 }
 
 const types = (events: readonly RunEvent[]): string[] => events.map(({ type }) => type);
@@ -59,46 +59,46 @@ const silence = { reportMs: 300_000, stopMs: 600_000 };
 
 describe("[LIM-5] a run that falls silent", () => {
   test("is reported, then stopped at twice the time, as stalled", async () => {
-    const { clock, heard, done } = start({ silence });
+    const { clock, received, done } = start({ silence });
     await clock.advance(299_999);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     await clock.advance(1);
-    expect(heard).toEqual([{ type: "run-stalled", silentMs: 300_000, stops: false }]);
+    expect(received).toEqual([{ type: "run-stalled", silentMs: 300_000, stops: false }]);
     await clock.advance(300_000);
     await done;
-    expect(types(heard)).toEqual(["run-stalled", "run-stalled", "run-ended"]);
-    expect(heard[1]).toMatchObject({ stops: true });
-    expect(heard[2]).toMatchObject({ ending: { status: "stopped", reason: "stalled" } });
+    expect(types(received)).toEqual(["run-stalled", "run-stalled", "run-ended"]);
+    expect(received[1]).toMatchObject({ stops: true });
+    expect(received[2]).toMatchObject({ ending: { status: "stopped", reason: "stalled" } });
     expect(clock.sleeping()).toBe(0);
   });
 
   test("begins anew with every sign of life", async () => {
-    const { clock, heard, queue, done } = start({ silence });
+    const { clock, received, queue, done } = start({ silence });
     for (let sent = 0; sent < 5; sent += 1) {
       await clock.advance(290_000);
       queue.push(sign);
     }
     await clock.advance(300_000);
-    expect(types(heard)).toEqual([...Array.from({ length: 5 }, () => "turn-started"), "run-stalled"]);
+    expect(types(received)).toEqual([...Array.from({ length: 5 }, () => "turn-started"), "run-stalled"]);
     queue.push(sign);
     await clock.advance(599_999);
-    expect(heard.filter((event) => event.type === "run-stalled" && event.stops)).toEqual([]);
+    expect(received.filter((event) => event.type === "run-stalled" && event.stops)).toEqual([]);
     queue.end();
     await done;
   });
 
   test("is not silent while a person is asked", async () => {
-    const { clock, heard, stopwatch, queue, done } = start({ silence, timeMs: 900_000 });
+    const { clock, received, stopwatch, queue, done } = start({ silence, timeMs: 900_000 });
     const answer = Promise.withResolvers<void>();
     const asked = stopwatch.hold(() => answer.promise);
     await clock.advance(24 * 3_600_000);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     answer.resolve();
     await asked;
     queue.push(sign);
     queue.end();
     await done;
-    expect(types(heard)).toEqual(["turn-started"]);
+    expect(types(received)).toEqual(["turn-started"]);
   });
 
   test("and breaks while that is being reported, is heard by the one that reads it and by no one else", async () => {
@@ -111,10 +111,10 @@ describe("[LIM-5] a run that falls silent", () => {
       throw new Error("broken");
     }
     const watch = { clock, stopwatch: createStopwatch(clock), silence: () => silence };
-    const heard: string[] = [];
+    const received: string[] = [];
     const reading = (async () => {
       for await (const event of watchRun(run, watch, never)) {
-        heard.push(event.type);
+        received.push(event.type);
         // The reader is slow, so the silence is reported while the next event is on its way.
         if (event.type === "turn-started") await clock.advance(300_000);
         else await new Promise((resolve) => setImmediate(resolve));
@@ -122,7 +122,7 @@ describe("[LIM-5] a run that falls silent", () => {
     })();
     await expect(reading).rejects.toThrow("broken");
     process.off("unhandledRejection", note);
-    expect({ heard, unheard }).toEqual({ heard: ["turn-started", "run-stalled"], unheard: [] });
+    expect({ received, unheard }).toEqual({ received: ["turn-started", "run-stalled"], unheard: [] });
   });
 
   test("is given up when it does not respect its signal", async () => {
@@ -138,13 +138,13 @@ describe("[LIM-3] a run whose time is up", () => {
     ["its own", { timeMs: 5000 }, {}, "The time limit of 5 s of the agent was reached."],
     ["the tree's", {}, { treeMs: 5000 }, "The time limit of 5 s of the whole tree was reached."],
   ])("%s ends with what it has", async (_whose, clocks, more, error) => {
-    const { clock, heard, queue, done } = start(clocks, more);
+    const { clock, received, queue, done } = start(clocks, more);
     queue.push(sign);
     await clock.advance(4999);
-    expect(types(heard)).toEqual(["turn-started"]);
+    expect(types(received)).toEqual(["turn-started"]);
     await clock.advance(1);
     await done;
-    expect(heard.at(-1)).toMatchObject({ ending: { status: "partial", reason: "max_time", error } });
+    expect(received.at(-1)).toMatchObject({ ending: { status: "partial", reason: "max_time", error } });
     expect(clock.sleeping()).toBe(0);
   });
 
@@ -154,7 +154,7 @@ describe("[LIM-3] a run whose time is up", () => {
     stopwatch.start();
     await clock.advance(10_000);
     stopwatch.stop();
-    const heard: RunEvent[] = [];
+    const received: RunEvent[] = [];
     const gate = Promise.withResolvers<void>();
     async function* run(): AsyncGenerator<RunEvent> {
       await gate.promise;
@@ -162,12 +162,12 @@ describe("[LIM-3] a run whose time is up", () => {
     }
     const watch = { clock, stopwatch, timeMs: 5000 };
     const done = (async () => {
-      for await (const event of watchRun(run, watch, never)) heard.push(event);
+      for await (const event of watchRun(run, watch, never)) received.push(event);
     })();
     await clock.advance(4000);
     gate.resolve();
     await done;
-    expect(types(heard)).toEqual(["turn-started"]);
+    expect(types(received)).toEqual(["turn-started"]);
   });
 });
 
@@ -177,26 +177,26 @@ describe("[LIM-3] a run that is the second part of a whole", () => {
     const stopwatch = createStopwatch(clock);
     const first = createAsyncQueue<RunEvent>();
     const watch = { clock, stopwatch, timeMs: 5000, since: 0 };
-    const part = async (events: AsyncIterable<RunEvent>, heard: RunEvent[]): Promise<void> => {
+    const part = async (events: AsyncIterable<RunEvent>, received: RunEvent[]): Promise<void> => {
       async function* run(signal: AbortSignal): AsyncGenerator<RunEvent> {
         signal.addEventListener("abort", () => second.end());
         yield* events;
         if (signal.aborted) yield ended(signal);
       }
-      for await (const event of watchRun(run, watch, never)) heard.push(event);
+      for await (const event of watchRun(run, watch, never)) received.push(event);
     };
     const second = createAsyncQueue<RunEvent>();
     const one = part(first, []);
     await clock.advance(4000);
     first.end();
     await one;
-    const heard: RunEvent[] = [];
-    const two = part(second, heard);
+    const received: RunEvent[] = [];
+    const two = part(second, received);
     await clock.advance(999);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     await clock.advance(1);
     await two;
-    expect(heard).toMatchObject([{ ending: { reason: "max_time" } }]);
+    expect(received).toMatchObject([{ ending: { reason: "max_time" } }]);
   });
 });
 

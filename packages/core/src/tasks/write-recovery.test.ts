@@ -77,12 +77,12 @@ test("[LIM-4] the ending of a run that was cut off counts what that run took, an
 
 test("[HKS-8] that hooks hear of the stop is on disk before they do, so that a second crash does not repeat it", async () => {
   const file = writeLines(second);
-  const heard: unknown[] = [];
-  await settle(file, async (text) => void heard.push(text, linesOf(file).at(-1)));
-  expect(heard).toMatchObject(["Two.", { type: "retinue-told", event: "SubagentStop" }]);
+  const received: unknown[] = [];
+  await settle(file, async (text) => void received.push(text, linesOf(file).at(-1)));
+  expect(received).toMatchObject(["Two.", { type: "retinue-told", event: "SubagentStop" }]);
   const before = readFileSync(file, "utf8");
-  expect(await settle(file, async () => void heard.push("again"))).toBe("left");
-  expect(heard).toHaveLength(2);
+  expect(await settle(file, async () => void received.push("again"))).toBe("left");
+  expect(received).toHaveLength(2);
   expect(readFileSync(file, "utf8")).toBe(before);
 });
 

@@ -4,13 +4,13 @@ import * as z from "zod";
 import type { Tool, ToolOutcome } from "../tools/tool.ts";
 import { type BoardTask, claimableTasks, lineOf, openBlockers, sortedTasks } from "./board.ts";
 import type { TaskDraft } from "./board-store.ts";
-import { deliver, findAddressee, offerTasks, type Seat } from "./seat.ts";
 import { leadName, refuseMemberName } from "./team-config.ts";
+import { deliver, findAddressee, offerTasks, type TeamContext } from "./team-context.ts";
 import type { TeamStore } from "./team-store.ts";
 
 /** TaskCreate, TaskUpdate, TaskList and TaskGet: the board of tasks that a team shares. */
-export function createBoardTools(seat: Seat): readonly Tool[] {
-  return [createTool(seat), updateTool(seat), listTool(seat), getTool(seat)];
+export function createBoardTools(teamContext: TeamContext): readonly Tool[] {
+  return [createTool(teamContext), updateTool(teamContext), listTool(teamContext), getTool(teamContext)];
 }
 
 const common = { effect: "coordinate", origin: "builtin" } as const;
@@ -30,7 +30,7 @@ const createInput = z.object({
   metadata,
 });
 
-function createTool(seat: Seat): Tool {
+function createTool(teamContext: TeamContext): Tool {
   const tool: Tool<z.infer<typeof createInput>> = {
     ...common,
     name: "TaskCreate",
@@ -38,19 +38,19 @@ function createTool(seat: Seat): Tool {
       "Adds a task to the team's board. Members claim tasks that have no owner and whose blockers are completed.",
     input: createInput,
     async call({ owner, ...draft }) {
-      const store = await seat.ensureStore();
-      const named = owner === undefined ? undefined : findOwner(store, owner, seat);
+      const store = await teamContext.ensureStore();
+      const named = owner === undefined ? undefined : findOwner(store, owner, teamContext);
       if (named?.type === "refused") return failed(named.reason);
       const member = named?.name;
-      if (member !== undefined && member !== seat.name && !seat.isLead)
+      if (member !== undefined && member !== teamContext.name && !teamContext.isLead)
         return failed("Only the lead assigns tasks to others.");
       const full = { ...draft, ...(member === undefined ? {} : { owner: member }) };
       // Absent fields stay absent: the schema gives undefined for none of them.
-      const created = await store.board.create(full as TaskDraft, seat.approveCreated);
+      const created = await store.board.create(full as TaskDraft, teamContext.approveCreated);
       if (created.type === "refused") return failed(`The task was not created: ${created.reason}`);
       const { task } = created;
-      if (named?.type === "member" && member !== undefined && member !== seat.name)
-        await assign(seat, task, member);
+      if (named?.type === "member" && member !== undefined && member !== teamContext.name)
+        await assign(teamContext, task, member);
       else
         await offerTasks(
           store,
@@ -79,7 +79,7 @@ const updateInput = z.object({
   metadata,
 });
 
-function updateTool(seat: Seat): Tool {
+function updateTool(teamContext: TeamContext): Tool {
   const tool: Tool<z.infer<typeof updateInput>> = {
     ...common,
     name: "TaskUpdate",
@@ -87,25 +87,26 @@ function updateTool(seat: Seat): Tool {
       "Changes a task of the team's board: claims it, completes it, assigns it or says what it waits for. Two members never hold the same task.",
     input: updateInput,
     async call({ taskId, owner, ...given }) {
-      const store = await seat.ensureStore();
-      const named = owner === undefined || owner === "" ? undefined : findOwner(store, owner, seat);
+      const store = await teamContext.ensureStore();
+      const named = owner === undefined || owner === "" ? undefined : findOwner(store, owner, teamContext);
       if (named?.type === "refused") return failed(named.reason);
       const member = named?.name ?? owner;
       // The schema gives undefined for no field that was sent.
       const change = { ...given, ...(member === undefined ? {} : { owner: member }) } as JsonRecord;
       const outcome = await store.board.change(taskId, change, {
-        by: { name: seat.name, isLead: seat.isLead },
-        approve: seat.approveCompleted,
+        by: { name: teamContext.name, isLead: teamContext.isLead },
+        approve: teamContext.approveCompleted,
       });
       if (outcome.type === "refused") return failed(`Task ${taskId} was not changed: ${outcome.reason}`);
       const { task, before, unblocked, deleted } = outcome;
-      const isAssigned = task.owner !== undefined && task.owner !== before.owner && task.owner !== seat.name;
-      if (isAssigned && named?.type === "member") await assign(seat, task, named.name);
+      const isAssigned =
+        task.owner !== undefined && task.owner !== before.owner && task.owner !== teamContext.name;
+      if (isAssigned && named?.type === "member") await assign(teamContext, task, named.name);
       await offerTasks(store, unblocked);
       const free = unblocked.map(({ id }) => `task ${id}`).join(", ");
-      const news = free === "" ? "" : ` Free now: ${free}.`;
-      if (deleted) return done(`Task ${taskId} was deleted.${news}`, { taskId });
-      return done(`${lineOf(task, store.board.read())}${laterNote(named)}${news}`, {
+      const pendingMessages = free === "" ? "" : ` Free now: ${free}.`;
+      if (deleted) return done(`Task ${taskId} was deleted.${pendingMessages}`, { taskId });
+      return done(`${lineOf(task, store.board.read())}${laterNote(named)}${pendingMessages}`, {
         taskId,
         statusChange: { from: before.status, to: task.status },
       });
@@ -114,7 +115,7 @@ function updateTool(seat: Seat): Tool {
   return tool as Tool;
 }
 
-function listTool(seat: Seat): Tool {
+function listTool(teamContext: TeamContext): Tool {
   return {
     ...common,
     name: "TaskList",
@@ -123,7 +124,7 @@ function listTool(seat: Seat): Tool {
     isConcurrencySafe: () => true,
     repeats: "pure",
     async call() {
-      const { board } = await seat.ensureStore();
+      const { board } = await teamContext.ensureStore();
       const tasks = board.read();
       const broken = board.invalid().map(({ file, reason }) => `${file} is not a task: ${reason}.`);
       const lines = [...sortedTasks(tasks).map((task) => lineOf(task, tasks)), ...broken];
@@ -136,7 +137,7 @@ function listTool(seat: Seat): Tool {
 
 const getInput = z.object({ taskId: z.coerce.string().describe("The id of the task.") });
 
-function getTool(seat: Seat): Tool {
+function getTool(teamContext: TeamContext): Tool {
   const tool: Tool<z.infer<typeof getInput>> = {
     ...common,
     name: "TaskGet",
@@ -145,7 +146,7 @@ function getTool(seat: Seat): Tool {
     isConcurrencySafe: () => true,
     repeats: "pure",
     async call({ taskId }) {
-      const tasks = (await seat.ensureStore()).board.read();
+      const tasks = (await teamContext.ensureStore()).board.read();
       const task = tasks.get(taskId);
       if (task === undefined) return failed(`There is no task ${taskId} on the board.`);
       const blocks = task.blocks.length === 0 ? "" : `\nBlocks: ${task.blocks.join(", ")}`;
@@ -162,7 +163,7 @@ type Owner =
   | { readonly type: "refused"; readonly reason: string };
 
 /** A lead plans before it starts its members, so a task of it may be for one that does not exist yet. */
-function findOwner(store: TeamStore, owner: string, { isLead }: Seat): Owner {
+function findOwner(store: TeamStore, owner: string, { isLead }: TeamContext): Owner {
   const config = store.config();
   const name = config === undefined ? undefined : findAddressee(config, owner);
   if (name !== undefined) return { type: "member", name };
@@ -178,9 +179,13 @@ function laterNote(owner: Owner | undefined): string {
     : "";
 }
 
-async function assign(seat: Seat, { id, subject, description }: BoardTask, to: string): Promise<void> {
-  await deliver(seat, to, {
-    body: { type: "task_assignment", taskId: id, subject, description, assignedBy: seat.name },
+async function assign(
+  teamContext: TeamContext,
+  { id, subject, description }: BoardTask,
+  to: string,
+): Promise<void> {
+  await deliver(teamContext, to, {
+    body: { type: "task_assignment", taskId: id, subject, description, assignedBy: teamContext.name },
   });
 }
 

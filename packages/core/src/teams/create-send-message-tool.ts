@@ -5,14 +5,14 @@ import * as z from "zod";
 import type { Messenger, SendOutcome } from "../tasks/messenger.ts";
 import { jsonSchemaOf } from "../tools/json-schema-of.ts";
 import type { Tool, ToolOutcome } from "../tools/tool.ts";
-import { addressees, type Delivered, deliver, findAddressee, type Seat } from "./seat.ts";
 import { findMember, leadName, withMember } from "./team-config.ts";
+import { addressees, type Delivered, deliver, findAddressee, type TeamContext } from "./team-context.ts";
 
 export interface SendMessageOptions {
   /** Reaches child agents of the session; absent for a member, which has none. */
   readonly messenger?: Messenger | undefined;
   /** The caller's place in a team; absent where there are no teams. */
-  readonly seat?: Seat | undefined;
+  readonly teamContext?: TeamContext | undefined;
   /** Called when the caller has agreed to end. */
   readonly onShutdown?: (() => void) | undefined;
 }
@@ -25,7 +25,7 @@ export function createSendMessageTool(options: SendMessageOptions): Tool {
     effect: "coordinate",
     origin: "builtin",
     input,
-    inputSchema: jsonSchemaOf(options.seat === undefined ? offered : offeredInTeam),
+    inputSchema: jsonSchemaOf(options.teamContext === undefined ? offered : offeredInTeam),
     isConcurrencySafe: () => true,
     async call(value, { signal, callId }) {
       const message = readMessage(value);
@@ -34,16 +34,16 @@ export function createSendMessageTool(options: SendMessageOptions): Tool {
       if (message.to === "*") return broadcast(message, options);
       const inTeam = await sendInTeam(message, options);
       if (inTeam !== undefined) return inTeam;
-      const { messenger, seat } = options;
-      if (messenger === undefined) return failed(unknownMember(message.to, seat));
-      return outcomeOf(await messenger.send(message.to, message.text, { signal, callId }), seat);
+      const { messenger, teamContext } = options;
+      if (messenger === undefined) return failed(unknownMember(message.to, teamContext));
+      return outcomeOf(await messenger.send(message.to, message.text, { signal, callId }), teamContext);
     },
   };
   // Input is checked by the schema before `call` sees it.
   return tool as Tool;
 }
 
-function describe({ messenger, seat }: SendMessageOptions): string {
+function describe({ messenger, teamContext }: SendMessageOptions): string {
   const children = `Writes to a child agent of this session, by its id or the name you gave it.
 
 - An agent that runs reads the message between its turns.
@@ -53,7 +53,7 @@ function describe({ messenger, seat }: SendMessageOptions): string {
 - A member that works reads the message between its turns; an idle one wakes up.
 - type "shutdown_request" asks a member to end; it answers with type "shutdown_response", request_id and approve.
 - type "plan_approval_response" with request_id and approve answers a plan that a member handed in; only the lead can do that.`;
-  return [messenger === undefined ? "" : children, seat === undefined ? "" : team]
+  return [messenger === undefined ? "" : children, teamContext === undefined ? "" : team]
     .filter((text) => text !== "")
     .join("\n\n");
 }
@@ -141,21 +141,25 @@ const needsTeam =
 /** To a member, where the name is one; undefined leaves it to the child agents. */
 async function sendInTeam(
   { to, text, summary }: TextMessage,
-  { seat }: SendMessageOptions,
+  { teamContext }: SendMessageOptions,
 ): Promise<ToolOutcome | undefined> {
-  const config = seat?.store()?.config();
-  if (seat === undefined || config === undefined || findAddressee(config, to) === undefined) return undefined;
-  return delivered(await deliver(seat, to, { body: text, summary }));
+  const config = teamContext?.store()?.config();
+  if (teamContext === undefined || config === undefined || findAddressee(config, to) === undefined)
+    return undefined;
+  return delivered(await deliver(teamContext, to, { body: text, summary }));
 }
 
-async function broadcast({ text, summary }: TextMessage, { seat }: SendMessageOptions): Promise<ToolOutcome> {
-  const config = seat?.store()?.config();
-  if (seat === undefined || config === undefined) return failed(needsTeam);
-  const names = addressees(config, seat.name);
+async function broadcast(
+  { text, summary }: TextMessage,
+  { teamContext }: SendMessageOptions,
+): Promise<ToolOutcome> {
+  const config = teamContext?.store()?.config();
+  if (teamContext === undefined || config === undefined) return failed(needsTeam);
+  const names = addressees(config, teamContext.name);
   if (names.length === 0) return failed("The team has no other members yet.");
   const results: string[] = [];
   for (const name of names) {
-    const sent = await deliver(seat, name, { body: text, summary });
+    const sent = await deliver(teamContext, name, { body: text, summary });
     results.push(sent.type === "sent" ? sent.text : sent.reason);
   }
   return done(results.join("\n"));
@@ -165,23 +169,23 @@ function protocolOutcome(
   message: ProtocolCall,
   options: SendMessageOptions,
 ): Promise<ToolOutcome> | ToolOutcome {
-  const { seat } = options;
-  if (seat?.store()?.config() === undefined) return failed(needsTeam);
+  const { teamContext } = options;
+  if (teamContext?.store()?.config() === undefined) return failed(needsTeam);
   switch (message.type) {
     case "shutdown_request":
-      return requestShutdown(message, seat);
+      return requestShutdown(message, teamContext);
     case "shutdown_response":
-      return answerShutdown(message, seat, options);
+      return answerShutdown(message, teamContext, options);
     case "plan_approval_response":
-      return answerPlan(message, seat);
+      return answerPlan(message, teamContext);
   }
 }
 
-async function requestShutdown({ to, text }: ProtocolCall, seat: Seat): Promise<ToolOutcome> {
-  if (!seat.isLead) return failed("Only the lead can ask a member to end.");
+async function requestShutdown({ to, text }: ProtocolCall, teamContext: TeamContext): Promise<ToolOutcome> {
+  if (!teamContext.isLead) return failed("Only the lead can ask a member to end.");
   const requestId = `shutdown-${Date.now()}@${to}`;
   const reason = text === undefined ? {} : { reason: text };
-  const sent = await deliver(seat, to, { body: { type: "shutdown_request", requestId, ...reason } });
+  const sent = await deliver(teamContext, to, { body: { type: "shutdown_request", requestId, ...reason } });
   if (sent.type === "refused") return failed(sent.reason);
   return done(`The request ${requestId} was sent; ${to} answers it.`, { request_id: requestId, target: to });
 }
@@ -189,24 +193,24 @@ async function requestShutdown({ to, text }: ProtocolCall, seat: Seat): Promise<
 /** Counts only for a request that the lead has put into the inbox of this member. */
 async function answerShutdown(
   { requestId, approve, text }: ProtocolCall,
-  seat: Seat,
+  teamContext: TeamContext,
   { onShutdown }: SendMessageOptions,
 ): Promise<ToolOutcome> {
-  const asked = seat
+  const asked = teamContext
     .store()
-    ?.inbox(seat.name)
+    ?.inbox(teamContext.name)
     .mail.some(
       ({ from, protocol }) =>
         from === leadName && protocol?.type === "shutdown_request" && protocol.requestId === requestId,
     );
-  if (seat.isLead || asked !== true)
+  if (teamContext.isLead || asked !== true)
     return failed(`There is no shutdown request ${JSON.stringify(requestId)} for you.`);
   if (approve === undefined) return failed("`approve` is missing: true to end, false to keep working.");
   const reason = text === undefined ? {} : { reason: text };
   const body = approve
     ? ({ type: "shutdown_approved", requestId } as const)
     : ({ type: "shutdown_rejected", requestId, ...reason } as const);
-  const sent = await deliver(seat, leadName, { body });
+  const sent = await deliver(teamContext, leadName, { body });
   if (sent.type === "refused") return failed(sent.reason);
   if (!approve) return done("The lead was notified that you keep working.");
   onShutdown?.();
@@ -214,10 +218,13 @@ async function answerShutdown(
 }
 
 /** Only the lead, and only the request that the member waits for. */
-async function answerPlan({ to, requestId, approve, text }: ProtocolCall, seat: Seat): Promise<ToolOutcome> {
-  if (!seat.isLead) return failed("Only the lead approves plans.");
+async function answerPlan(
+  { to, requestId, approve, text }: ProtocolCall,
+  teamContext: TeamContext,
+): Promise<ToolOutcome> {
+  if (!teamContext.isLead) return failed("Only the lead approves plans.");
   if (approve === undefined) return failed("`approve` is missing: true, or false with your feedback.");
-  const store = await seat.ensureStore();
+  const store = await teamContext.ensureStore();
   const config = store.config();
   const member = config?.members.find((one) => one.name === to || one.planRequest === requestId);
   if (member === undefined || member.planRequest !== requestId)
@@ -231,7 +238,7 @@ async function answerPlan({ to, requestId, approve, text }: ProtocolCall, seat: 
     const { planRequest: _answered, ...rest } = current;
     return withMember(now, { ...rest, ...(approve ? { planApproved: true } : {}) });
   });
-  const sent = await deliver(seat, member.name, { body });
+  const sent = await deliver(teamContext, member.name, { body });
   if (sent.type === "refused") return failed(sent.reason);
   return done(`${member.name} was notified that its plan is ${approve ? "approved" : "rejected"}.`);
 }
@@ -240,16 +247,18 @@ function memberGone(name: string): RetinueError {
   return new RetinueError("member-gone", `The member ${JSON.stringify(name)} is not in the team any more.`);
 }
 
-function unknownMember(to: string, seat: Seat | undefined): string {
-  const config = seat?.store()?.config();
-  const members = config === undefined || seat === undefined ? [] : addressees(config, seat.name);
+function unknownMember(to: string, teamContext: TeamContext | undefined): string {
+  const config = teamContext?.store()?.config();
+  const members =
+    config === undefined || teamContext === undefined ? [] : addressees(config, teamContext.name);
   return `There is no member ${JSON.stringify(to)} in the team. Members: ${members.join(", ")}.`;
 }
 
-function outcomeOf(sent: SendOutcome, seat: Seat | undefined): ToolOutcome {
+function outcomeOf(sent: SendOutcome, teamContext: TeamContext | undefined): ToolOutcome {
   if (sent.type === "refused") {
-    const config = seat?.store()?.config();
-    const members = config === undefined || seat === undefined ? [] : addressees(config, seat.name);
+    const config = teamContext?.store()?.config();
+    const members =
+      config === undefined || teamContext === undefined ? [] : addressees(config, teamContext.name);
     return failed(
       members.length === 0 ? sent.reason : `${sent.reason}\nMembers of the team: ${members.join(", ")}.`,
     );

@@ -47,7 +47,7 @@ export function openMailbox(options: MailboxOptions): Mailbox {
   const bells = new Set<() => void>();
   const marker = createMarker(options);
   const look = (): void => {
-    for (const bell of bells) bell();
+    for (const wakeup of bells) wakeup();
   };
   const stopWatching = store.watch(look);
 

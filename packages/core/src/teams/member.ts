@@ -12,8 +12,8 @@ import { createBoardTools } from "./create-board-tools.ts";
 import { createSendMessageTool } from "./create-send-message-tool.ts";
 import type { ProtocolMessage } from "./mail.ts";
 import { type Mailbox, openMailbox } from "./mailbox.ts";
-import { deliver, offerTasks, type Seat } from "./seat.ts";
 import { findMember, leadName, type TeamMember, withMember } from "./team-config.ts";
+import { deliver, offerTasks, type TeamContext } from "./team-context.ts";
 import type { TeamStore } from "./team-store.ts";
 
 /** What hooks say about events of a team. */
@@ -45,7 +45,7 @@ export interface MemberOptions {
 export interface Member extends AsyncDisposable {
   readonly tools: readonly Tool[];
   readonly standby: Standby;
-  takeMail(): UserMessage | undefined;
+  drainMessages(): UserMessage | undefined;
   /** The mode it has instead of that of its plan. */
   mode(): PermissionMode | undefined;
   /** Before its work counts as done; a message makes it continue. */
@@ -67,7 +67,7 @@ export function openMember(options: MemberOptions): Member {
     rounds: 0,
   };
   const mailbox = openMailbox({ ...options, name });
-  const seat: Seat = {
+  const teamContext: TeamContext = {
     name,
     isLead: false,
     store: () => store,
@@ -76,7 +76,7 @@ export function openMember(options: MemberOptions): Member {
     approveCompleted: async (task) => hooks()?.completed(task),
   };
   const send = createSendMessageTool({
-    seat,
+    teamContext,
     onShutdown() {
       state.isShutDown = true;
     },
@@ -84,10 +84,10 @@ export function openMember(options: MemberOptions): Member {
   return {
     tools: [
       noticing(send, () => (state.hasReported = true)),
-      ...createBoardTools(seat),
-      ...planTools(seat, membership),
+      ...createBoardTools(teamContext),
+      ...planTools(teamContext, membership),
     ],
-    takeMail: mailbox.take,
+    drainMessages: mailbox.take,
     mode: () =>
       membership.approvedMode !== undefined && memberOf(store, name)?.planApproved === true
         ? membership.approvedMode
@@ -99,7 +99,7 @@ export function openMember(options: MemberOptions): Member {
       state.rounds += 1;
       return note(reason);
     },
-    standby: createStandby({ options, state, mailbox, seat }),
+    standby: createStandby({ options, state, mailbox, teamContext }),
     [Symbol.asyncDispose]: () => mailbox[Symbol.asyncDispose](),
   };
 }
@@ -135,8 +135,8 @@ function createStandby({
   options,
   state,
   mailbox,
-  seat,
-}: Parts & { readonly mailbox: Mailbox; readonly seat: Seat }): Standby {
+  teamContext,
+}: Parts & { readonly mailbox: Mailbox; readonly teamContext: TeamContext }): Standby {
   const { store, membership, idleLimitMs } = options;
   const { member: name } = membership;
   return {
@@ -149,7 +149,7 @@ function createStandby({
     async report(ending) {
       mailbox.giveBack();
       await mailbox.settled();
-      await becomeIdle(ending, { options, state, seat });
+      await becomeIdle(ending, { options, state, teamContext });
       state.hasReported = false;
       state.rounds = 0;
       // Tasks may have become free while it worked.
@@ -171,7 +171,7 @@ function createStandby({
 /** The lead hears of it once, with what the member said where it sent no message itself. */
 async function becomeIdle(
   ending: RunEnding,
-  { options, state, seat }: Parts & { readonly seat: Seat },
+  { options, state, teamContext }: Parts & { readonly teamContext: TeamContext },
 ): Promise<void> {
   const { store, membership, bounded } = options;
   const { member: name } = membership;
@@ -185,7 +185,7 @@ async function becomeIdle(
     ...(ending.status === "completed" ? {} : { failureReason: ending.error ?? ending.reason }),
     ...(held.length === 0 ? {} : { tasksInProgress: held }),
   };
-  await deliver(seat, leadName, { body });
+  await deliver(teamContext, leadName, { body });
 }
 
 function idleReasonOf({ status }: RunEnding): "available" | "failed" | "partial" {
@@ -228,7 +228,7 @@ function noticing(tool: Tool, onReport: () => void): Tool {
 const planInput = z.object({ plan: z.string().min(1).describe("The whole plan, in Markdown.") });
 
 /** A member in plan mode hands in its plan and waits, idle, for the answer of the lead. */
-function planTools(seat: Seat, { approvedMode, member }: TeamMembership): readonly Tool[] {
+function planTools(teamContext: TeamContext, { approvedMode, member }: TeamMembership): readonly Tool[] {
   if (approvedMode === undefined) return [];
   const tool: Tool<z.infer<typeof planInput>> = {
     name: handInPlanTool,
@@ -238,13 +238,13 @@ function planTools(seat: Seat, { approvedMode, member }: TeamMembership): readon
     origin: "builtin",
     input: planInput,
     async call({ plan }) {
-      const store = await seat.ensureStore();
+      const store = await teamContext.ensureStore();
       if (memberOf(store, member)?.planApproved === true)
         return { content: "Your plan is approved already; carry it out.", data: { success: true } };
       const requestId = `plan-${randomUUID().slice(0, 8)}@${member}`;
       await setMember(store, member, { planRequest: requestId });
       const body = { type: "plan_approval_request", requestId, plan } as const;
-      const sent = await deliver(seat, leadName, { body });
+      const sent = await deliver(teamContext, leadName, { body });
       if (sent.type === "refused") return { content: sent.reason, isError: true };
       const content = `The plan was handed in (request ${requestId}). End your turn; the answer comes as a message.`;
       return { content, data: { plan, awaitingLeaderApproval: true, requestId } };

@@ -67,7 +67,7 @@ export function openTeamStore(places: TeamPlaces, name: string, list: string = n
   const loadConfig = createFileReader(configFile, (text) => readConfigText(text, configFile, name));
   const loadInbox = createInboxReader(inboxFile);
   const board = createBoardStore(join(places.tasks, list));
-  const ring = (): void => {
+  const notify = (): void => {
     for (const listener of local) listener();
   };
 
@@ -79,11 +79,11 @@ export function openTeamStore(places: TeamPlaces, name: string, list: string = n
   return {
     name,
     directory,
-    board: notifying(board, ring),
+    board: notifying(board, notify),
     config: loadConfig,
     async update(change) {
       const config = await changeConfig(configFile, loadConfig, change);
-      ring();
+      notify();
       return config;
     },
     async send(to, mail) {
@@ -91,7 +91,7 @@ export function openTeamStore(places: TeamPlaces, name: string, list: string = n
         const entries = listEntries(inboxFile(to), join(inboxes, `${to}.invalid.jsonl`));
         rewrite(to, lock, [...entries, mailEntry(mail, { id: randomUUID(), now: new Date() })]);
       });
-      ring();
+      notify();
     },
     inbox: loadInbox,
     async markRead(member, keys) {
@@ -104,7 +104,7 @@ export function openTeamStore(places: TeamPlaces, name: string, list: string = n
         rewrite(member, lock, archive(join(inboxes, `${member}.history.jsonl`), entries));
         return moved;
       });
-      ring();
+      notify();
       return aside;
     },
     watch(onChange) {
@@ -147,10 +147,10 @@ export function createTeamStores(): OpenTeam {
 }
 
 /** Listeners of this process need not wait for the file system. */
-function notifying(board: BoardStore, ring: () => void): BoardStore {
+function notifying(board: BoardStore, notify: () => void): BoardStore {
   const after = async <T>(work: Promise<T>): Promise<T> => {
     const result = await work;
-    ring();
+    notify();
     return result;
   };
   return {

@@ -6,7 +6,7 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { type OwnerLock, takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
 
 /** A lock without a readable owner, as other programs make them, counts as left behind after ten seconds. */
-const patienceMs = 20_000;
+const timeoutMs = 20_000;
 const maxPauseMs = 12;
 
 /**
@@ -15,7 +15,7 @@ const maxPauseMs = 12;
  */
 export async function withFileLock<T>(path: string, action: (lock: OwnerLock) => T): Promise<T> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const until = Date.now() + patienceMs;
+  const until = Date.now() + timeoutMs;
   for (let attempt = 1; ; attempt += 1) {
     // Mostly it is enough to see that the lock is still there; now and then its owner is looked at.
     const isTried = attempt % 8 === 1 || !existsSync(`${path}.lock`);
@@ -37,7 +37,7 @@ const never = new AbortController().signal;
 
 function held(file: string, pid: number | undefined): RetinueError {
   const owner = pid === undefined ? "another program" : `the process ${pid}`;
-  return new RetinueError("team-locked", `${owner} has held ${file} for ${patienceMs / 1000} s.`, {
+  return new RetinueError("team-locked", `${owner} has held ${file} for ${timeoutMs / 1000} s.`, {
     advice: "End that process, or remove the file if it no longer runs.",
   });
 }

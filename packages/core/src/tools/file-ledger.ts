@@ -131,18 +131,18 @@ interface WriteInTurnOptions {
   readonly roots: readonly string[];
   /** Called before each change in one of them. */
   readonly prepare?: (path: string) => Promise<void>;
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
 }
 
 /** The folder of locks in each root. Agents cannot have this name. */
 export const locksFolder = ".locks";
 
-export function createWriteInTurn({ roots, prepare, patienceMs = 15_000 }: WriteInTurnOptions): WriteInTurn {
+export function createWriteInTurn({ roots, prepare, timeoutMs = 15_000 }: WriteInTurnOptions): WriteInTurn {
   return async (path, signal, change) => {
     const root = await findRoot(path, roots);
     if (root === undefined) return change();
     await prepare?.(path);
-    const lock = await waitForLock(await makeLockFile(root, path), { path, signal, patienceMs });
+    const lock = await waitForLock(await makeLockFile(root, path), { path, signal, timeoutMs });
     try {
       return await change();
     } finally {
@@ -176,14 +176,14 @@ async function waitForLock(
   {
     path,
     signal,
-    patienceMs,
-  }: { readonly path: string; readonly signal: AbortSignal; readonly patienceMs: number },
+    timeoutMs,
+  }: { readonly path: string; readonly signal: AbortSignal; readonly timeoutMs: number },
 ) {
   for (let waited = 0, delay = 4; ; delay = Math.min(delay * 2, 64)) {
     signal.throwIfAborted();
     const answer = takeOwnerLock(file);
     if (answer.type === "taken") return answer.lock;
-    if (waited >= patienceMs) {
+    if (waited >= timeoutMs) {
       const by = answer.by === undefined ? "another process" : `the process ${answer.by.pid}`;
       throw new RetinueError("file-busy", `${path} is being changed by ${by}; try again later.`);
     }

@@ -116,7 +116,7 @@ describe("the lock of a file in memory", () => {
 
   test("is waited for no longer than requested, and then names who holds it", async () => {
     const lock = await holdLock();
-    await expect(run(file, { patienceMs: 0 })).rejects.toThrow(`the process ${process.pid}`);
+    await expect(run(file, { timeoutMs: 0 })).rejects.toThrow(`the process ${process.pid}`);
     lock.release();
     expect(await run(file)).toBe("done");
   });
@@ -132,16 +132,16 @@ describe("the lock of a file in memory", () => {
 
   test("is one for each file, and none for files outside", async () => {
     const lock = await holdLock();
-    expect(await run(join(root, "rev", "other.md"), { patienceMs: 0 })).toBe("done");
-    expect(await run(space.path("a.ts"), { patienceMs: 0 })).toBe("done");
+    expect(await run(join(root, "rev", "other.md"), { timeoutMs: 0 })).toBe("done");
+    expect(await run(space.path("a.ts"), { timeoutMs: 0 })).toBe("done");
     lock.release();
   });
 
   test("is given back when the change fails", async () => {
-    const turns = createWriteInTurn({ roots: [root], patienceMs: 0 });
+    const turns = createWriteInTurn({ roots: [root], timeoutMs: 0 });
     const failing = turns(file, signal, () => Promise.reject(new Error("broken")));
     await expect(failing).rejects.toThrow("broken");
-    expect(await run(file, { patienceMs: 0 })).toBe("done");
+    expect(await run(file, { timeoutMs: 0 })).toBe("done");
   });
 
   test("lies in no place that a link chose", async () => {
@@ -160,7 +160,7 @@ describe("the lock of a file in memory", () => {
       const held = JSON.parse(await readFile(join(root, locksFolder, name), "utf8"));
       await writeFile(join(root, locksFolder, name), JSON.stringify({ ...held, pid: 2 ** 30 }));
     });
-    expect(await run(file, { patienceMs: 0 })).toBe("done");
+    expect(await run(file, { timeoutMs: 0 })).toBe("done");
   });
 });
 

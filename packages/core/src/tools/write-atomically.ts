@@ -2,7 +2,7 @@
 import { constants, existsSync } from "node:fs";
 import { access, mkdir, open, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { retryWhileScarce } from "@retinue/base/foundation/retry-while-scarce.ts";
+import { retryOnResourceLimit } from "@retinue/base/foundation/retry-on-resource-limit.ts";
 import { type NoteTemporary, temporaryName } from "@retinue/base/storage/create-temporary-notes.ts";
 import { isOpenedAt } from "./is-opened-at.ts";
 
@@ -59,7 +59,7 @@ async function openFolder(path: string): Promise<HeldFolder> {
   if (process.platform !== "linux" || !existsSync("/proc/self/fd"))
     return { below, [Symbol.asyncDispose]: async () => undefined };
   const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-  const handle = await retryWhileScarce(() => open(path, flags)).catch((error: unknown) => {
+  const handle = await retryOnResourceLimit(() => open(path, flags)).catch((error: unknown) => {
     // A folder that may be written to and not listed cannot be held.
     if (error instanceof Error && "code" in error && error.code === "EACCES") return undefined;
     throw error;
@@ -76,7 +76,7 @@ async function openFolder(path: string): Promise<HeldFolder> {
 }
 
 async function writeNew(file: string, bytes: Uint8Array, mode: number | undefined): Promise<void> {
-  await using handle = await retryWhileScarce(() => open(file, "wx", 0o666));
+  await using handle = await retryOnResourceLimit(() => open(file, "wx", 0o666));
   await handle.writeFile(bytes);
   if (mode !== undefined) await handle.chmod(mode & 0o7777);
   await handle.sync();

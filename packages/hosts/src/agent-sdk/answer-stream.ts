@@ -70,7 +70,7 @@ export function createAnswerStream(
     take(event) {
       const { open } = answer;
       const shown = ids;
-      answer.hear(event);
+      answer.onEvent(event);
       if (answer.open !== undefined) cut = answer.open;
       else if (event.type === "assistant-answered" || event.type === "model-retried") cut = undefined;
       if (answer.open?.head !== open?.head) ids = [];

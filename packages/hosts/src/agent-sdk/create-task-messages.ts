@@ -24,7 +24,9 @@ export interface TaskMessageOptions extends Pick<SdkMessageContext, "sessionId" 
 }
 
 /** What a host hears of child agents: their start, what they do, changes of their state, their end. */
-export function createTaskMessages(options: TaskMessageOptions): (news: TaskEvent) => readonly SdkMessage[] {
+export function createTaskMessages(
+  options: TaskMessageOptions,
+): (pendingMessages: TaskEvent) => readonly SdkMessage[] {
   const started = new Set<string>();
   const backgrounded = new Set<string>();
   const results = createCallResults();

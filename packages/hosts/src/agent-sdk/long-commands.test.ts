@@ -25,14 +25,14 @@ test("a command that takes long is a task until it ends, and a short one or one 
       shown.resolve();
     },
   });
-  commands.hear(started("short"));
-  commands.hear(finished("short"));
-  commands.hear(started("aside", { run_in_background: true }));
-  commands.hear(started("long"));
+  commands.onEvent(started("short"));
+  commands.onEvent(finished("short"));
+  commands.onEvent(started("aside", { run_in_background: true }));
+  commands.onEvent(started("long"));
   await shown.promise;
   expect([commands.isRunning("long"), commands.isRunning("short")]).toEqual([true, false]);
   shown = Promise.withResolvers();
-  commands.hear(finished("long"));
+  commands.onEvent(finished("long"));
   const about = { tool_use_id: "long", session_id: "s1", task_id: expect.stringMatching(/^b/) };
   expect(sent).toMatchObject([
     { subtype: "task_started", description: "builds", is_backgrounded: false, ...about },

@@ -5,7 +5,7 @@ import type { SdkMessage } from "./sdk-messages.ts";
 
 /** Commands that an agent waits for: one that takes long is reported as a task until it ends. */
 export interface LongCommands {
-  hear(event: RunEvent): void;
+  onEvent(event: RunEvent): void;
   /** Whether the call is such a command now. */
   isRunning(callId: string): boolean;
 }
@@ -67,7 +67,7 @@ export function createLongCommands({
 
   return {
     isRunning: (callId) => running.has(callId),
-    hear(event) {
+    onEvent(event) {
       if (event.type === "call-finished") end(event.call.id, event.isError);
       if (event.type !== "call-started" || event.call.name !== "Bash") return;
       const { input, id } = event.call;

@@ -11,7 +11,7 @@ export interface ObservedHooks {
   /** Reports the texts of an answer before the host gets them. */
   display(event: RunEvent, signal: AbortSignal): Promise<void>;
   /** Reports what an event means to them before the run continues. */
-  hear(event: RunEvent, signal: AbortSignal): Promise<void>;
+  onEvent(event: RunEvent, signal: AbortSignal): Promise<void>;
   ended(ending: RunEnding): Promise<void>;
   /** Calls back for something that happens beside the run, and gives back what was answered. */
   fire(event: ObservedEvent, firing: Firing): Promise<readonly JsonRecord[]>;
@@ -43,7 +43,7 @@ export function createObservedHooks(options: ObservedHookOptions): ObservedHooks
       shown = event.type === "assistant-answered" ? 0 : shown + fresh.length;
     },
     fire: (event, firing) => fire(event, firing, options),
-    async hear(event, signal) {
+    async onEvent(event, signal) {
       if (options.hooks.length === 0) return;
       if (event.type === "call-finished") {
         finished.push(event);

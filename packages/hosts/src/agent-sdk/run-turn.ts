@@ -179,10 +179,10 @@ function localFacts(session: OpenSdkSession, { state, options }: TurnContext): L
 
 /** `init` and the replayed prompt, with the first event of the turn. */
 function createBeginning(session: OpenSdkSession, prompt: QueuedPrompt, context: TurnContext): () => void {
-  let hasBegun = false;
+  let hasStarted = false;
   return () => {
-    if (hasBegun) return;
-    hasBegun = true;
+    if (hasStarted) return;
+    hasStarted = true;
     if (context.state.described !== session)
       for (const message of describeChanges(session, context)) context.emit(message);
     context.state.described = session;
@@ -241,8 +241,8 @@ export async function followEvent(event: RunEvent, { session, context }: InTurn)
   if (!isManual(event)) begin();
   await options.reached(event);
   state.totals.add(event);
-  state.subagents.hear(event);
-  connection.longCommands.hear(event);
+  state.subagents.onEvent(event);
+  connection.longCommands.onEvent(event);
   if (event.type === "call-started") turn.inTools = true;
   if (event.type === "turn-started") turn.inTools = false;
   noteTiming(event, turn);
@@ -257,7 +257,7 @@ export async function followEvent(event: RunEvent, { session, context }: InTurn)
     emit(withPromptIds(message, connection.turnIds));
   }
   reportHeldStop(event, session, context);
-  await options.observed().hear(event, signal);
+  await options.observed().onEvent(event, signal);
 }
 
 /** A compaction that was asked for begins before the turn is described, and ends behind that. */

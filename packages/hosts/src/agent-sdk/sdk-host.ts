@@ -141,7 +141,7 @@ export interface HostState {
   isReopening: boolean;
   /** The session takes prompts. */
   isReady: boolean;
-  bell: PromiseWithResolvers<void>;
+  wakeup: PromiseWithResolvers<void>;
   /** Ends the host. */
   stopped: AbortSignal | undefined;
   /** Why the running turn broke off when the host was stopped. */
@@ -171,7 +171,7 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
     early: [],
     isReopening: false,
     isReady: false,
-    bell: Promise.withResolvers(),
+    wakeup: Promise.withResolvers(),
     stopped: undefined,
     failure: undefined,
     opened: undefined,
@@ -187,7 +187,7 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
   };
   const emit = (message: SdkMessage): void => options.connection().channel.send(message);
   const context: TurnContext = { options, state, emit };
-  const ring = (): void => wake(state);
+  const notify = (): void => wake(state);
   return {
     totals: state.totals,
     emit,
@@ -195,11 +195,11 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
     ready: () => ready(context),
     apiDurationMs: () => Math.round(state.apiMs),
     current: () => state.current,
-    wake: ring,
+    wake: notify,
     add(prompt) {
       state.early.push(prompt);
       submitPrompts(state);
-      ring();
+      notify();
     },
     cancel: (id) => cancelPrompts(state, id),
     queuedIds: () => [
@@ -208,12 +208,12 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
     ],
     inputEnded() {
       state.hasEndedInput = true;
-      ring();
+      notify();
     },
     reopen() {
       const reopened = Promise.withResolvers<OpenSdkSession>();
       state.changes.push(() => reopen(context).then(reopened.resolve, reopened.reject));
-      ring();
+      notify();
       return reopened.promise;
     },
     interrupt: (stopsTasks) => interrupt(state, stopsTasks),
@@ -254,8 +254,8 @@ async function openNow(context: TurnContext, fresh = false): Promise<OpenSdkSess
 }
 
 function wake(state: HostState): void {
-  state.bell.resolve();
-  state.bell = Promise.withResolvers();
+  state.wakeup.resolve();
+  state.wakeup = Promise.withResolvers();
 }
 
 function promptOf(note: unknown): QueuedPrompt | undefined {
@@ -404,8 +404,8 @@ function showChild(
 ): void {
   const { event } = update;
   state.totals.add(event);
-  state.subagents.hearChild(update);
-  options.connection().longCommands.hear(event);
+  state.subagents.onChildEvent(update);
+  options.connection().longCommands.onEvent(event);
   noteChildPrompt(event, options.connection().childPrompts);
   for (const message of messagesOf(update)) emit(message);
   if (event.type === "run-ended" || event.type === "run-idled") wake(state);
@@ -432,7 +432,7 @@ async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
   );
   try {
     while (!signal.aborted) {
-      const bell = state.bell.promise;
+      const wakeup = state.wakeup.promise;
       if (state.changes.length > 0) await makeChanges(state, stopped);
       const session =
         state.opened === undefined && state.early.length === 0 ? undefined : await ready(context);
@@ -450,7 +450,7 @@ async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
         if (state.hasEndedInput) waiting.start(() => wake(state));
         if (session !== undefined && state.reported !== undefined && !isBusy) setState(context, "idle");
       }
-      await Promise.race([bell, stopped]);
+      await Promise.race([wakeup, stopped]);
     }
     if (signal.aborted) await endRunning(state, signal);
     releaseResults(context);
@@ -495,10 +495,10 @@ function createPatience(limitMs: number) {
   return {
     isOver: () => over,
     stop,
-    start(ring: () => void): void {
+    start(notify: () => void): void {
       timer ??= setTimeout(() => {
         over = true;
-        ring();
+        notify();
       }, limitMs);
     },
     [Symbol.dispose]: stop,

@@ -35,8 +35,8 @@ export const noSubagents: SubagentStats = {
 
 export interface SubagentCount {
   /** Hears what the main agent asks for. */
-  hear(event: RunEvent): void;
-  hearChild(news: TaskEvent): void;
+  onEvent(event: RunEvent): void;
+  onChildEvent(pendingMessages: TaskEvent): void;
   stats(): SubagentStats;
 }
 
@@ -45,7 +45,7 @@ export function createSubagentCount(): SubagentCount {
   const runs = new Map<string, TaskEvent["state"]>();
   const ended = new Map<string, string>();
   return {
-    hear(event) {
+    onEvent(event) {
       if (event.type !== "assistant-answered") return;
       for (const block of event.message.content) {
         if (block.type !== "tool_use" || (block.name !== "Agent" && block.name !== "Task")) continue;
@@ -54,17 +54,17 @@ export function createSubagentCount(): SubagentCount {
         asked.set(block.id, wish === undefined ? "unset" : wished);
       }
     },
-    hearChild({ event, state }) {
+    onChildEvent({ event, state }) {
       const run = `${state.id} ${state.startedAt}`;
       if (!runs.has(run)) runs.set(run, state);
       if (event.type === "run-ended") ended.set(run, event.ending.status);
     },
     stats() {
       const all = [...runs.values()];
-      const wishes = all.map(({ callId = "" }) => asked.get(callId) ?? "unset");
+      const requestedRights = all.map(({ callId = "" }) => asked.get(callId) ?? "unset");
       const count = (wanted: readonly string[]): number =>
         [...ended.values()].filter((status) => wanted.includes(status)).length;
-      const wished = (wanted: string): number => wishes.filter((wish) => wish === wanted).length;
+      const wished = (wanted: string): number => requestedRights.filter((wish) => wish === wanted).length;
       const types = Map.groupBy(all, ({ agentType }) => agentType);
       return {
         ...noSubagents,

@@ -129,8 +129,8 @@ function createInput(): CliInput {
   return {
     // Touching `process.stdin` opens it, which only those who read it need.
     isTerminal: isatty(0),
-    async readAll({ limit, patienceMs }) {
-      return readAll(process.stdin, { limit, patienceMs });
+    async readAll({ limit, timeoutMs }) {
+      return readAll(process.stdin, { limit, timeoutMs });
     },
     async *lines({ signal }) {
       yield* streamLines(process.stdin, signal);
@@ -184,14 +184,14 @@ function createQuestions(colours: boolean): Pick<CliHost, "ask" | "endQuestions"
 /** Reads a stream to its end. A pipe that is open but silent for `patienceMs` counts as empty; after that it is let go. */
 export async function readAll(
   stream: Readable,
-  { limit, patienceMs }: { readonly limit: number; readonly patienceMs?: number },
+  { limit, timeoutMs }: { readonly limit: number; readonly timeoutMs?: number },
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   let timer: NodeJS.Timeout | undefined;
   try {
     await new Promise<void>((resolve, reject) => {
-      if (patienceMs !== undefined) timer = setTimeout(resolve, patienceMs);
+      if (timeoutMs !== undefined) timer = setTimeout(resolve, timeoutMs);
       stream.on("data", (chunk: Buffer) => {
         clearTimeout(timer);
         size += chunk.length;

@@ -58,7 +58,7 @@ export interface OutputOptions {
 
 export interface AgentHubOptions {
   readonly runtime: HostedRuntime;
-  readonly desk: PendingCalls;
+  readonly questionController: PendingCalls;
   readonly session: SessionOptions;
   /** The folder in which this project's sessions are kept. */
   readonly transcripts: string;
@@ -72,7 +72,7 @@ const maxEarlierSessions = 8;
 const lookMs = 200;
 
 export function createAgentHub(options: AgentHubOptions): AgentHub {
-  const { runtime, desk, session } = options;
+  const { runtime, questionController, session } = options;
   const sessions = createHubSessions({
     // The main conversation of these sessions is never used, so none is kept.
     open: (sessionId) =>
@@ -93,7 +93,7 @@ export function createAgentHub(options: AgentHubOptions): AgentHub {
     agents: runtime.agents,
     spawn: (request, client) => spawn(hub, request, client),
     pendingCall(id, tool) {
-      const pendingCall = desk.find(id);
+      const pendingCall = questionController.find(id);
       if (pendingCall !== undefined && pendingCall.tool === tool) return pendingCall;
       throw new RetinueError("unknown-call", "This call is over, or was never begun.", {
         advice: "Call the tool again, or read what the agent has done with agent_output.",
@@ -111,7 +111,7 @@ export function createAgentHub(options: AgentHubOptions): AgentHub {
     },
     messages: async (wanted) => readMessages(await sessions.own(), wanted),
     async [Symbol.asyncDispose]() {
-      const stopped = desk.stopAll();
+      const stopped = questionController.stopAll();
       await sessions.close();
       await stopped;
     },
@@ -125,7 +125,7 @@ interface HubParts extends AgentHubOptions {
 
 /** A session for children alone, whose questions go to the clients that wait for them. */
 async function openChildren(
-  { runtime, desk, log }: AgentHubOptions,
+  { runtime, questionController, log }: AgentHubOptions,
   session: SessionOptions,
 ): Promise<AgentTree> {
   const tree = await openTree({
@@ -141,7 +141,7 @@ async function openChildren(
     const { id } = event.question;
     const closed = new AbortController();
     open.set(id, closed);
-    desk
+    questionController
       .answer(event.question, closed.signal)
       .then((answer) => tree.main.submit({ type: "answer", question: id, answer }))
       // Taken back, because the agent was stopped.
@@ -177,7 +177,7 @@ interface HubStart {
 }
 
 function start(
-  { desk }: HubParts,
+  { questionController }: HubParts,
   tree: AgentTree,
   { request, client: { tool, maxQuestions }, release }: HubStart,
 ): PendingCall {
@@ -200,9 +200,9 @@ function start(
         release?.();
       }
     },
-    onOver: () => desk.remove(id),
+    onOver: () => questionController.remove(id),
   });
-  desk.add(pendingCall);
+  questionController.add(pendingCall);
   return pendingCall;
 }
 

@@ -36,16 +36,16 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
   const log = (message: string): void => host.stderr.write(`retinue: ${stripControlCharacters(message)}\n`);
   const stop = Promise.withResolvers<RetinueError>();
   const forget = host.onInterrupt(stop.resolve);
-  const desk = createPendingCalls();
+  const questionController = createPendingCalls();
   const { [tokenVariable]: _token, ...environment } = host.environment;
   try {
     await using runtime = createPrintRuntime({ host: { ...host, environment }, session }, options, {
       entrypoint: "mcp",
-      canUseTool: desk.canUseTool,
+      canUseTool: questionController.canUseTool,
     });
     await using hub = createAgentHub({
       runtime,
-      desk,
+      questionController,
       session: own,
       transcripts: transcriptsOf(host),
       environment,

@@ -32,10 +32,10 @@ test("[MCP-3] a call shows its questions one after the other, and then its end",
     },
   });
   for (const action of ["accept", "decline"] as const) {
-    const news = await pendingCall.next();
-    if (news.type !== "question") throw new Error("expected a question");
-    expect(pendingCall.question()).toBe(news.question);
-    news.question.reply({ action });
+    const pendingMessages = await pendingCall.next();
+    if (pendingMessages.type !== "question") throw new Error("expected a question");
+    expect(pendingCall.question()).toBe(pendingMessages.question);
+    pendingMessages.question.reply({ action });
   }
   expect(pendingCall.mayAsk()).toBe(false);
   expect(await pendingCall.next()).toEqual({ type: "ended", outcome: { ...ended, text: "accept decline" } });

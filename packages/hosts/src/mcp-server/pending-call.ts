@@ -58,13 +58,13 @@ export function createPendingCall(options: PendingCallOptions): PendingCall {
   const { id, tool, agents, maxQuestions, run, onOver, claimMs } = options;
   const controller = new AbortController();
   let outcome: SpawnOutcome | undefined;
-  let bell = Promise.withResolvers<void>();
+  let wakeup = Promise.withResolvers<void>();
   let claim: NodeJS.Timeout | undefined;
-  const ring = (): void => {
-    bell.resolve();
-    bell = Promise.withResolvers();
+  const notify = (): void => {
+    wakeup.resolve();
+    wakeup = Promise.withResolvers();
   };
-  const questions = createQuestions(ring);
+  const questions = createQuestions(notify);
 
   // Begun a moment later, when the caller can find this call by its id.
   const over = Promise.resolve()
@@ -72,7 +72,7 @@ export function createPendingCall(options: PendingCallOptions): PendingCall {
     .catch((error: unknown): SpawnOutcome => ({ type: "refused", reason: describeError(error) }))
     .then((value) => {
       outcome = value;
-      ring();
+      notify();
     });
 
   async function stop(): Promise<void> {
@@ -98,7 +98,7 @@ export function createPendingCall(options: PendingCallOptions): PendingCall {
         }
         const [question] = questions.open();
         if (question !== undefined) return { type: "question", question };
-        await bell.promise;
+        await wakeup.promise;
       }
     },
     leave() {

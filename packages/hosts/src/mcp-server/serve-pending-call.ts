@@ -31,9 +31,9 @@ export async function servePendingCall(
   const endProgress = reportProgress(context, pendingCall.agents, ({ callId }) => callId === pendingCall.id);
   try {
     while (true) {
-      const news = await pendingCall.next();
-      if (news.type === "ended") return resultOf(pendingCall, news.outcome);
-      const { question } = news;
+      const pendingMessages = await pendingCall.next();
+      if (pendingMessages.type === "ended") return resultOf(pendingCall, pendingMessages.outcome);
+      const { question } = pendingMessages;
       if (era === "modern") {
         pendingCall.leave();
         return askInResult(sdk, pendingCall, question);

@@ -65,7 +65,7 @@ describe("messages on stdin [CLI-1]", () => {
 describe("a stream", () => {
   it("is read to its end, in whatever pieces it comes", async () => {
     const stream = new PassThrough();
-    const text = readAll(stream, { limit: 100, patienceMs: 10_000 });
+    const text = readAll(stream, { limit: 100, timeoutMs: 10_000 });
     const bytes = Buffer.from("grüße");
     for (const byte of bytes) stream.write(Buffer.of(byte));
     stream.end();
@@ -74,7 +74,7 @@ describe("a stream", () => {
 
   it("that stays open and silent is let go", async () => {
     const stream = new PassThrough();
-    expect(await readAll(stream, { limit: 100, patienceMs: 1 })).toBe("");
+    expect(await readAll(stream, { limit: 100, timeoutMs: 1 })).toBe("");
     expect(stream.destroyed).toBe(true);
   });
 

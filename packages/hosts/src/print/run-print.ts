@@ -227,7 +227,7 @@ async function* once(prompt: string): AsyncGenerator<UserMessage["content"], voi
 }
 
 /** A pipe that stays silent this long beside a prompt in the arguments has nothing to add. */
-const patienceMs = 2000;
+const timeoutMs = 2000;
 const largestPrompt = 10 * 1024 * 1024;
 
 /** The prompt: the arguments, what is piped in, or both; else the usual one, where there is one. */
@@ -236,7 +236,7 @@ export async function readPrompt(words: readonly string[], stdin: CliInput, usua
   const isAnswered = given !== "" || usual !== undefined;
   const piped = stdin.isTerminal
     ? ""
-    : (await stdin.readAll({ limit: largestPrompt, ...(isAnswered ? { patienceMs } : {}) })).trim();
+    : (await stdin.readAll({ limit: largestPrompt, ...(isAnswered ? { timeoutMs } : {}) })).trim();
   const prompt = [given, piped].filter((part) => part !== "").join("\n\n");
   if (prompt !== "") return prompt;
   if (usual !== undefined) return usual;

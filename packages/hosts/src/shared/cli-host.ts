@@ -19,7 +19,7 @@ export interface CliOutput {
 export interface CliInput {
   readonly isTerminal: boolean;
   /** Everything up to the end; with `patienceMs`, nothing when nothing comes for so long. */
-  readAll(options: { readonly limit: number; readonly patienceMs?: number }): Promise<string>;
+  readAll(options: { readonly limit: number; readonly timeoutMs?: number }): Promise<string>;
   /** Line by line; ends early, and lets the pipe go, when the signal is aborted. */
   lines(options: { readonly signal: AbortSignal }): AsyncIterable<string>;
 }

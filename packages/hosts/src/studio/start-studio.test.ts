@@ -226,7 +226,7 @@ describe("what is shown", () => {
     const live = createLiveText(liveFiles(files));
     onTestFinished(() => live.close());
     const delta = (text: string) =>
-      live.hear("main", { type: "model-streamed", event: { type: "text-delta", index: 0, text } });
+      live.onEvent("main", { type: "model-streamed", event: { type: "text-delta", index: 0, text } });
     delta("Once ");
     expect(existsSync(liveFiles(files).directory)).toBe(false);
     const pieces: LivePiece[] = [];
@@ -237,7 +237,7 @@ describe("what is shown", () => {
     await expect.poll(() => pieces.length).toBeGreaterThan(0);
     delta("upon");
     delta(" a time");
-    live.hear("main", { type: "answer-lost", model: "m", usage: noUsage });
+    live.onEvent("main", { type: "answer-lost", model: "m", usage: noUsage });
     await ended;
     expect(pieces.map(({ text = "." }) => text).join("")).toBe("Once upon a time.");
     expect(pieces.every(({ agentId, answer: id }) => agentId === "main" && id === "answer-1")).toBe(true);

@@ -142,13 +142,13 @@ function followOnce(
 
 const exitCodes = { completed: 0, partial: 1, failed: 1, stopped: endSignals.SIGINT } as const;
 
-const patienceMs = 5_000;
+const timeoutMs = 5_000;
 
 /** Whatever hangs must not keep the person from leaving. */
 async function disposeSoon(session: AsyncDisposable): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, patienceMs);
+    timer = setTimeout(resolve, timeoutMs);
   });
   await Promise.race([session[Symbol.asyncDispose](), late]);
   clearTimeout(timer);

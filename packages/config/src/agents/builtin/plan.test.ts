@@ -14,8 +14,8 @@ describe("Plan [BLT-3]", () => {
   });
 
   it("hands in steps, tests, risks and the files to read first", () => {
-    const handIn = plan.prompt.slice(plan.prompt.indexOf("# Your last message"));
+    const requestFinalAnswer = plan.prompt.slice(plan.prompt.indexOf("# Your last message"));
     for (const part of ["Steps in order", "Tests:", "Risks", "files to read first"])
-      expect(handIn).toContain(part);
+      expect(requestFinalAnswer).toContain(part);
   });
 });

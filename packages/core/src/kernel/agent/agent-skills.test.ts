@@ -68,16 +68,16 @@ test("[SKL-3] a call that outlives its stopped run grants nothing to the next on
 
 test("[SKL-3] the decisions of the agent's own run stay, no matter who else takes its tools", async () => {
   await using workspace = await createWorkspace();
-  const heard: string[] = [];
+  const received: string[] = [];
   const skills = skillsWith({ findModel: async () => createScriptedModel([]) });
   for (const who of ["own", "other"]) {
     const ask: AgentAuthorization["ask"] = async ({ input }) => {
-      heard.push(who);
+      received.push(who);
       return { type: "allowed", input };
     };
     skills.attach({ authorize: ask, ask });
   }
   await skills.tool.call({ skill: "ship" }, workspace.context());
-  expect(heard).toEqual(["own"]);
+  expect(received).toEqual(["own"]);
   expect(skills.rights().allow).toHaveLength(1);
 });

@@ -26,6 +26,7 @@ import {
 } from "../servers/session-servers.ts";
 import type { AcceptedFiles } from "./accepted-files.ts";
 import { type AgentSkills, createAgentSkills, skillsCapability } from "./agent-skills.ts";
+import { type openAsking, peopleToAsk } from "./approval-routing.ts";
 import type { AssembledTools, createToolContexts } from "./assemble-tools.ts";
 import { type ForkSkill, registeredHooks } from "./fork-skill.ts";
 import {
@@ -35,7 +36,6 @@ import {
   liveMainCapability,
   livePolicyCapability,
 } from "./open-agent.ts";
-import { type openAsking, peopleToAsk } from "./people-to-ask.ts";
 import type { SessionSkills } from "./session-skills.ts";
 
 /** What all agents of a session share. */

@@ -284,7 +284,7 @@ function createLiveModel(
       const effort = live.effort?.();
       const asked = effort === undefined ? request : { ...request, effort };
       const { fallbackModel } = live;
-      let hasBegun = false;
+      let hasStarted = false;
       let code: string | undefined;
       try {
         for await (const event of current.stream(asked, options)) {
@@ -292,12 +292,12 @@ function createLiveModel(
             code = event.code;
             break;
           }
-          hasBegun ||= event.type !== "attempt-failed";
+          hasStarted ||= event.type !== "attempt-failed";
           yield withoutAliases(event, live.toolAliases);
         }
         if (code === undefined) return;
       } catch (error) {
-        if (hasBegun || !(error instanceof ModelError) || !mayAnotherAnswer(error)) throw error;
+        if (hasStarted || !(error instanceof ModelError) || !mayAnotherAnswer(error)) throw error;
         if (fallbackModel === undefined) throw error;
         code = error.code;
       }

@@ -335,13 +335,13 @@ describe("[TRN-3] taking a child up again", () => {
 });
 
 test("[DEF-10] a program's definition hears the end of each run", async () => {
-  const heard: unknown[] = [];
+  const received: unknown[] = [];
   await using staged = await stage(["Done."], {
-    agents: [{ name: "mine", description: "d", prompt: "p", onEnd: (ending) => void heard.push(ending) }],
+    agents: [{ name: "mine", description: "d", prompt: "p", onEnd: (ending) => void received.push(ending) }],
   });
   const { spawn } = staged;
   await spawn({ agentType: "mine" });
-  expect(heard).toEqual([{ agent: "mine", agentId: "a1", status: "completed", text: "Done." }]);
+  expect(received).toEqual([{ agent: "mine", agentId: "a1", status: "completed", text: "Done." }]);
 });
 
 test("a program's callback that fails is reported and costs its agent nothing", async () => {

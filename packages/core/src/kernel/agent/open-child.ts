@@ -634,7 +634,7 @@ export function followersOf(
 ): readonly EventSink[] {
   const agentId = plan.task === undefined ? "main" : plan.agent.id;
   return [
-    { types: liveTextEvents, take: (event: RunEvent) => liveText.hear(agentId, event) },
+    { types: liveTextEvents, take: (event: RunEvent) => liveText.onEvent(agentId, event) },
     ...(observer === undefined ? [] : [{ take: (event: RunEvent) => observer.event(plan, event) }]),
   ];
 }

@@ -153,7 +153,7 @@ export function openChildren(parts: ChildrenParts): Children {
     toolsOf: (plan) => plannedTools(plan, session),
     notify: mail.put,
     tool,
-    messageTool: createSendMessageTool({ messenger, seat: team?.seat }),
+    messageTool: createSendMessageTool({ messenger, teamContext: team?.teamContext }),
     team,
     ...createParentMail({
       mail,

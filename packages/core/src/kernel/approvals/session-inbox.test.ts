@@ -28,20 +28,20 @@ const child = (prompt: string, step: object): Step => ({
 /** A runtime whose questions wait, and a way to hear of each as it begins to wait. */
 async function createInbox(script: readonly Step[], options: RuntimeOptions = {}) {
   const notices: string[] = [];
-  let heard = Promise.withResolvers<void>();
+  let received = Promise.withResolvers<void>();
   const sample = await createSampleRuntime(script, {
     approvals: "inbox",
     transcripts: true,
     onWarning(text) {
       notices.push(text);
-      heard.resolve();
-      heard = Promise.withResolvers();
+      received.resolve();
+      received = Promise.withResolvers();
     },
     ...options,
   });
   const waiting = async (count = 1) => {
     while (true) {
-      const next = heard.promise;
+      const next = received.promise;
       const open = (await sample.runtime.approvals.list()).filter(({ state }) => state === "waiting");
       if (open.length >= count) return open;
       await next;

@@ -35,7 +35,7 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
     wrapAuthorize:
       (authorize) =>
       async (request, { signal, turn }) => {
-        if (!runner.hears("PreToolUse")) return authorize(request, { signal, turn });
+        if (!runner.receives("PreToolUse")) return authorize(request, { signal, turn });
         const { call, tool } = request;
         const outcome = await runner.fire("PreToolUse", payloadOf(request), await situation(signal, request));
         report(outcome);
@@ -53,7 +53,7 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
       contexts.delete(call.id);
       const notes = before === undefined ? [] : [before];
       const event = outcome.isError === true ? "PostToolUseFailure" : "PostToolUse";
-      if (signal.aborted || !runner.hears(event)) return withNotes(outcome, notes);
+      if (signal.aborted || !runner.receives(event)) return withNotes(outcome, notes);
       const payload = { ...payloadOf(request), durationMs };
       const options = await situation(signal, request);
       const said: EventOutcome =
@@ -69,7 +69,7 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
 
 function createBeforeAsk({ runner, situation, report, grants }: CallHookDependencies): BeforeAsk {
   return async ({ call, tool, input }, { signal }) => {
-    if (!runner.hears("PermissionRequest")) return undefined;
+    if (!runner.receives("PermissionRequest")) return undefined;
     const request = { call, tool, input };
     const payload = payloadOf(request);
     const outcome = await runner.fire("PermissionRequest", payload, await situation(signal, request));
@@ -164,7 +164,7 @@ export function createTeamHooks({
 }: Pick<CallHookDependencies, "runner" | "situation" | "report">): TeamHooks {
   return {
     async fire(event, payload, signal) {
-      if (!runner.hears(event)) return { type: "passed" };
+      if (!runner.receives(event)) return { type: "passed" };
       const outcome = await runner.fire(event, payload, await situation(signal));
       report(outcome);
       const { reason, stop } = outcome;

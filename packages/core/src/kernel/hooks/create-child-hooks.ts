@@ -48,9 +48,9 @@ export function createChildHooks({
       // A child that was stopped before it began has no start, and then no stop either.
       signal.throwIfAborted();
       isOpen = true;
-      if (runner.hears("SubagentStart") || runner.hears("SubagentStop"))
+      if (runner.receives("SubagentStart") || runner.receives("SubagentStop"))
         await child.reported?.("SubagentStart");
-      if (!runner.hears("SubagentStart")) return { type: "ready", content };
+      if (!runner.receives("SubagentStart")) return { type: "ready", content };
       const outcome = await withLastWord(signal, async (own) =>
         runner.fire("SubagentStart", { agentId, agentType }, await situation(own)),
       );
@@ -59,7 +59,7 @@ export function createChildHooks({
       return { type: "ready", content: context === undefined ? content : withContext(content, [context]) };
     },
     async beforeEnd(text, { signal }) {
-      if (!runner.hears("SubagentStop")) return undefined;
+      if (!runner.receives("SubagentStop")) return undefined;
       // Also where the child is stopped meanwhile: hooks that have heard of its start hear of its end.
       const outcome = await withLastWord(signal, (own) => stop(text, own));
       const reason = reasonOf(outcome);
@@ -71,7 +71,7 @@ export function createChildHooks({
       return feedbackMessage(reason);
     },
     async end(stopped) {
-      if (!isOpen || !runner.hears("SubagentStop")) return;
+      if (!isOpen || !runner.receives("SubagentStop")) return;
       await withLastWord(stopped, (signal) => stop(undefined, signal));
     },
   };

@@ -33,7 +33,7 @@ export function createPromptHooks(dependencies: PromptHookDependencies): PromptH
   async function start(signal: AbortSignal): Promise<void> {
     if (hasStarted) return;
     hasStarted = true;
-    if (!runner.hears("SessionStart")) return;
+    if (!runner.receives("SessionStart")) return;
     const { source, model } = dependencies;
     const outcome = await runner.fire("SessionStart", { source, model }, await situation(signal));
     report(outcome);
@@ -45,7 +45,7 @@ export function createPromptHooks(dependencies: PromptHookDependencies): PromptH
       rounds = 0;
       await start(signal);
       const contexts = [startContext];
-      if (runner.hears("UserPromptSubmit")) {
+      if (runner.receives("UserPromptSubmit")) {
         const prompt = textOf({ role: "user", content });
         const outcome = await runner.fire("UserPromptSubmit", { prompt }, await situation(signal));
         report(outcome);
@@ -58,7 +58,7 @@ export function createPromptHooks(dependencies: PromptHookDependencies): PromptH
       return { type: "ready", content: added.length === 0 ? content : withContext(content, added) };
     },
     async beforeEnd(text, { signal }) {
-      if (!runner.hears("Stop")) return undefined;
+      if (!runner.receives("Stop")) return undefined;
       const payload = { isRepeated: rounds > 0, lastMessage: text };
       const outcome = await runner.fire("Stop", payload, await situation(signal));
       report(outcome);
@@ -74,7 +74,7 @@ export function createPromptHooks(dependencies: PromptHookDependencies): PromptH
       return feedbackMessage(reason);
     },
     async end() {
-      if (!hasStarted || !runner.hears("SessionEnd")) return;
+      if (!hasStarted || !runner.receives("SessionEnd")) return;
       const options = await situation(new AbortController().signal);
       report(await runner.fire("SessionEnd", { reason: "other" }, options));
     },

@@ -331,15 +331,15 @@ describe("where hooks come from", () => {
   });
 
   test("[HKS-7] those of the program are functions", async () => {
-    const heard: string[] = [];
+    const received: string[] = [];
     const program: readonly HookFunction[] = [
-      { event: "PreToolUse", run: ({ tool }) => void heard.push(`before ${tool}`) },
-      { event: "PostToolUse", run: ({ tool }) => void heard.push(`after ${tool}`) },
-      { event: "Stop", run: ({ last_assistant_message: text }) => void heard.push(`end ${text}`) },
+      { event: "PreToolUse", run: ({ tool }) => void received.push(`before ${tool}`) },
+      { event: "PostToolUse", run: ({ tool }) => void received.push(`after ${tool}`) },
+      { event: "Stop", run: ({ last_assistant_message: text }) => void received.push(`end ${text}`) },
     ];
     await using sample = await setUp([read("a.txt"), "Done."], { hooks: {}, runtime: { hooks: program } });
     await sample.runtime.run("Go.").result;
-    expect(heard).toEqual(["before Read", "after Read", "end Done."]);
+    expect(received).toEqual(["before Read", "after Read", "end Done."]);
   });
 
   test("[HKS-7] a prompt is put to the session's model", async () => {

@@ -52,7 +52,7 @@ function createCompactionHooks(dependencies: CompactionHookDependencies): Compac
   const { runner, situation, report, model, isChild, wantStop } = dependencies;
   return {
     async before({ trigger, instructions }, { signal }) {
-      if (!runner.hears("PreCompact")) return { type: "granted" };
+      if (!runner.receives("PreCompact")) return { type: "granted" };
       const payload = { trigger, instructions: instructions ?? null };
       const outcome = await runner.fire("PreCompact", payload, await situation(signal));
       report(outcome);
@@ -62,9 +62,9 @@ function createCompactionHooks(dependencies: CompactionHookDependencies): Compac
       return { type: "granted", instructions: outcome.context };
     },
     async after({ trigger, summary }, { signal }) {
-      if (runner.hears("PostCompact"))
+      if (runner.receives("PostCompact"))
         report(await runner.fire("PostCompact", { trigger, summary }, await situation(signal)));
-      if (isChild || !runner.hears("SessionStart")) return undefined;
+      if (isChild || !runner.receives("SessionStart")) return undefined;
       const payload = { source: "compact", model };
       const outcome = await runner.fire("SessionStart", payload, await situation(signal));
       report(outcome);
@@ -266,7 +266,7 @@ function assemble({ facts, runner, situation, report, mail }: Parts): Omit<Sessi
       return wanted;
     },
     notify({ tool }) {
-      if (!runner.hears("Notification")) return;
+      if (!runner.receives("Notification")) return;
       const message = `Permission is needed to use ${tool.name}.`;
       const reported = situation(new AbortController().signal)
         .then((options) => runner.fire("Notification", { message, kind: "permission_prompt" }, options))

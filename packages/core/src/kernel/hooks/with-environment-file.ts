@@ -24,7 +24,7 @@ export function withEnvironmentFile(runner: HookRunner, options: EnvironmentFile
   return {
     ...runner,
     async fire(event, payload, fired) {
-      if (event !== "SessionStart" || !runner.hears(event)) return runner.fire(event, payload, fired);
+      if (event !== "SessionStart" || !runner.receives(event)) return runner.fire(event, payload, fired);
       await prepare(options.file).catch(complain);
       const outcome = await runner.fire(event, payload, fired);
       await takeVariables(options, fired.signal).catch(complain);

@@ -45,9 +45,9 @@ function openSession() {
 
 test("one who comes while the model pauses sees what was said before, by block, and then what comes [CLI-1, STU-1]", async () => {
   const { live, attach } = openSession();
-  live.hear("main", started("m1"));
-  live.hear("main", delta("said before"));
-  live.hear("main", delta("a second block", 1));
+  live.onEvent("main", started("m1"));
+  live.onEvent("main", delta("said before"));
+  live.onEvent("main", delta("a second block", 1));
   const reader = attach();
   expect(await reader.read()).toEqual([]);
   vi.advanceTimersByTime(1000);
@@ -55,9 +55,9 @@ test("one who comes while the model pauses sees what was said before, by block, 
     { agentId: "main", answer: "m1", block: 0, text: "said before", isFirst: true },
     { agentId: "main", answer: "m1", block: 1, text: "a second block" },
   ]);
-  live.hear("main", delta(" and", 1));
-  live.hear("main", delta(" more", 1));
-  live.hear("main", over);
+  live.onEvent("main", delta(" and", 1));
+  live.onEvent("main", delta(" more", 1));
+  live.onEvent("main", over);
   vi.advanceTimersByTime(1000);
   expect(await reader.read()).toEqual([
     { agentId: "main", answer: "m1", block: 1, text: " and more" },
@@ -69,14 +69,14 @@ test("a second viewer gets the open answers alone, and no one gets a text twice 
   const { live, attach } = openSession();
   const texts = (pieces: readonly LivePiece[]) => pieces.map(({ answer, text }) => [answer, text]);
   const first = attach();
-  live.hear("main", started("m1"));
-  live.hear("main", delta("over"));
+  live.onEvent("main", started("m1"));
+  live.onEvent("main", delta("over"));
   vi.advanceTimersByTime(1000);
   expect(texts(await first.read())).toEqual([["m1", "over"]]);
-  live.hear("main", over);
-  live.hear("main", started("m2"));
+  live.onEvent("main", over);
+  live.onEvent("main", started("m2"));
   const long = "x".repeat(5_000_000);
-  live.hear("main", delta(long));
+  live.onEvent("main", delta(long));
   vi.advanceTimersByTime(100);
   const second = attach();
   expect(texts(await second.read())).toEqual([["m2", long]]);
@@ -85,7 +85,7 @@ test("a second viewer gets the open answers alone, and no one gets a text twice 
     ["m2", long],
     ["m1", undefined],
   ]);
-  live.hear("main", delta("y"));
+  live.onEvent("main", delta("y"));
   vi.advanceTimersByTime(100);
   expect(texts(await first.read())).toEqual([["m2", "y"]]);
   live.close();
@@ -94,28 +94,29 @@ test("a second viewer gets the open answers alone, and no one gets a text twice 
 
 test("what an agent is saying can be asked for in its own process, without files", () => {
   const live = createLiveText(undefined);
-  live.hear("a1", started("m1"));
-  live.hear("a1", delta("half an "));
-  live.hear("a1", delta("answer"));
-  live.hear("a2", delta("another"));
+  live.onEvent("a1", started("m1"));
+  live.onEvent("a1", delta("half an "));
+  live.onEvent("a1", delta("answer"));
+  live.onEvent("a2", delta("another"));
   expect(live.partialText("a1")).toBe("half an answer");
-  live.hear("a1", { type: "run-ended" } as RunEvent);
+  live.onEvent("a1", { type: "run-ended" } as RunEvent);
   expect(live.partialText("a1")).toBe("");
   expect(live.partialText("a2")).toBe("another");
 });
 
 test("an answer that is asked for again begins anew", () => {
   const fold = createAnswerFold();
-  for (const event of [started("m1"), delta("lost"), { type: "model-retried" } as RunEvent]) fold.hear(event);
+  for (const event of [started("m1"), delta("lost"), { type: "model-retried" } as RunEvent])
+    fold.onEvent(event);
   expect(fold.open).toBeUndefined();
-  for (const event of [started("m2"), delta("kept", 1)]) fold.hear(event);
+  for (const event of [started("m2"), delta("kept", 1)]) fold.onEvent(event);
   expect(fold.open).toMatchObject({ id: "m2", head: { id: "m2" }, texts: [undefined, "kept"] });
 });
 
 test("nothing is looked for once an answer has ended", () => {
   const { live } = openSession();
-  live.hear("main", delta("x"));
+  live.onEvent("main", delta("x"));
   expect(vi.getTimerCount()).toBe(1);
-  live.hear("main", over);
+  live.onEvent("main", over);
   expect(vi.getTimerCount()).toBe(0);
 });

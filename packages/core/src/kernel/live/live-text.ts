@@ -19,7 +19,7 @@ export interface OpenAnswer {
 /** Follows the answers of one agent: the one rule of where an answer begins and ends, for all who show it while it is given. */
 export interface AnswerFold {
   readonly open: OpenAnswer | undefined;
-  hear(event: RunEvent): void;
+  onEvent(event: RunEvent): void;
 }
 
 export function createAnswerFold(): AnswerFold {
@@ -33,7 +33,7 @@ export function createAnswerFold(): AnswerFold {
     get open() {
       return open;
     },
-    hear(event) {
+    onEvent(event) {
       switch (event.type) {
         case "model-streamed":
           if (event.event.type === "message-started") open = begin(event.event);
@@ -58,7 +58,7 @@ export function createAnswerFold(): AnswerFold {
  * while one of them keeps the file `attached` fresh. Nothing of it is part of the journal, and losing it loses nothing.
  */
 export interface LiveText {
-  readonly hear: (agentId: string, event: RunEvent) => void;
+  readonly onEvent: (agentId: string, event: RunEvent) => void;
   /** What the model of an agent has said of the answer that it is giving; empty between answers. */
   partialText(agentId: string): string;
   close(): void;
@@ -97,11 +97,11 @@ export function createLiveText(files: LiveFiles | undefined, now: () => number =
   const folds = new Map<string, AnswerFold>();
   const writer = files === undefined ? undefined : createPieceWriter(files, { folds, now });
   return {
-    hear(agentId, event) {
+    onEvent(agentId, event) {
       const fold = folds.get(agentId) ?? createAnswerFold();
       folds.set(agentId, fold);
       const before = fold.open;
-      fold.hear(event);
+      fold.onEvent(event);
       if (event.type === "run-ended") folds.delete(agentId);
       if (before !== undefined && before !== fold.open && before.texts.length > 0)
         writer?.add({ agentId, answer: before.id, block: 0 });

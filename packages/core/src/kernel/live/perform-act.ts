@@ -30,7 +30,7 @@ export interface ActContext {
   readonly signal: AbortSignal;
 }
 
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 const lookMs = 50;
 
 /**
@@ -170,7 +170,7 @@ async function waitUntilTaken(
   },
 ): Promise<ActOutcome> {
   try {
-    for (let waited = 0; waited < patienceMs && hasLiveOwner(left.transcript); waited += lookMs) {
+    for (let waited = 0; waited < timeoutMs && hasLiveOwner(left.transcript); waited += lookMs) {
       if (!existsSync(left.file)) return { outcome: left.outcome };
       await sleep(lookMs, signal);
     }

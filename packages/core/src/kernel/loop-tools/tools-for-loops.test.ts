@@ -60,13 +60,13 @@ describe("[SDK-2] the tools for a program's own loop", () => {
   });
 
   test("hooks and rules of the session hold for calls from the program's loop too", async () => {
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     await using sample = await createSampleRuntime(["Never asked."], {
       hooks: [
         {
           event: "PreToolUse",
           run: async (input) => {
-            heard.push(input["tool_name"]);
+            received.push(input["tool_name"]);
             return { decision: "block", reason: "not today" };
           },
         },
@@ -75,7 +75,7 @@ describe("[SDK-2] the tools for a program's own loop", () => {
     const result = await pick(await sample.runtime.loopTools(), "Agent").call(work);
     expect(result).toMatchObject({ isError: true });
     expect(result.text).toContain("not today");
-    expect(heard).toEqual(["Agent"]);
+    expect(received).toEqual(["Agent"]);
     expect(sample.requests).toEqual([]);
     await using session = await sample.runtime.open({ disallowedTools: ["Agent"] });
     expect(session.loopTools().map(({ name }) => name)).not.toContain("Agent");

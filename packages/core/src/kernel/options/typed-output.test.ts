@@ -5,12 +5,12 @@ import { z as z3 } from "zod/v3";
 import { createTypedOutput, outputReminder, outputToolName } from "./typed-output.ts";
 
 const verdict = z.object({ verdict: z.enum(["good", "bad"]), points: z.number().int() });
-const handIn = (input: unknown) => ({ calls: [{ name: outputToolName, input }] });
+const requestFinalAnswer = (input: unknown) => ({ calls: [{ name: outputToolName, input }] });
 const good = { verdict: "good", points: 3 };
 
 describe("typed output [SDK-4]", () => {
   it("is checked against a zod schema, has its type, and ends the run", async () => {
-    await using sample = await createSampleRuntime([{ text: "Here.", ...handIn(good) }]);
+    await using sample = await createSampleRuntime([{ text: "Here.", ...requestFinalAnswer(good) }]);
     const result = await sample.runtime.run("Judge.", { output: verdict }).result;
     expectTypeOf(result.output).toEqualTypeOf<z.infer<typeof verdict> | undefined>();
     expect(result).toMatchObject({ status: "completed", text: "Here.", output: good, totals: { turns: 1 } });
@@ -25,7 +25,10 @@ describe("typed output [SDK-4]", () => {
       properties: { points: { type: "integer", description: "From 1 to 5.", minimum: 1 } },
       required: ["points"],
     };
-    await using sample = await createSampleRuntime([handIn({ points: 0 }), handIn({ points: 4 })]);
+    await using sample = await createSampleRuntime([
+      requestFinalAnswer({ points: 0 }),
+      requestFinalAnswer({ points: 4 }),
+    ]);
     const result = await sample.runtime.run("Judge.", { output: schema }).result;
     expectTypeOf(result.output).toEqualTypeOf<unknown>();
     expect(result.output).toEqual({ points: 4 });
@@ -44,10 +47,10 @@ describe("typed output [SDK-4]", () => {
       },
     } as const;
     await using sample = await createSampleRuntime([
-      handIn({ points: "many" }),
-      handIn({ points: 4 }),
-      handIn({ points: 0 }),
-      handIn({ points: 2 }),
+      requestFinalAnswer({ points: "many" }),
+      requestFinalAnswer({ points: 4 }),
+      requestFinalAnswer({ points: 0 }),
+      requestFinalAnswer({ points: 2 }),
     ]);
     const first = await sample.runtime.run("Judge.", { output: older }).result;
     expect(first.output).toEqual({ points: 4 });
@@ -59,7 +62,10 @@ describe("typed output [SDK-4]", () => {
   });
 
   it("is checked against fields alone, as tools of the Agent SDK have them", async () => {
-    await using sample = await createSampleRuntime([handIn({ city: 7 }), handIn({ city: "Rome" })]);
+    await using sample = await createSampleRuntime([
+      requestFinalAnswer({ city: 7 }),
+      requestFinalAnswer({ city: "Rome" }),
+    ]);
     const result = await sample.runtime.run("Where?", { output: { city: z.string() } }).result;
     expect(result.output).toEqual({ city: "Rome" });
   });
@@ -72,7 +78,7 @@ describe("typed output [SDK-4]", () => {
   });
 
   it("may be of any type: what is no object travels as a field", async () => {
-    await using sample = await createSampleRuntime([handIn({ value: ["a", "b"] })]);
+    await using sample = await createSampleRuntime([requestFinalAnswer({ value: ["a", "b"] })]);
     expect((await sample.runtime.run("List.", { output: z.array(z.string()) }).result).output).toEqual([
       "a",
       "b",
@@ -84,13 +90,16 @@ describe("typed output [SDK-4]", () => {
   });
 
   it("is what the schema makes of it, where it transforms", async () => {
-    await using sample = await createSampleRuntime([handIn({ when: "2026-01-02" })]);
+    await using sample = await createSampleRuntime([requestFinalAnswer({ when: "2026-01-02" })]);
     const output = z.object({ when: z.string().transform((text) => text.length) });
     expect((await sample.runtime.run("When?", { output }).result).output).toEqual({ when: 10 });
   });
 
   it("of the wrong form is answered with its flaws, and the agent tries again", async () => {
-    await using sample = await createSampleRuntime([handIn({ verdict: "fine", points: 1.5 }), handIn(good)]);
+    await using sample = await createSampleRuntime([
+      requestFinalAnswer({ verdict: "fine", points: 1.5 }),
+      requestFinalAnswer(good),
+    ]);
     const result = await sample.runtime.run("Judge.", { output: verdict }).result;
     expect(result).toMatchObject({ status: "completed", output: good, totals: { turns: 2 } });
     const answer = JSON.stringify(sample.requests[1]?.messages.at(-1));
@@ -99,7 +108,7 @@ describe("typed output [SDK-4]", () => {
   });
 
   it("that an agent forgets is asked for, and the sums are those of the whole run [LIM-4]", async () => {
-    await using sample = await createSampleRuntime(["It is good.", handIn(good)]);
+    await using sample = await createSampleRuntime(["It is good.", requestFinalAnswer(good)]);
     const result = await sample.runtime.run("Judge.", { output: verdict }).result;
     expect(result).toMatchObject({
       status: "completed",
@@ -112,9 +121,12 @@ describe("typed output [SDK-4]", () => {
 
   it.each([
     ["never hands it in", "It is good."],
-    ["hands in what is wrong", handIn({ verdict: "fine" })],
+    ["hands in what is wrong", requestFinalAnswer({ verdict: "fine" })],
   ])("is given up after five retries when the agent %s", async (_, step) => {
-    await using sample = await createSampleRuntime([...Array.from({ length: 6 }, () => step), handIn(good)]);
+    await using sample = await createSampleRuntime([
+      ...Array.from({ length: 6 }, () => step),
+      requestFinalAnswer(good),
+    ]);
     const result = await sample.runtime.run("Judge.", { output: verdict }).result;
     expect(result).toMatchObject({ status: "failed", reason: "max_structured_output_retries" });
     expect(result.error).toMatch(/did not return a result/);
@@ -138,14 +150,18 @@ describe("typed output [SDK-4]", () => {
   });
 
   it("is asked for anew at each prompt of a session", async () => {
-    await using sample = await createSampleRuntime([handIn(good), "Hm.", handIn({ ...good, points: 4 })]);
+    await using sample = await createSampleRuntime([
+      requestFinalAnswer(good),
+      "Hm.",
+      requestFinalAnswer({ ...good, points: 4 }),
+    ]);
     await using session = await sample.runtime.open({ output: verdict });
     expect((await session.prompt("Judge.").result).output).toEqual(good);
     expect((await session.prompt("Again.").result).output).toEqual({ ...good, points: 4 });
   });
 
   it("needs no permission, in plan mode neither", async () => {
-    await using sample = await createSampleRuntime([handIn(good)]);
+    await using sample = await createSampleRuntime([requestFinalAnswer(good)]);
     const result = await sample.runtime.run("Judge.", { output: verdict, permissionMode: "plan" }).result;
     expect(result.output).toEqual(good);
   });

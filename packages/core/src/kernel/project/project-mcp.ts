@@ -161,7 +161,7 @@ async function withStates(
   const servers = (await gather()).servers.filter((server) => tried.some((each) => isOf(each, server)));
   if (servers.length === 0) return listed;
   const { connectServers } = await import("../../mcp/connect-servers.ts");
-  const { patienceMs: _patience, ...options } = mcpConnectionOptions({
+  const { timeoutMs: _patience, ...options } = mcpConnectionOptions({
     environment,
     directory: discovered.paths.cwd,
   });

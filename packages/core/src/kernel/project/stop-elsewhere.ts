@@ -8,7 +8,7 @@ import type { FoundTask } from "../../tasks/find-tasks.ts";
 import { controlFiles } from "../../tasks/watch-control.ts";
 import { writeStopRequest } from "../../tasks/write-stop-request.ts";
 
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 const lookMs = 50;
 
 /** Asks the process that runs a child to stop it, and resolves when it has ended. */
@@ -26,7 +26,7 @@ export async function stopElsewhere(
 }
 
 async function hasEndedInTime({ transcript }: FoundTask, signal: AbortSignal): Promise<boolean> {
-  for (let waited = 0; waited < patienceMs; waited += lookMs) {
+  for (let waited = 0; waited < timeoutMs; waited += lookMs) {
     if (!hasLiveOwner(transcript)) return true;
     await sleep(lookMs, signal);
   }
@@ -37,7 +37,7 @@ function tooSlow({ id }: FoundTask, isUnheard: boolean): RetinueError {
   const why = isUnheard
     ? "the process that runs it did not hear the request"
     : "it was asked to stop and has not ended yet";
-  return new RetinueError("not-stopped", `${id} still runs after ${patienceMs / 1000} s: ${why}.`, {
+  return new RetinueError("not-stopped", `${id} still runs after ${timeoutMs / 1000} s: ${why}.`, {
     advice: "End the process that runs it; what the agent has done so far stays in its transcript.",
   });
 }

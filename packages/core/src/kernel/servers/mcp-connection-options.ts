@@ -7,7 +7,7 @@ const maxWaitMs = 2 ** 31 - 1;
 const charactersPerToken = 4;
 
 /** How long the start of a session waits for servers that are merely configured. */
-const patienceMs = 5_000;
+const timeoutMs = 5_000;
 const configuredScopes: ReadonlySet<McpScope> = new Set(["local", "project", "user", "plugin"]);
 
 /** The limits that variables set for MCP servers, and what all of them are started with. */
@@ -21,8 +21,8 @@ export function mcpConnectionOptions({
     directory,
     startLimitMs: Math.min(mcpTimeoutMs ?? 30_000, maxWaitMs),
     // Who says how long a server may take wants it to be waited for; so does who names it for this run.
-    patienceMs: ({ scope }) =>
-      mcpTimeoutMs === undefined && configuredScopes.has(scope) ? patienceMs : undefined,
+    timeoutMs: ({ scope }) =>
+      mcpTimeoutMs === undefined && configuredScopes.has(scope) ? timeoutMs : undefined,
     callLimitMs: Math.min(mcpToolTimeoutMs ?? 100_000_000, maxWaitMs),
     maxResultCharacters: (maxMcpOutputTokens ?? 25_000) * charactersPerToken,
   };

@@ -78,11 +78,11 @@ export function createParentMail({
   const waits = reading === undefined && background === "wait";
   const { takesReports } = reading ?? {};
   const teamMail = (): readonly UserMessage[] => {
-    const message = team?.takeMail();
+    const message = team?.drainMessages();
     return message === undefined ? [] : [message];
   };
 
-  async function waitForNews(signal: AbortSignal): Promise<void> {
+  async function waitForMessages(signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     const stop = AbortSignal.any([signal, over.signal]);
     const arrivals = [
@@ -107,14 +107,14 @@ export function createParentMail({
     async beforeEnd(signal) {
       const [first] = teamMail();
       if (first !== undefined || takesReports !== undefined) return first;
-      if (mail.isEmpty() && waits) await waitForNews(signal);
+      if (mail.isEmpty() && waits) await waitForMessages(signal);
       while (true) {
-        const news = mail.takeOne() ?? teamMail()[0];
-        if (news !== undefined || !waits) return news;
+        const pendingMessages = mail.takeOne() ?? teamMail()[0];
+        if (pendingMessages !== undefined || !waits) return pendingMessages;
         // A question may wait for days, and its agent with it; once it is answered, the agent has its time again.
         const isAwaited = hasQuestions() && (isBusy() || team?.isBusy() === true);
         if (!isAwaited || signal.aborted) return reportWorking();
-        await waitForNews(signal);
+        await waitForMessages(signal);
       }
     },
   };

@@ -53,7 +53,7 @@ function memberCapability(member: Member, plan: ChildPlan): Capability {
   return {
     tools: member.tools.filter(({ name }) => granted.has(name)),
     messages() {
-      const mail = member.takeMail();
+      const mail = member.drainMessages();
       return mail === undefined ? [] : [mail];
     },
     rights() {

@@ -7,8 +7,8 @@ import type { TaskManager } from "../../tasks/task-manager.ts";
 import { createBoardTools } from "../../teams/create-board-tools.ts";
 import { createTeamTools } from "../../teams/create-team-tools.ts";
 import { openMailbox } from "../../teams/mailbox.ts";
-import type { Seat } from "../../teams/seat.ts";
 import { findMember, implicitTeamName, leadName, personName, stateOf } from "../../teams/team-config.ts";
+import type { TeamContext } from "../../teams/team-context.ts";
 import type { TeamStore } from "../../teams/team-store.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
@@ -25,11 +25,11 @@ import { recoverMembers, reportEnd, reviveMember, spawnInTeam } from "./spawn-in
 
 /** The team that a session leads, from its first member on. */
 export interface SessionTeam extends AsyncDisposable {
-  readonly seat: Seat;
+  readonly teamContext: TeamContext;
   readonly tools: readonly Tool[];
   /** Starts a teammate where the call asks for one, else an ordinary child. */
   readonly spawn: Spawn;
-  takeMail(): UserMessage | undefined;
+  drainMessages(): UserMessage | undefined;
   recorded(event: RunEvent): void;
   /** What a host has taken and puts into the next prompt; its keys go into the journal with that prompt. */
   hold(messages: readonly UserMessage[]): void;
@@ -68,20 +68,20 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
   const existing = findTeamOf(paths, plan.sessionId);
   if (existing !== undefined) open(existing);
   const found: Founding = { parts, live, open };
-  const seat = createLeadSeat(found);
-  const news = watchMembers(tasks, live);
+  const teamContext = createLeadContext(found);
+  const pendingMessages = watchMembers(tasks, live);
   const isBusy = (): boolean => parts.hasPendingNotices() || workingMembers(tasks, live.store).length > 0;
   return {
-    seat,
+    teamContext,
     tools: [
       ...createTeamTools({
         create: (name, description) => createTeam(name, description, found),
         remove: ({ force }) => removeTeam(force, found),
       }),
-      ...createBoardTools(seat),
+      ...createBoardTools(teamContext),
     ],
     spawn: (request, options) => spawnInTeam(request, { ...found, options }),
-    takeMail: () => live.mailbox?.take(),
+    drainMessages: () => live.mailbox?.take(),
     recorded(event) {
       if (event.type === "user-added" && event.message.mail !== undefined)
         live.mailbox?.recorded(event.message.mail);
@@ -105,7 +105,7 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
       live.hooks = hooks;
     },
     async [Symbol.asyncDispose]() {
-      news();
+      pendingMessages();
       live.stopWatching?.();
       await live.mailbox?.[Symbol.asyncDispose]();
     },
@@ -122,11 +122,11 @@ function newLive(): Live {
   };
 }
 
-function createLeadSeat(found: Founding): Seat {
+function createLeadContext(found: Founding): TeamContext {
   const { live, parts } = found;
   const fire = async (
     event: "TaskCreated" | "TaskCompleted",
-    task: Parameters<Seat["approveCreated"]>[0],
+    task: Parameters<TeamContext["approveCreated"]>[0],
   ) => {
     const { id: taskId, subject, description } = task;
     const team = live.store?.name;
@@ -205,11 +205,11 @@ function isWoken(name: string, store: TeamStore | undefined): boolean {
 
 /** Wakes a lead that waits, when a member becomes idle or ends. */
 function watchMembers(tasks: TaskManager, live: Live): () => void {
-  const news = tasks.watch();
+  const pendingMessages = tasks.watch();
   void (async () => {
-    for await (const { event, state } of news)
+    for await (const { event, state } of pendingMessages)
       if (state.team !== undefined && (event.type === "run-idled" || event.type === "run-ended"))
         live.mailbox?.look();
   })().catch(() => undefined);
-  return () => void news.return?.();
+  return () => void pendingMessages.return?.();
 }

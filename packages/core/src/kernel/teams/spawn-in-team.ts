@@ -13,7 +13,6 @@ import type { BoardTask } from "../../teams/board.ts";
 import { announceTasks } from "../../teams/create-board-tools.ts";
 import type { Mail } from "../../teams/mail.ts";
 import { setMember } from "../../teams/member.ts";
-import { offerTasks } from "../../teams/seat.ts";
 import {
   findMember,
   implicitTeamName,
@@ -27,6 +26,7 @@ import {
   withMember,
   withoutMember,
 } from "../../teams/team-config.ts";
+import { offerTasks } from "../../teams/team-context.ts";
 import type { TeamSettings } from "../../teams/team-settings.ts";
 import type { TeamStore } from "../../teams/team-store.ts";
 import { type Founding, foundTeam } from "./found-team.ts";
@@ -130,10 +130,10 @@ async function resumeMember(
   const { transcripts } = parts.runtime.discovered.paths;
   const { transcript } = sessionFiles(transcripts, parts.plan.sessionId).agent(member.taskId);
   // One whose process died before it began starts with its first task.
-  const isBegun = existsSync(transcript);
+  const isStarted = existsSync(transcript);
   const outcome = await spawn(
     {
-      ...(isBegun
+      ...(isStarted
         ? { resume: member.taskId, prompt }
         : { agentId: member.taskId, prompt: member.prompt ?? prompt }),
       agentType: member.agentType,

@@ -149,20 +149,20 @@ describe("questions for people elsewhere [PRM-12]", () => {
 
   it("are heard of in the same order by all, also where one answers at once or throws", async () => {
     const queue = createApprovalQueue();
-    const heard: string[] = [];
+    const received: string[] = [];
     queue.onChange((change) => {
       if (change.type === "asked") queue.answer(change.approval.id, { type: "deny" });
     });
-    queue.onChange(({ type }) => void heard.push(type));
+    queue.onChange(({ type }) => void received.push(type));
     expect(await queue.approve(request("ada"), { signal })).toEqual({ type: "deny" });
-    expect(heard).toEqual(["asked", "settled"]);
+    expect(received).toEqual(["asked", "settled"]);
     const end = queue.onChange(() => {
       throw new Error("broken");
     });
     expect(await queue.approve(request("ada"), { signal })).toEqual({ type: "deny" });
     end();
     expect(await queue.approve(request("ada"), { signal })).toEqual({ type: "deny" });
-    expect(heard).toHaveLength(6);
+    expect(received).toHaveLength(6);
   });
 });
 

@@ -47,7 +47,7 @@ export function createAnswerReader(context: AnswerContext): AnswerReader {
   return {
     read(part) {
       if (!isRecord(part)) return [];
-      if (part["type"] === "error") throw toModelError(part["error"], { model: modelName, hasBegun: true });
+      if (part["type"] === "error") throw toModelError(part["error"], { model: modelName, hasStarted: true });
       if (part["type"] === "finish") finish = part;
       if (part["type"] === "response-metadata" && typeof part["id"] === "string") requestId ??= part["id"];
       // The events that one part of the stream makes; none for parts that are not about blocks.

@@ -2,7 +2,7 @@ import { APICallError, InvalidResponseDataError, JSONParseError, LoadAPIKeyError
 import { describe, expect, test } from "vitest";
 import { toModelError } from "./to-model-error.ts";
 
-const place = { model: "openai/gpt", hasBegun: false };
+const place = { model: "openai/gpt", hasStarted: false };
 
 describe("[MDL-3] errors of provider packages become errors with a code", () => {
   test.each([
@@ -58,7 +58,7 @@ describe("[MDL-3] errors of provider packages become errors with a code", () => 
     [null, "server-error", "server-error"],
   ])("%s is %s before an answer and %s inside it", (error, before, inside) => {
     expect(toModelError(error, place).code).toBe(before);
-    expect(toModelError(error, { ...place, hasBegun: true }).code).toBe(inside);
+    expect(toModelError(error, { ...place, hasStarted: true }).code).toBe(inside);
   });
 
   test("the message names the model and what the provider said", () => {

@@ -13,7 +13,7 @@ export interface ErrorPlace {
   /** `provider/model`, for the message. */
   readonly model: string;
   /** Whether the answer had begun. */
-  readonly hasBegun: boolean;
+  readonly hasStarted: boolean;
 }
 
 /** Reads what a provider package threw, or put into its stream as an error, by shape: copies of its classes differ. */
@@ -24,7 +24,7 @@ export function toModelError(error: unknown, place: ErrorPlace): ModelError {
   const said = numberOf(field(error, "statusCode")) ?? numberOf(field(error, "status"));
   // A status of success only says how far it got before it failed.
   const status = said !== undefined && said >= 300 ? said : undefined;
-  const code = codeOf(error, status, place.hasBegun);
+  const code = codeOf(error, status, place.hasStarted);
   const headers = field(error, "responseHeaders");
   const header = (name: string) => textOrNothing(field(headers, name));
   const retryAfterMs = readRetryAfter(header);
@@ -51,7 +51,7 @@ function knownError(error: unknown, model: string): ModelError | undefined {
   return undefined;
 }
 
-function codeOf(error: unknown, status: number | undefined, hasBegun: boolean): ModelErrorCode {
+function codeOf(error: unknown, status: number | undefined, hasStarted: boolean): ModelErrorCode {
   const words = wordsOf(error);
   if (status !== undefined) {
     if (status === 413 || (sizeStatuses.has(status) && saysTooLong(words))) return "context-too-long";
@@ -67,8 +67,8 @@ function codeOf(error: unknown, status: number | undefined, hasBegun: boolean): 
   if (name === "AI_InvalidResponseDataError") {
     return words.includes("finish reason") ? "stream-cut" : "stream-malformed";
   }
-  if (connectionWords.test(words)) return hasBegun ? "stream-cut" : "connection-failed";
-  if (name === "AI_APICallError") return hasBegun ? "stream-malformed" : "connection-failed";
+  if (connectionWords.test(words)) return hasStarted ? "stream-cut" : "connection-failed";
+  if (name === "AI_APICallError") return hasStarted ? "stream-malformed" : "connection-failed";
   return codeOfWords(words) ?? "server-error";
 }
 

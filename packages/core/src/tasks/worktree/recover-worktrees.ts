@@ -91,11 +91,11 @@ async function hasBranch(git: WorktreeGit, commonDirectory: string, reference: s
 }
 
 /** A git that was killed together with us is gone; one that was not continues to its end. */
-const patienceMs = 5_000;
+const timeoutMs = 5_000;
 const lookMs = 50;
 
 async function isLeftAlone(path: string, signal: AbortSignal): Promise<boolean> {
-  for (let waited = 0; waited < patienceMs; waited += lookMs) {
+  for (let waited = 0; waited < timeoutMs; waited += lookMs) {
     if (findProcessesAt(path).length === 0) return true;
     await sleep(lookMs, signal);
   }

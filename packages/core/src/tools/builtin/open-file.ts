@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { constants, fstatSync, type Stats, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { retryWhileScarce } from "@retinue/base/foundation/retry-while-scarce.ts";
+import { retryOnResourceLimit } from "@retinue/base/foundation/retry-on-resource-limit.ts";
 import { isOpenedAt } from "../is-opened-at.ts";
 import { fileTrouble } from "./builtin-tool.ts";
 
@@ -22,7 +22,7 @@ export async function openFile(path: string, attempts = 3): Promise<OpenedFile> 
     if (before !== undefined) return before;
     // The path is a real one: a link in its place was put there since.
     const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0);
-    const handle = await retryWhileScarce(() => open(path, flags));
+    const handle = await retryOnResourceLimit(() => open(path, flags));
     const stats = fstatSync(handle.fd);
     const after = refuseOddity(stats, path) ?? refuseOther(handle.fd, path);
     if (after === undefined) return { type: "file", handle, stats };

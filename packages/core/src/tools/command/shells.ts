@@ -98,7 +98,7 @@ interface Entry {
 }
 
 /** A command whose signal no one has aborted is not waited for longer than this. */
-const patienceMs = 5000;
+const timeoutMs = 5000;
 
 export function createShells(options: ShellsOptions): Shells {
   const { now, maxRunning = 20, maxEnded = 100 } = options;
@@ -260,7 +260,7 @@ function createFollowed() {
       if (chosen.length === 0) return;
       const late = AbortSignal.abort(new RetinueError("command-late", "A command did not end in time."));
       const ends = Promise.allSettled(chosen.map((one) => one.ended));
-      await settledSoon(ends, late, patienceMs).catch(() => undefined);
+      await settledSoon(ends, late, timeoutMs).catch(() => undefined);
     },
   };
 }

@@ -111,10 +111,10 @@ async function show(
   };
   let ending: RunEnding | undefined;
   try {
-    let hasBegun = false;
+    let hasStarted = false;
     for await (const event of followSession(store, id, { begin, signal, onParked, onOpened })) {
-      if (!hasBegun) print().begin();
-      hasBegun = true;
+      if (!hasStarted) print().begin();
+      hasStarted = true;
       if (event.type === "run-ended") ending = event.ending;
       else print().show(event);
     }

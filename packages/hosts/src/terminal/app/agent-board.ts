@@ -35,7 +35,7 @@ export class AgentBoard {
   }
 
   /** True when this is how the agent ended. */
-  hear(agent: AgentSnapshot): boolean {
+  onEvent(agent: AgentSnapshot): boolean {
     const before = this.#agents.get(agent.id);
     this.#agents.set(agent.id, agent);
     this.#forgetOldest();

@@ -1,6 +1,6 @@
 import type { KeyPress } from "../input/key-press.ts";
 import type { PromptBox } from "../input/prompt-box.ts";
-import type { QuestionDesk } from "../questions/question-desk.ts";
+import type { QuestionController } from "../questions/question-controller.ts";
 import type {
   CommandSummary,
   QueuedMessage,
@@ -17,7 +17,7 @@ export interface AppState {
   readonly session: TerminalSession;
   readonly conversation: Conversation;
   readonly board: AgentBoard;
-  readonly desk: QuestionDesk;
+  readonly questionController: QuestionController;
   readonly box: PromptBox;
   status: Partial<Status>;
   sessionId: string;

@@ -74,7 +74,7 @@ export class Conversation {
     return rows;
   }
 
-  hear(event: SessionEvent): void {
+  onEvent(event: SessionEvent): void {
     switch (event.type) {
       case "turn-started":
         this.#busySince = this.#options.now();

@@ -37,7 +37,7 @@ export class KeyRouter {
 
   /** Ctrl+C in an open question: it waits as a line again, the draft stays, and the next Ctrl+C counts as the second. */
   leaveQuestion(): void {
-    this.#state.desk.leave();
+    this.#state.questionController.leave();
     this.#announceLeaving();
   }
 
@@ -53,8 +53,8 @@ export class KeyRouter {
     ["ctrl+c", () => this.#clearOrLeave()],
     ["ctrl+d", () => this.#leaveWhenEmpty()],
     ["escape", () => this.#escape()],
-    ["tab", () => this.#state.desk.open()],
-    ["enter", () => this.#state.box.isEmpty && this.#state.desk.open()],
+    ["tab", () => this.#state.questionController.open()],
+    ["enter", () => this.#state.box.isEmpty && this.#state.questionController.open()],
     ["shift+tab", () => this.#nextMode()],
     ["ctrl+b", () => this.#background()],
     ["ctrl+o", () => this.#do(() => openTranscript(this.#state, this.#actions))],

@@ -15,18 +15,22 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
   const width = Math.max(10, columns - 1);
   const room = Math.max(3, rows - 1);
   // In a small window the open question takes all of it; the draft is there again afterwards.
-  const isTight = state.desk.isOpen && room < 16;
+  const isTight = state.questionController.isOpen && room < 16;
   const prompt = state.box.view(width, Math.min(maxDraftRows, Math.max(1, Math.floor(room / 3))));
-  const asking = state.desk.asking();
+  const asking = state.questionController.asking();
   const agents = state.board.rows({ width, now: state.now(), asking, maxRows: agentRoom(room) });
   const panel = isTight
-    ? state.desk.view(width, room)
-    : state.desk.view(width, Math.max(4, Math.floor(room / 2)), Math.max(4, room - prompt.rows.length - 6));
+    ? state.questionController.view(width, room)
+    : state.questionController.view(
+        width,
+        Math.max(4, Math.floor(room / 2)),
+        Math.max(4, room - prompt.rows.length - 6),
+      );
   const footer = footerRow(
     {
       status: state.status,
       agents: state.board.running().length,
-      questions: state.desk.count,
+      questions: state.questionController.count,
       isBusy: state.conversation.isBusy,
       hint: state.hint,
     },
@@ -52,7 +56,7 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
       middle: [...middle, ...rule],
       panel,
       prompt,
-      isPanel: state.desk.isOpen || state.isOnce,
+      isPanel: state.questionController.isOpen || state.isOnce,
     }),
   };
 }

@@ -1,7 +1,7 @@
 import { FileIndex } from "../input/find-offer.ts";
 import type { KeyPress } from "../input/key-press.ts";
 import { PromptBox } from "../input/prompt-box.ts";
-import { QuestionDesk } from "../questions/question-desk.ts";
+import { QuestionController } from "../questions/question-controller.ts";
 import type { Capabilities } from "../screen/capabilities.ts";
 import { FullScreen } from "../screen/full-screen.ts";
 import { InlineScreen } from "../screen/inline-screen.ts";
@@ -63,7 +63,7 @@ export class TerminalApp implements DeviceListener {
   #resizingSince: number | undefined;
   #lastFrame = Number.NEGATIVE_INFINITY;
   #isClosed = false;
-  #isBegun = false;
+  #isStarted = false;
   /** Somebody else has the terminal, such as an editor. */
   #isAway = false;
 
@@ -80,14 +80,14 @@ export class TerminalApp implements DeviceListener {
     this.#full = new FullScreen(screen);
     this.#state = this.#createState(options.session);
     this.#keys = new KeyRouter(this.#state, this.#actions);
-    this.#forget = options.session.subscribe((event) => this.#hear(event));
+    this.#forget = options.session.subscribe((event) => this.#onEvent(event));
   }
 
   /** Resolves when a person can type and sees it. */
   open(): Promise<void> {
     return new Promise((resolve) =>
       this.#options.device.begin(this, () => {
-        this.#isBegun = true;
+        this.#isStarted = true;
         this.#draw();
         resolve();
       }),
@@ -124,15 +124,15 @@ export class TerminalApp implements DeviceListener {
       return;
     }
     if (this.#state.isOnce) this.#pressOnce(key);
-    else if (key.name === "ctrl+c" && this.#state.desk.isOpen) this.#keys.leaveQuestion();
-    else if (!this.#state.desk.press(key)) this.#keys.press(key);
+    else if (key.name === "ctrl+c" && this.#state.questionController.isOpen) this.#keys.leaveQuestion();
+    else if (!this.#state.questionController.press(key)) this.#keys.press(key);
   }
 
   #pressOnce(key: KeyPress): void {
     const { name } = key;
-    const { desk, session } = this.#state;
-    if (name !== "ctrl+c" && desk.press(key)) return;
-    if (name === "tab" || name === "enter") desk.open();
+    const { questionController, session } = this.#state;
+    if (name !== "ctrl+c" && questionController.press(key)) return;
+    if (name === "tab" || name === "enter") questionController.open();
     if (name === "escape" || name === "ctrl+c") session.interrupt();
     if (name === "ctrl+b") void session.moveToBackground();
   }
@@ -140,7 +140,7 @@ export class TerminalApp implements DeviceListener {
   paste(text: string): void {
     const view = this.#views.at(-1);
     if (view !== undefined) view.paste?.(text);
-    else if (!this.#state.desk.paste(text) && !this.#state.isOnce) this.#state.box.paste(text);
+    else if (!this.#state.questionController.paste(text) && !this.#state.isOnce) this.#state.box.paste(text);
   }
 
   settled(): void {
@@ -183,7 +183,7 @@ export class TerminalApp implements DeviceListener {
       session,
       conversation: new Conversation({ width: () => Math.max(10, this.#options.device.columns - 1), now }),
       board: new AgentBoard(),
-      desk: new QuestionDesk({
+      questionController: new QuestionController({
         now,
         answer: (id, answer) => session.answer(id, answer),
         edit: (text) => this.#actions.edit(text),
@@ -241,9 +241,9 @@ export class TerminalApp implements DeviceListener {
     } else if (!text.startsWith("/") || !runCommand(text, this.#state, this.#actions)) session.submit(text);
   }
 
-  #hear(event: SessionEvent): void {
+  #onEvent(event: SessionEvent): void {
     const state = this.#state;
-    state.conversation.hear(event);
+    state.conversation.onEvent(event);
     switch (event.type) {
       case "conversation-opened":
         this.#opened(event);
@@ -257,16 +257,16 @@ export class TerminalApp implements DeviceListener {
         break;
       case "agent-changed":
         state.conversation.agentStarted(event.agent);
-        if (state.board.hear(event.agent)) state.conversation.agentEnded(event.agent);
+        if (state.board.onEvent(event.agent)) state.conversation.agentEnded(event.agent);
         break;
       case "question-asked":
         if (event.question.kind === "plan") state.conversation.addMarkdown(event.question.plan);
-        state.desk.ask(event.question);
+        state.questionController.ask(event.question);
         if (event.question.kind === "form" && event.question.isChoice === true && state.box.isEmpty)
-          state.desk.open();
+          state.questionController.open();
         break;
       case "question-closed":
-        state.desk.close(event.questionId);
+        state.questionController.close(event.questionId);
         break;
       case "todos-changed":
         state.todos = event.todos;
@@ -377,7 +377,7 @@ export class TerminalApp implements DeviceListener {
   #draw(): void {
     clearTimeout(this.#frameTimer);
     this.#frameTimer = undefined;
-    if (this.#isClosed || this.#isAway || !this.#isBegun || this.#resizingSince !== undefined) return;
+    if (this.#isClosed || this.#isAway || !this.#isStarted || this.#resizingSince !== undefined) return;
     this.#lastFrame = this.#options.now();
     const { device } = this.#options;
     const view = this.#views.at(-1);

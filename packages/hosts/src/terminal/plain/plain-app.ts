@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from "node:readline";
 import { readSlashCommand } from "../../shared/slash-commands.ts";
 import { Conversation } from "../app/conversation.ts";
-import { guardMs } from "../questions/question-desk.ts";
+import { guardMs } from "../questions/question-controller.ts";
 import { cleanText, rowText } from "../screen/row.ts";
 import {
   type AgentSnapshot,
@@ -55,7 +55,7 @@ export class PlainApp {
   }
 
   open(): void {
-    this.#forget = this.#options.session.subscribe((event) => this.#hear(event));
+    this.#forget = this.#options.session.subscribe((event) => this.#onEvent(event));
     const lines = createInterface({ input: this.#options.input, terminal: false });
     lines.on("line", (line) => this.#take(line));
     lines.on("close", () => this.#options.onExit());
@@ -130,8 +130,8 @@ export class PlainApp {
     else this.#options.session.answer(question.id, answer);
   }
 
-  #hear(event: SessionEvent): void {
-    this.#conversation.hear(event);
+  #onEvent(event: SessionEvent): void {
+    this.#conversation.onEvent(event);
     if (event.type === "status-changed") {
       this.#modes = event.status.modes ?? this.#modes;
       if (event.status.mode !== undefined) this.#conversation.note(`The mode is ${event.status.mode}.`);

@@ -228,7 +228,7 @@ function slowStage() {
         await new Promise<void>((done) => terminal.write(bytes, done));
     },
     resize: (columns: number, rows: number) => terminal.resize(columns, rows),
-    hear(): void {
+    onEvent(): void {
       known = { columns: terminal.cols, rows: terminal.rows };
     },
     /** Numbers of the finished lines in the scrollback, and how often the draft is there. */
@@ -257,7 +257,7 @@ describe("a resize while frames are on their way to the terminal", () => {
     slow.frame(3, 3);
     slow.resize(45, 24);
     await slow.deliver();
-    slow.hear();
+    slow.onEvent();
     slow.frame(2, 5);
     const { numbers } = await slow.shown();
     expect(numbers).toEqual(slow.wanted());
@@ -271,7 +271,7 @@ describe("a resize while frames are on their way to the terminal", () => {
       delivered: fc.nat({ max: 2 }),
       size,
       unheard: frames,
-      heard: frames,
+      received: frames,
     });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
@@ -283,16 +283,16 @@ describe("a resize while frames are on their way to the terminal", () => {
           delivered,
           size: [columns = 0, rows = 0],
           unheard,
-          heard,
+          received,
         } of steps) {
           for (const one of inFlight) slow.frame(...one);
           await slow.deliver(delivered);
           slow.resize(columns, rows);
           for (const one of unheard) slow.frame(...one);
           await slow.deliver();
-          slow.hear();
+          slow.onEvent();
           slow.frame(0, 1);
-          for (const one of heard) slow.frame(...one);
+          for (const one of received) slow.frame(...one);
           await slow.deliver();
         }
         const { numbers, drafts } = await slow.shown();

@@ -138,8 +138,6 @@ export class ConversationView {
         return;
       case "agent-released":
       case "model-fell-back":
-      case "hook-started":
-      case "hook-finished":
       case "closed":
         return;
       default:

@@ -77,15 +77,15 @@ test("an error comes after all that was said before it [CLI-4]", async () => {
     yield delta("said");
     throw new Error("cut");
   });
-  const heard: ModelEvent[] = [];
+  const received: ModelEvent[] = [];
   const reading = (async () => {
     for await (const event of gatherDeltas(model, 30).stream({} as Parameters<Model["stream"]>[0], {
       signal: new AbortController().signal,
     }))
-      heard.push(event);
+      received.push(event);
   })();
   await expect(reading).rejects.toThrow("cut");
-  expect(heard).toEqual([delta("said")]);
+  expect(received).toEqual([delta("said")]);
 });
 
 test("a reader that leaves closes the model, also in a pause [CLI-4]", async () => {

@@ -75,7 +75,7 @@ function createBasket(): Basket {
   let ringing: NodeJS.Immediate | undefined;
   let wake: (() => void) | undefined;
   let endPause: (() => void) | undefined;
-  const ring = (): void => {
+  const notify = (): void => {
     clearImmediate(ringing);
     ringing = undefined;
     isDue = true;
@@ -90,12 +90,12 @@ function createBasket(): Basket {
       if (joined === undefined) events.push(event);
       else events[events.length - 1] = joined;
       // Pieces that are there already come before this.
-      if (isDelta(event)) ringing ??= setImmediate(ring);
-      else ring();
+      if (isDelta(event)) ringing ??= setImmediate(notify);
+      else notify();
     },
     end() {
       isEnded = true;
-      ring();
+      notify();
     },
     close() {
       isClosed = true;

@@ -25,7 +25,7 @@ export class RunEvents {
   #hasText = false;
 
   read(event: RunEvent): readonly SessionEvent[] {
-    this.#answer.hear(event);
+    this.#answer.onEvent(event);
     switch (event.type) {
       case "model-streamed":
         return this.#readModel(event.event);

@@ -21,7 +21,7 @@ export class MarkdownStream {
   #fence: Fence | undefined;
   #isInList = false;
   #isGap = false;
-  #isBegun = false;
+  #isStarted = false;
 
   /** Cells that rows may take. */
   constructor(width: () => number) {
@@ -52,7 +52,7 @@ export class MarkdownStream {
     const last = isTable ? rest : [...this.#held.slice(-1), rest].join(" ").trimEnd();
     const table = isTable ? tableRows(this.#held, this.#width()) : [];
     const rows = [...table, ...held.flatMap((line) => this.#lineRows(line)), ...this.#liveLine(last)];
-    return this.#isGap && this.#isBegun ? [emptyRow, ...rows] : rows;
+    return this.#isGap && this.#isStarted ? [emptyRow, ...rows] : rows;
   }
 
   /** The text is complete: everything that was kept back. */
@@ -62,7 +62,7 @@ export class MarkdownStream {
     this.#fence = undefined;
     this.#isInList = false;
     this.#isGap = false;
-    this.#isBegun = false;
+    this.#isStarted = false;
     return rows;
   }
 
@@ -128,9 +128,9 @@ export class MarkdownStream {
   /** Puts an empty row before what follows an empty line. */
   #finish(rows: readonly Row[]): readonly Row[] {
     if (rows.length === 0) return rows;
-    const needsGap = this.#isGap && this.#isBegun;
+    const needsGap = this.#isGap && this.#isStarted;
     this.#isGap = false;
-    this.#isBegun = true;
+    this.#isStarted = true;
     return needsGap ? [emptyRow, ...rows] : rows;
   }
 

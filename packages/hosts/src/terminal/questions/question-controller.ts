@@ -9,7 +9,7 @@ import type { Panel, PanelView } from "./panel.ts";
 import { PermissionPanel } from "./permission-panel.ts";
 import { PlanPanel } from "./plan-panel.ts";
 
-export interface DeskOptions {
+export interface QuestionControllerOptions {
   readonly now: () => number;
   readonly answer: (questionId: string, answer: QuestionAnswer) => void;
   /** Opens a text in the person's editor; undefined when it came back unchanged. */
@@ -31,12 +31,12 @@ interface OpenPanel {
  * Questions wait here. A new one is only a line: the keys stay with the draft until the person opens it on purpose, and
  * even then no key counts that was already on its way.
  */
-export class QuestionDesk {
-  readonly #options: DeskOptions;
+export class QuestionController {
+  readonly #options: QuestionControllerOptions;
   readonly #waiting = new Map<string, Question>();
   #open: OpenPanel | undefined;
 
-  constructor(options: DeskOptions) {
+  constructor(options: QuestionControllerOptions) {
     this.#options = options;
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isScarce, retryWhileScarce } from "./retry-while-scarce.ts";
+import { isResourceLimit, retryOnResourceLimit } from "./retry-on-resource-limit.ts";
 
 const scarce = Object.assign(new Error("too many open files"), { code: "EMFILE" });
 
@@ -10,7 +10,7 @@ test("what the system has no room for at the moment is tried again", async () =>
     if (tries < 3) throw scarce;
     return "done";
   };
-  expect(await retryWhileScarce(work)).toBe("done");
+  expect(await retryOnResourceLimit(work)).toBe("done");
   expect(tries).toBe(3);
 });
 
@@ -20,7 +20,7 @@ test("any other error is the caller's immediately", async () => {
     tries += 1;
     throw new Error("broken");
   };
-  await expect(retryWhileScarce(work)).rejects.toThrow("broken");
+  await expect(retryOnResourceLimit(work)).rejects.toThrow("broken");
   expect(tries).toBe(1);
 });
 
@@ -30,10 +30,10 @@ test("waiting ends with the signal", async () => {
     stop.abort(new Error("stopped"));
     throw scarce;
   };
-  await expect(retryWhileScarce(work, { signal: stop.signal })).rejects.toThrow("stopped");
+  await expect(retryOnResourceLimit(work, { signal: stop.signal })).rejects.toThrow("stopped");
 });
 
 test.each(["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"])("%s passes", (code) => {
-  expect(isScarce(Object.assign(new Error(code), { code }))).toBe(true);
-  expect(isScarce(code)).toBe(false);
+  expect(isResourceLimit(Object.assign(new Error(code), { code }))).toBe(true);
+  expect(isResourceLimit(code)).toBe(false);
 });

@@ -24,7 +24,7 @@ export function peopleToAsk(
 ): Pick<AgentParts, "toolContext" | "canUseTool" | "askPerson"> {
   const context = toolContext(plan, directory);
   const canUseTool = runtime.canUseTool && withPath(runtime.canUseTool, agentPath(plan, main));
-  const person = askAnybody(plan, { person: asking?.forAgent(plan), inbox, control: child?.control });
+  const person = routeApproval(plan, { person: asking?.forAgent(plan), inbox, control: child?.control });
   if (child === undefined) {
     const whileAsking = holding(stopwatch);
     const asked = inbox === undefined ? context : withInbox(plan, context, { inbox });
@@ -73,7 +73,7 @@ function whileAttended(
 }
 
 /** Grants that were given before, then the person who is there, then the inbox, where there is one. */
-function askAnybody(
+function routeApproval(
   plan: AgentPlan,
   {
     person,

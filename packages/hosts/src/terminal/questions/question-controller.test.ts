@@ -2,12 +2,12 @@ import { expect, test } from "vitest";
 import { rowText } from "../screen/row.ts";
 import { subjectOf } from "../session/session-questions.ts";
 import type { PermissionQuestion, QuestionAnswer } from "../session/terminal-session.ts";
-import { guardMs, QuestionDesk } from "./question-desk.ts";
+import { guardMs, QuestionController } from "./question-controller.ts";
 
-function openDesk() {
+function openQuestionController() {
   const answers: [string, QuestionAnswer["type"]][] = [];
   const clock = { now: 0 };
-  const desk = new QuestionDesk({
+  const questionController = new QuestionController({
     now: () => clock.now,
     answer: (id, { type }) => void answers.push([id, type]),
     edit: async () => undefined,
@@ -15,9 +15,9 @@ function openDesk() {
   });
   const press = (name: string): void => {
     clock.now += guardMs;
-    desk.press({ name, text: name });
+    questionController.press({ name, text: name });
   };
-  return { desk, answers, press };
+  return { questionController, answers, press };
 }
 
 const write = (id: string, content: string): PermissionQuestion => {
@@ -36,30 +36,30 @@ const write = (id: string, content: string): PermissionQuestion => {
 };
 
 test("only calls that would do the same are answered together [CLI-4]", () => {
-  const { desk, answers, press } = openDesk();
+  const { questionController, answers, press } = openQuestionController();
   for (const [id, content] of [
     ["one", "safe"],
     ["two", "evil"],
     ["three", "safe"],
   ] as const)
-    desk.ask(write(id, content));
-  desk.open();
-  expect(desk.view(80, 20).rows.map(rowText)[0]).toContain("2 agents ask the same");
+    questionController.ask(write(id, content));
+  questionController.open();
+  expect(questionController.view(80, 20).rows.map(rowText)[0]).toContain("2 agents ask the same");
   press("1");
   expect(answers).toEqual([
     ["one", "allow"],
     ["three", "allow"],
   ]);
-  expect(desk.view(80, 20).rows.map(rowText).join("\n")).toContain("+ evil");
+  expect(questionController.view(80, 20).rows.map(rowText).join("\n")).toContain("+ evil");
   press("3");
   expect(answers.at(-1)).toEqual(["two", "deny"]);
 });
 
 test("a question shows the file and every field of a call but its description [CLI-4]", () => {
-  const { desk } = openDesk();
-  desk.ask(write("one", "text"));
-  desk.open();
-  expect(desk.view(80, 20).rows.map(rowText).slice(0, 3)).toEqual([
+  const { questionController } = openQuestionController();
+  questionController.ask(write("one", "text"));
+  questionController.open();
+  expect(questionController.view(80, 20).rows.map(rowText).slice(0, 3)).toEqual([
     "▲ one asks to use Write",
     "    a.txt",
     "    1 + text",

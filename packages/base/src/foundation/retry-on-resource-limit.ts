@@ -1,19 +1,19 @@
 import { sleep } from "./abortable.ts";
 
 /** With these the system says that it has too little of something at the moment: descriptors, processes, memory. */
-const scarceCodes: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"]);
+const resourceLimitCodes: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"]);
 
 /** Also where somebody has put the error of the system into words of their own. */
-export function isScarce(error: unknown): boolean {
+export function isResourceLimit(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  return ("code" in error && scarceCodes.has(error.code)) || isScarce(error.cause);
+  return ("code" in error && resourceLimitCodes.has(error.code)) || isResourceLimit(error.cause);
 }
 
 /** About a second in all: others give back what they hold, or there is too little for good. */
 const pausesMs = [10, 30, 90, 270, 600];
 
 /** Tries again, briefly, while the system is missing descriptors, processes or memory; then its error is the caller's. */
-export async function retryWhileScarce<Result>(
+export async function retryOnResourceLimit<Result>(
   work: () => Result | Promise<Result>,
   { signal = new AbortController().signal }: { readonly signal?: AbortSignal } = {},
 ): Promise<Result> {
@@ -21,7 +21,7 @@ export async function retryWhileScarce<Result>(
     try {
       return await work();
     } catch (error) {
-      if (!isScarce(error)) throw error;
+      if (!isResourceLimit(error)) throw error;
       await sleep(pause, signal);
     }
   }

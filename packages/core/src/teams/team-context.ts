@@ -12,7 +12,7 @@ import {
 import type { TeamStore } from "./team-store.ts";
 
 /** An agent's place in a team: what its tools act for. */
-export interface Seat extends Actor {
+export interface TeamContext extends Actor {
   /** The team; undefined while the lead has none. */
   store(): TeamStore | undefined;
   /** The team, which is created for a lead that has none. */
@@ -43,17 +43,21 @@ export function findAddressee(config: TeamConfig, to: string): string | undefine
 }
 
 /** Puts mail into the inbox of a member and wakes it, however it is now. */
-export async function deliver(seat: Seat, to: string, mail: Omit<OutgoingMail, "from">): Promise<Delivered> {
-  const store = seat.store();
+export async function deliver(
+  teamContext: TeamContext,
+  to: string,
+  mail: Omit<OutgoingMail, "from">,
+): Promise<Delivered> {
+  const store = teamContext.store();
   const config = store?.config();
   if (store === undefined || config === undefined) return refused("There is no team here.");
   const member = findAddressee(config, to);
   if (member === undefined)
     return refused(
-      `There is no member ${JSON.stringify(to)} in the team ${config.name}. Members: ${addressees(config, seat.name).join(", ")}.`,
+      `There is no member ${JSON.stringify(to)} in the team ${config.name}. Members: ${addressees(config, teamContext.name).join(", ")}.`,
     );
-  if (member === seat.name) return refused("That is you; a message to yourself reaches no one.");
-  await store.send(member, { ...mail, from: seat.name });
+  if (member === teamContext.name) return refused("That is you; a message to yourself reaches no one.");
+  await store.send(member, { ...mail, from: teamContext.name });
   // It may have shut down in between, and then no one reads it.
   const now = store.config();
   const ended = now === undefined ? undefined : findMember(now, member);
@@ -61,8 +65,8 @@ export async function deliver(seat: Seat, to: string, mail: Omit<OutgoingMail, "
     return refused(`${member} has shut down, so it does not read the message.`);
   if (ended === undefined || member === leadName || stateOf(ended) !== "ended")
     return { type: "sent", text: `The message is in the inbox of ${member}.` };
-  const obstacle = await seat.revive?.(member);
-  if (seat.revive !== undefined && obstacle === undefined)
+  const obstacle = await teamContext.revive?.(member);
+  if (teamContext.revive !== undefined && obstacle === undefined)
     return { type: "sent", text: `${member} had ended and was resumed with the message.` };
   return {
     type: "sent",
