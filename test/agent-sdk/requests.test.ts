@@ -371,7 +371,7 @@ describe("what programs see as from the other engine [DRP-1]", () => {
   test("a child in the background has the tools of the host's servers", async () => {
     const { createSdkMcpServer, tool } = await import("@anthropic-ai/claude-agent-sdk");
     const called: string[] = [];
-    const notify = tool("ring", "rings", {}, async () => {
+    const ring = tool("ring", "rings", {}, async () => {
       called.push("ring");
       return { content: [{ type: "text", text: "rung" }] };
     });
@@ -382,8 +382,8 @@ describe("what programs see as from the other engine [DRP-1]", () => {
       "Waiting.",
       "Noted.",
     ]);
-    const wakeup = createSdkMcpServer({ name: "bell", tools: [notify] });
-    await stage.run("go", { ...agents, mcpServers: { wakeup } });
+    const bell = createSdkMcpServer({ name: "bell", tools: [ring] });
+    await stage.run("go", { ...agents, mcpServers: { bell } });
     expect(called).toEqual(["ring"]);
   });
 

@@ -352,7 +352,7 @@ describe("servers of a session", () => {
     const server = fake();
     await using sample = await createSampleRuntime(
       [calling({ name: "mcp__more__change" }, { name: "mcp__more__look" }), "Done."],
-      { mcpServers: { questionController: sdk(asked), more: sdk(server) } },
+      { mcpServers: { desk: sdk(asked), more: sdk(server) } },
     );
     const { denials } = await sample.runtime.run("Go.", { permissionPromptTool: "mcp__desk__approve" })
       .result;

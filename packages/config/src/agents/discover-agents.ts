@@ -3,7 +3,7 @@
 import { dirname, join, resolve } from "node:path";
 import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
-import { type FileSnapshot, keepReading } from "@retinue/base/foundation/file-snapshot.ts";
+import { type Footprint, keepReading } from "@retinue/base/foundation/footprint.ts";
 import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
 import { formatRule, type PermissionRule, parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
@@ -99,7 +99,7 @@ export function createAgentCatalog(options: DiscoverOptions, now: () => number =
   const session = new Map((options.agents ?? []).map((definition) => [definition.name, definition]));
   // Children that are spawned together need not each read the same files.
   const { read, forget } = keepReading(
-    (fileSnapshot) => findAgents(options, { agents: [...session.values()], fileSnapshot, loader }),
+    (footprint) => findAgents(options, { agents: [...session.values()], footprint, loader }),
     now,
   );
   return {
@@ -119,32 +119,32 @@ interface Search {
   /** Those of the session. */
   readonly agents: readonly AgentDefinition[];
   /** Gets everything that the result depends on. */
-  readonly fileSnapshot: FileSnapshot;
+  readonly footprint: Footprint;
   readonly loader: AgentFileLoader;
 }
 
 async function findAgents(
   options: DiscoverOptions,
-  { agents, fileSnapshot, loader }: Search,
+  { agents, footprint, loader }: Search,
 ): Promise<DiscoveredAgents> {
-  const paths = await findPaths(options, fileSnapshot);
-  const settings = await readSettings(options, paths, fileSnapshot);
+  const paths = await findPaths(options, footprint);
+  const settings = await readSettings(options, paths, footprint);
   const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
     configDirectory: paths.configDirectory,
     projectDirectory: paths.projectRoot,
     pluginDirectories: options.pluginDirectories?.map((path) => resolve(options.cwd, path)),
     enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
-    fileSnapshot,
+    footprint,
   });
   const pluginPlaces = await Promise.all(
-    plugins.filter(({ enabled }) => enabled).map((plugin) => placesOfPlugin(plugin, fileSnapshot)),
+    plugins.filter(({ enabled }) => enabled).map((plugin) => placesOfPlugin(plugin, footprint)),
   );
   const own = ownPlaces(options, paths);
   const places = [
-    ...(await withTrust(own, paths, fileSnapshot)),
+    ...(await withTrust(own, paths, footprint)),
     ...pluginPlaces.flatMap((found) => found.places),
   ];
-  const loaded = await withoutForeign(await loader.load(places, fileSnapshot), fileSnapshot);
+  const loaded = await withoutForeign(await loader.load(places, footprint), footprint);
   const definitions = [...agents, ...loaded.definitions];
   const flags = readFlagRules(options);
   const registry = createRegistry({
@@ -162,26 +162,24 @@ async function findAgents(
 }
 
 /** Agents of the organisation whose files others can write are no one's word. */
-async function withoutForeign(loaded: LoadedAgents, fileSnapshot: FileSnapshot): Promise<LoadedAgents> {
+async function withoutForeign(loaded: LoadedAgents, footprint: Footprint): Promise<LoadedAgents> {
   const diagnostics: Diagnostic[] = [];
   const definitions: AgentDefinition[] = [];
   for (const definition of loaded.definitions) {
     const { scope, file } = definition.source;
     const why =
-      scope === "managed" && file !== undefined
-        ? await findForeignWriters(file, { fileSnapshot })
-        : undefined;
+      scope === "managed" && file !== undefined ? await findForeignWriters(file, { footprint }) : undefined;
     if (why === undefined || file === undefined) definitions.push(definition);
     else diagnostics.push(unsafeManagedDiagnostic(file, why, "is not used"));
   }
   return { ...loaded, definitions, diagnostics: [...loaded.diagnostics, ...diagnostics] };
 }
 
-async function findPaths(options: DiscoverOptions, fileSnapshot: FileSnapshot): Promise<Paths> {
+async function findPaths(options: DiscoverOptions, footprint: Footprint): Promise<Paths> {
   const { home, environment = {}, platform = process.platform, managedDirectory } = options;
-  fileSnapshot.add([options.cwd], "place");
+  footprint.add([options.cwd], "place");
   const cwd = await realFolder(options.cwd);
-  fileSnapshot.add(
+  footprint.add(
     foldersUp(cwd).map((folder) => join(folder, ".git")),
     "kind",
   );
@@ -201,14 +199,10 @@ function foldersUp(folder: string): readonly string[] {
   return parent === folder ? [folder] : [folder, ...foldersUp(parent)];
 }
 
-function readSettings(
-  options: DiscoverOptions,
-  paths: Paths,
-  fileSnapshot: FileSnapshot,
-): Promise<LoadedSettings> {
+function readSettings(options: DiscoverOptions, paths: Paths, footprint: Footprint): Promise<LoadedSettings> {
   return loadSettings({
     paths,
-    fileSnapshot,
+    footprint,
     trusted: options.trusted ?? false,
     sources: options.settingSources,
     flagSettings: options.settings,
@@ -233,7 +227,7 @@ function ownPlaces(options: DiscoverOptions, paths: Paths): AgentPlace[] {
 async function withTrust(
   places: readonly AgentPlace[],
   paths: Paths,
-  fileSnapshot: FileSnapshot,
+  footprint: Footprint,
 ): Promise<readonly AgentPlace[]> {
   const folderOf = ({ path }: AgentPlace): string => dirname(dirname(path));
   const added = places.filter(
@@ -242,7 +236,7 @@ async function withTrust(
   if (added.length === 0) return places;
   const findUntrusted = async () =>
     JSON.stringify([...(await findUntrustedFolders(added.map(folderOf), paths))]);
-  const untrusted = new Set<string>(JSON.parse(await fileSnapshot.ask(findUntrusted)));
+  const untrusted = new Set<string>(JSON.parse(await footprint.ask(findUntrusted)));
   return places.map((place) =>
     added.includes(place) && untrusted.has(folderOf(place)) ? { ...place, untrusted: true } : place,
   );
@@ -250,9 +244,9 @@ async function withTrust(
 
 async function placesOfPlugin(
   plugin: Plugin,
-  fileSnapshot: FileSnapshot,
+  footprint: Footprint,
 ): Promise<{ places: AgentPlace[]; diagnostics: readonly Diagnostic[] }> {
-  const { files, diagnostics } = await discoverPluginAgents(plugin, fileSnapshot);
+  const { files, diagnostics } = await discoverPluginAgents(plugin, footprint);
   const places = files.map(
     ({ file, relativeFile }): AgentPlace => ({
       scope: "plugin",

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createFileSnapshot } from "@retinue/base/foundation/file-snapshot.ts";
+import { createFootprint } from "@retinue/base/foundation/footprint.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createAgentFileLoader } from "./find-agent-files.ts";
 
@@ -91,8 +91,8 @@ describe("[DEF-11] files that change", () => {
     write("a.md", "a");
     const place = [{ scope: "project", path: root } as const];
     const later = () => Date.now() + 5_000;
-    const first = await loader.load(place, createFileSnapshot(later));
-    const second = await loader.load(place, createFileSnapshot(later));
+    const first = await loader.load(place, createFootprint(later));
+    const second = await loader.load(place, createFootprint(later));
     expect(second.definitions[0]).toBe(first.definitions[0]);
   });
 });

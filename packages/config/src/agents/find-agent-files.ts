@@ -2,11 +2,7 @@
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
-import {
-  createFileSnapshot,
-  type FileSnapshot,
-  type PathStamp,
-} from "@retinue/base/foundation/file-snapshot.ts";
+import { createFootprint, type Footprint, type PathStamp } from "@retinue/base/foundation/footprint.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 import type { AgentScope } from "./agent-source.ts";
 import {
@@ -30,7 +26,7 @@ export function findAgentFilesIn(paths: readonly string[]): readonly AgentFiles[
 }
 
 /** All Markdown files below a path, or the path itself if it is one, in a stable order. A missing path has none. */
-export function findAgentFiles(path: string, fileSnapshot?: FileSnapshot): AgentFiles {
+export function findAgentFiles(path: string, footprint?: Footprint): AgentFiles {
   const files: string[] = [];
   const diagnostics: Diagnostic[] = [];
   const visited = new Set<string>();
@@ -40,12 +36,12 @@ export function findAgentFiles(path: string, fileSnapshot?: FileSnapshot): Agent
   return { files, diagnostics };
 
   function walk(directory: string, depth: number): void {
-    fileSnapshot?.add([directory]);
+    footprint?.add([directory]);
     const entries = readEntries(directory, diagnostics);
     for (const entry of entries) {
       const child = join(directory, entry.name);
       // Where a link leads can change without the folder that holds it.
-      if (entry.isSymbolicLink()) fileSnapshot?.add([child]);
+      if (entry.isSymbolicLink()) footprint?.add([child]);
       const childKind = entry.isSymbolicLink() ? kindOf(child) : kindOfEntry(entry);
       if (childKind === "file" && isMarkdown(entry.name)) files.push(child);
       if (files.length >= maxFiles) {
@@ -142,7 +138,7 @@ export interface LoadedAgents {
 
 export interface AgentFileLoader {
   /** The footprint gets every path that is looked at. */
-  load(places: readonly AgentPlace[], fileSnapshot?: FileSnapshot): Promise<LoadedAgents>;
+  load(places: readonly AgentPlace[], footprint?: Footprint): Promise<LoadedAgents>;
 }
 
 interface CachedFile {
@@ -157,22 +153,22 @@ const filesPerSlice = 128;
 export function createAgentFileLoader(): AgentFileLoader {
   let cache = new Map<string, CachedFile>();
   return {
-    async load(places, fileSnapshot = createFileSnapshot()) {
+    async load(places, footprint = createFootprint()) {
       const fresh = new Map<string, CachedFile>();
       const definitions: AgentDefinition[] = [];
       const diagnostics: Diagnostic[] = [];
       const files: string[] = [];
-      fileSnapshot.add(
+      footprint.add(
         places.map(({ path }) => path),
         "kind",
       );
       for (const place of places) {
-        const found = findAgentFiles(place.path, fileSnapshot);
+        const found = findAgentFiles(place.path, footprint);
         diagnostics.push(...found.diagnostics);
         for (const file of found.files) {
           if (files.length > 0 && files.length % filesPerSlice === 0) await nextTick();
           files.push(file);
-          const { parsed } = readCached(file, place, { cache, fresh, fileSnapshot });
+          const { parsed } = readCached(file, place, { cache, fresh, footprint });
           diagnostics.push(...parsed.diagnostics);
           if (parsed.definition !== undefined) definitions.push(placed(parsed.definition, file, place));
         }
@@ -204,15 +200,15 @@ function readCached(
   {
     cache,
     fresh,
-    fileSnapshot,
+    footprint,
   }: {
     readonly cache: ReadonlyMap<string, CachedFile>;
     readonly fresh: Map<string, CachedFile>;
-    readonly fileSnapshot: FileSnapshot;
+    readonly footprint: Footprint;
   },
 ): CachedFile {
   const key = `${place.scope}\0${place.plugin ?? ""}\0${file}`;
-  const { stamp, size } = fileSnapshot.stamp(file);
+  const { stamp, size } = footprint.stamp(file);
   const known = cache.get(key);
   const isKnown = stamp !== undefined && known?.stamp === stamp;
   const entry = isKnown ? known : { stamp, parsed: parseFile(file, place, size) };

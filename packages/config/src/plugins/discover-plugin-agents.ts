@@ -2,7 +2,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
-import type { FileSnapshot } from "@retinue/base/foundation/file-snapshot.ts";
+import type { Footprint } from "@retinue/base/foundation/footprint.ts";
 import { linkOutsidePlugin } from "./load-plugin.ts";
 import { isWithin, type Plugin, type PluginAgentPlace, pluginAgentPlaces } from "./plugin.ts";
 
@@ -16,12 +16,12 @@ export interface PluginAgentFile {
 /** Lists the Markdown files that hold a plugin's agents. A link that leads out of the plugin is not followed. */
 export async function discoverPluginAgents(
   plugin: Plugin,
-  fileSnapshot?: FileSnapshot,
+  footprint?: Footprint,
 ): Promise<{ files: PluginAgentFile[]; diagnostics: Diagnostic[] }> {
-  fileSnapshot?.add([plugin.root], "place");
+  footprint?.add([plugin.root], "place");
   const root = await realpath(plugin.root).catch(() => undefined);
   if (root === undefined) return { files: [], diagnostics: [] };
-  const walk: Walk = { root, visited: new Set(), files: new Map(), diagnostics: [], fileSnapshot };
+  const walk: Walk = { root, visited: new Set(), files: new Map(), diagnostics: [], footprint };
   for (const place of pluginAgentPlaces(plugin)) {
     const isNamed = plugin.manifest.agents !== undefined;
     await visit(place.path, { place, isNamed }, walk);
@@ -36,7 +36,7 @@ interface Walk {
   /** By real path, so that a file named twice counts once. */
   readonly files: Map<string, PluginAgentFile>;
   readonly diagnostics: Diagnostic[];
-  readonly fileSnapshot: FileSnapshot | undefined;
+  readonly footprint: Footprint | undefined;
 }
 
 interface Start {
@@ -46,8 +46,8 @@ interface Start {
 }
 
 async function visit(path: string, start: Start, walk: Walk): Promise<void> {
-  walk.fileSnapshot?.add([path]);
-  walk.fileSnapshot?.add([path], "place");
+  walk.footprint?.add([path]);
+  walk.footprint?.add([path], "place");
   const real = await realpath(path).catch(() => undefined);
   if (real === undefined) {
     if (path === start.place.path && start.isNamed) walk.diagnostics.push(missing(path));

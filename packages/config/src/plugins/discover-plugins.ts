@@ -2,7 +2,7 @@
 import { readdir, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
-import type { FileSnapshot } from "@retinue/base/foundation/file-snapshot.ts";
+import type { Footprint } from "@retinue/base/foundation/footprint.ts";
 import { isDirectory, isFile, loadJson, loadPlugin, type PluginCandidate } from "./load-plugin.ts";
 import {
   type InstalledPlugin,
@@ -26,7 +26,7 @@ export interface DiscoverPluginsOptions {
   /** Plugins that were installed for one project count only there. */
   readonly projectDirectory?: string;
   /** Gets every path that is looked at. */
-  readonly fileSnapshot?: FileSnapshot | undefined;
+  readonly footprint?: Footprint | undefined;
 }
 
 interface PluginDiscovery {
@@ -37,24 +37,21 @@ interface PluginDiscovery {
 
 /** Finds every plugin on disk that settings and flags speak of. Never throws: what is broken becomes a problem. */
 export async function discoverPlugins(options: DiscoverPluginsOptions): Promise<PluginDiscovery> {
-  const { enabledPlugins = {}, fileSnapshot } = options;
+  const { enabledPlugins = {}, footprint } = options;
   const folders = ["plugins", "skills"].map((name) => join(options.configDirectory, name));
-  fileSnapshot?.add([
-    ...folders,
-    ...recordFiles.map((name) => join(options.configDirectory, "plugins", name)),
-  ]);
-  const given = await findGiven(options.pluginDirectories ?? [], fileSnapshot);
+  footprint?.add([...folders, ...recordFiles.map((name) => join(options.configDirectory, "plugins", name))]);
+  const given = await findGiven(options.pluginDirectories ?? [], footprint);
   const installed = await findInstalledPlugins({ ...options, enabledPlugins });
   const candidates = [
     ...given.candidates,
     ...installed.candidates,
-    ...(await findInFolder(join(options.configDirectory, "plugins"), "plugins-dir", fileSnapshot)),
-    ...(await findInFolder(join(options.configDirectory, "skills"), "skills-dir", fileSnapshot)),
+    ...(await findInFolder(join(options.configDirectory, "plugins"), "plugins-dir", footprint)),
+    ...(await findInFolder(join(options.configDirectory, "skills"), "skills-dir", footprint)),
   ];
   const diagnostics = [...given.diagnostics, ...installed.diagnostics];
   const plugins: Plugin[] = [];
-  for (const candidate of await withoutRepeats(candidates, fileSnapshot)) {
-    const loaded = await loadPlugin(candidate, enabledPlugins, fileSnapshot);
+  for (const candidate of await withoutRepeats(candidates, footprint)) {
+    const loaded = await loadPlugin(candidate, enabledPlugins, footprint);
     diagnostics.push(...loaded.diagnostics);
     const stronger = plugins.find(
       (plugin) => plugin.origin === "directory" && plugin.name === loaded.plugin.name,
@@ -65,12 +62,12 @@ export async function discoverPlugins(options: DiscoverPluginsOptions): Promise<
   return { plugins, diagnostics };
 }
 
-async function findGiven(directories: readonly string[], fileSnapshot: FileSnapshot | undefined) {
+async function findGiven(directories: readonly string[], footprint: Footprint | undefined) {
   const candidates: PluginCandidate[] = [];
   const diagnostics: Diagnostic[] = [];
   for (const directory of directories) {
     const root = resolve(directory);
-    if (await isDirectory(root, fileSnapshot)) candidates.push({ root, origin: "directory" });
+    if (await isDirectory(root, footprint)) candidates.push({ root, origin: "directory" });
     else diagnostics.push(notADirectory(directory));
   }
   return { candidates, diagnostics };
@@ -79,15 +76,15 @@ async function findGiven(directories: readonly string[], fileSnapshot: FileSnaps
 async function findInFolder(
   folder: string,
   origin: "plugins-dir" | "skills-dir",
-  fileSnapshot: FileSnapshot | undefined,
+  footprint: Footprint | undefined,
 ): Promise<PluginCandidate[]> {
   const names = await readdir(folder).catch(() => []);
   const candidates: PluginCandidate[] = [];
   for (const name of names.sort()) {
     if (name.startsWith(".") || (origin === "plugins-dir" && reservedFolders.has(name))) continue;
     const root = join(folder, name);
-    const hasManifest = await isFile(join(root, ".claude-plugin", "plugin.json"), fileSnapshot);
-    if (hasManifest || (await hasMark(root, origin, fileSnapshot))) candidates.push({ root, origin });
+    const hasManifest = await isFile(join(root, ".claude-plugin", "plugin.json"), footprint);
+    if (hasManifest || (await hasMark(root, origin, footprint))) candidates.push({ root, origin });
   }
   return candidates;
 }
@@ -96,20 +93,20 @@ async function findInFolder(
 function hasMark(
   root: string,
   origin: "plugins-dir" | "skills-dir",
-  fileSnapshot: FileSnapshot | undefined,
+  footprint: Footprint | undefined,
 ): Promise<boolean> {
-  return isDirectory(join(root, origin === "plugins-dir" ? "agents" : ".claude-plugin"), fileSnapshot);
+  return isDirectory(join(root, origin === "plugins-dir" ? "agents" : ".claude-plugin"), footprint);
 }
 
 /** The same folder reached in two ways is one plugin; the way that was named first counts. */
 async function withoutRepeats(
   candidates: readonly PluginCandidate[],
-  fileSnapshot: FileSnapshot | undefined,
+  footprint: Footprint | undefined,
 ): Promise<PluginCandidate[]> {
   const seen = new Set<string>();
   const kept: PluginCandidate[] = [];
   for (const candidate of candidates) {
-    fileSnapshot?.add([candidate.root], "place");
+    footprint?.add([candidate.root], "place");
     const real = await realpath(candidate.root).catch(() => candidate.root);
     // One folder may hold several entries of a marketplace, each with its own parts.
     const key = candidate.entry === undefined ? real : `${real}\0${candidate.name}`;
@@ -153,7 +150,7 @@ interface FindInstalledOptions {
   readonly configDirectory: string;
   readonly enabledPlugins: EnabledPlugins;
   readonly projectDirectory?: string;
-  readonly fileSnapshot?: FileSnapshot | undefined;
+  readonly footprint?: Footprint | undefined;
 }
 
 /** Finds the folders of plugins that install records name, and of those that settings enable without a record. */
@@ -163,7 +160,7 @@ async function findInstalledPlugins(
   const folder = join(options.configDirectory, "plugins");
   const records = await loadRecords(folder);
   const diagnostics = [...records.diagnostics];
-  const marketplaces = await createMarketplaceFinder(folder, diagnostics, options.fileSnapshot);
+  const marketplaces = await createMarketplaceFinder(folder, diagnostics, options.footprint);
   const candidates: PluginCandidate[] = [];
   const wanted = new Map<string, InstalledPlugin>();
   for (const record of records.installed) {
@@ -177,7 +174,7 @@ async function findInstalledPlugins(
     if (settingFor([key], options.enabledPlugins) === true) wanted.set(key, { id });
   }
   for (const [key, record] of wanted) {
-    const candidate = await locate(record, { folder, marketplaces, fileSnapshot: options.fileSnapshot });
+    const candidate = await locate(record, { folder, marketplaces, footprint: options.footprint });
     if (candidate !== undefined) candidates.push(candidate);
     else if (settingFor([key], options.enabledPlugins) !== false) diagnostics.push(notFound(key, folder));
   }
@@ -215,11 +212,11 @@ async function locate(
   {
     folder,
     marketplaces,
-    fileSnapshot,
+    footprint,
   }: {
     readonly folder: string;
     readonly marketplaces: MarketplaceFinder;
-    readonly fileSnapshot: FileSnapshot | undefined;
+    readonly footprint: Footprint | undefined;
   },
 ): Promise<PluginCandidate | undefined> {
   const { name, marketplace } = record.id;
@@ -228,9 +225,9 @@ async function locate(
   const spoken = entry === undefined ? known : { ...known, entry: entry.plugin };
   if (record.installPath !== undefined) {
     const root = resolve(folder, record.installPath);
-    if (await isDirectory(root, fileSnapshot)) return { ...spoken, root };
+    if (await isDirectory(root, footprint)) return { ...spoken, root };
   }
-  const cached = await findCached(record, folder, fileSnapshot);
+  const cached = await findCached(record, folder, footprint);
   if (cached !== undefined) return { ...spoken, root: cached };
   return entry?.root === undefined ? undefined : { ...spoken, root: entry.root };
 }
@@ -238,17 +235,17 @@ async function locate(
 async function findCached(
   { id, version }: InstalledPlugin,
   folder: string,
-  fileSnapshot: FileSnapshot | undefined,
+  footprint: Footprint | undefined,
 ): Promise<string | undefined> {
   if (!isSafeName(id.marketplace) || !isSafeName(id.name)) return undefined;
   const home = join(folder, "cache", id.marketplace, id.name);
-  fileSnapshot?.add([home]);
+  footprint?.add([home]);
   const names = (await readdir(home).catch(() => [])).filter((name) => !name.startsWith("."));
   const newest = names.sort(byVersion()).at(-1);
   const chosen = version !== undefined && names.includes(version) ? version : newest;
   if (chosen === undefined) return undefined;
   const root = join(home, chosen);
-  return (await isDirectory(root, fileSnapshot)) ? root : undefined;
+  return (await isDirectory(root, footprint)) ? root : undefined;
 }
 
 function keyOf({ name, marketplace }: PluginId): string {
@@ -281,7 +278,7 @@ interface MarketplaceFinder {
 async function createMarketplaceFinder(
   folder: string,
   diagnostics: Diagnostic[],
-  fileSnapshot: FileSnapshot | undefined,
+  footprint: Footprint | undefined,
 ): Promise<MarketplaceFinder> {
   const file = join(folder, recordFiles[2]);
   const readPlaces = (value: unknown) => ({ places: readKnownMarketplaces(value), issues: [] });
@@ -293,12 +290,12 @@ async function createMarketplaceFinder(
       if (!opened.has(marketplace)) {
         const places = (known.value?.places.get(marketplace) ?? []).map((place) => resolve(folder, place));
         const usual = isSafeName(marketplace) ? [join(folder, "marketplaces", marketplace)] : [];
-        opened.set(marketplace, await openMarketplace([...places, ...usual], diagnostics, fileSnapshot));
+        opened.set(marketplace, await openMarketplace([...places, ...usual], diagnostics, footprint));
       }
       const open = opened.get(marketplace);
       const plugin = open?.marketplace.plugins.find((entry) => entry.name === name);
       if (open === undefined || plugin === undefined) return undefined;
-      const root = await findRoot(open.root, plugin.places, fileSnapshot);
+      const root = await findRoot(open.root, plugin.places, footprint);
       return { plugin, root };
     },
   };
@@ -312,12 +309,12 @@ interface OpenMarketplace {
 async function openMarketplace(
   places: readonly string[],
   diagnostics: Diagnostic[],
-  fileSnapshot: FileSnapshot | undefined,
+  footprint: Footprint | undefined,
 ): Promise<OpenMarketplace | undefined> {
   for (const place of places) {
-    const isDocument = await isFile(place, fileSnapshot);
+    const isDocument = await isFile(place, footprint);
     const file = isDocument ? place : join(place, ".claude-plugin", "marketplace.json");
-    fileSnapshot?.add([file]);
+    footprint?.add([file]);
     const loaded = await loadJson(file, readMarketplace);
     // The entries of plugins no one installed are their author's business.
     diagnostics.push(...loaded.diagnostics.filter(({ severity }) => severity === "error"));
@@ -336,16 +333,16 @@ function rootOfFile(file: string): string {
 async function findRoot(
   root: string,
   places: readonly string[],
-  fileSnapshot: FileSnapshot | undefined,
+  footprint: Footprint | undefined,
 ): Promise<string | undefined> {
-  fileSnapshot?.add([root], "place");
+  footprint?.add([root], "place");
   const home = await realpath(root).catch(() => undefined);
   if (home === undefined) return undefined;
   for (const place of places) {
     const path = join(root, place);
-    fileSnapshot?.add([path], "place");
+    footprint?.add([path], "place");
     const real = await realpath(path).catch(() => undefined);
-    if (real !== undefined && isWithin(home, real) && (await isDirectory(path, fileSnapshot))) return path;
+    if (real !== undefined && isWithin(home, real) && (await isDirectory(path, footprint))) return path;
   }
   return undefined;
 }

@@ -5,7 +5,7 @@ import { lstat, open, readdir, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
 import { type Diagnostic, placeFindings } from "@retinue/base/foundation/diagnostic.ts";
-import type { FileSnapshot } from "@retinue/base/foundation/file-snapshot.ts";
+import type { Footprint } from "@retinue/base/foundation/footprint.ts";
 import { quote } from "@retinue/base/foundation/json-record.ts";
 import { parseJsonDocument } from "@retinue/base/foundation/parse-json-document.ts";
 import type { Paths } from "./paths.ts";
@@ -25,7 +25,7 @@ export interface LoadSettingsOptions {
   readonly flagSettings?: string | undefined;
   readonly trusted: boolean;
   /** Gets every path that is looked at. */
-  readonly fileSnapshot?: FileSnapshot | undefined;
+  readonly footprint?: Footprint | undefined;
 }
 
 export interface LoadedSettings {
@@ -45,9 +45,9 @@ const loadShape = checks.shape(
 
 export async function loadSettings(options: LoadSettingsOptions): Promise<LoadedSettings> {
   checkArgument("The options of loadSettings()", loadShape, options);
-  const { fileSnapshot } = options;
+  const { footprint } = options;
   const entries = await listSources(options);
-  const readings = await Promise.all(entries.map((entry) => readSource(entry, fileSnapshot)));
+  const readings = await Promise.all(entries.map((entry) => readSource(entry, footprint)));
   const layers = readings.flatMap((reading) => reading.layer ?? []);
   const incompleteScopes = [...new Set(readings.flatMap((reading) => reading.unusable ?? []))];
   return {
@@ -75,7 +75,7 @@ async function listSources({
   paths,
   sources,
   flagSettings,
-  fileSnapshot,
+  footprint,
 }: LoadSettingsOptions): Promise<readonly SourceEntry[]> {
   const wants = (scope: "user" | "project" | "local") => sources === undefined || sources.includes(scope);
   const { settings } = paths;
@@ -92,9 +92,9 @@ async function listSources({
   const managed = { scope: "managed", anchor: paths.managedDirectory } as const;
   entries.push({ source: { ...managed, file: settings.managed } });
   const filesOf = (some: readonly SourceEntry[]) => some.flatMap(({ source: { file } }) => file ?? []);
-  fileSnapshot?.add([settings.managedDropIns, ...filesOf(entries)]);
+  footprint?.add([settings.managedDropIns, ...filesOf(entries)]);
   const dropIns = await listDropIns(settings.managedDropIns, managed);
-  if (dropIns.length > 0) fileSnapshot?.add(filesOf(dropIns));
+  if (dropIns.length > 0) footprint?.add(filesOf(dropIns));
   return [...entries, ...dropIns];
 }
 
@@ -126,10 +126,7 @@ interface SourceReading {
   readonly unusable?: SettingsScope;
 }
 
-async function readSource(
-  entry: SourceEntry,
-  fileSnapshot: FileSnapshot | undefined,
-): Promise<SourceReading> {
+async function readSource(entry: SourceEntry, footprint: Footprint | undefined): Promise<SourceReading> {
   const { source } = entry;
   const failed = (diagnostic: Diagnostic): SourceReading => ({
     diagnostics: [diagnostic],
@@ -147,17 +144,17 @@ async function readSource(
   }
   if (content.type === "unreadable") return failed(unreadable(source.file, content.reason));
   if (content.text.replace("\uFEFF", "").trim() === "") return { diagnostics: [emptyFile(source.file)] };
-  return refuseForeign(readText(content.text, source), fileSnapshot);
+  return refuseForeign(readText(content.text, source), footprint);
 }
 
 /** What is in a file of the organisation that others can write is not the organisation's word. */
 async function refuseForeign(
   reading: SourceReading,
-  fileSnapshot: FileSnapshot | undefined,
+  footprint: Footprint | undefined,
 ): Promise<SourceReading> {
   const { layer, diagnostics } = reading;
   const file = layer?.source.scope === "managed" ? layer.source.file : undefined;
-  const why = file === undefined ? undefined : await findForeignWriters(file, { fileSnapshot });
+  const why = file === undefined ? undefined : await findForeignWriters(file, { footprint });
   if (layer === undefined || file === undefined || why === undefined) return reading;
   const diagnostic = unsafeManagedDiagnostic(file, why, "counts only where it restricts");
   return { ...reading, layer: { ...layer, isUnsafe: true }, diagnostics: [diagnostic, ...diagnostics] };
@@ -249,14 +246,14 @@ function codeOf(error: unknown): string | undefined {
  */
 export async function findForeignWriters(
   file: string,
-  { userId = process.getuid?.(), fileSnapshot }: ForeignWritersOptions = {},
+  { userId = process.getuid?.(), footprint }: ForeignWritersOptions = {},
 ): Promise<string | undefined> {
   if (userId === undefined) return undefined;
-  fileSnapshot?.add([file], "place");
+  footprint?.add([file], "place");
   const real = await realpath(file).catch(() => undefined);
   if (real === undefined) return undefined;
   const places = [...new Set([...placesOnTheWay(real), ...placesOnTheWay(file)])];
-  fileSnapshot?.add(places, "kind");
+  footprint?.add(places, "kind");
   for (const place of places) {
     const stats = await lstat(place).catch(() => undefined);
     if (stats === undefined) continue;
@@ -271,7 +268,7 @@ export async function findForeignWriters(
 
 interface ForeignWritersOptions {
   readonly userId?: number | undefined;
-  readonly fileSnapshot?: FileSnapshot | undefined;
+  readonly footprint?: Footprint | undefined;
 }
 
 /** The code of the problem below. */

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createFileSnapshot, type FileSnapshot, keepReading } from "./file-snapshot.ts";
+import { createFootprint, type Footprint, keepReading } from "./footprint.ts";
 
 let root: string;
 let at: (name: string) => string;
@@ -29,11 +29,11 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 /** By this clock nothing changed lately. */
 const later = (): number => Date.now() + 5_000;
 
-function noted(): FileSnapshot {
-  const fileSnapshot = createFileSnapshot(later);
+function noted(): Footprint {
+  const footprint = createFootprint(later);
   for (const name of ["folder", "folder/a.md", "link", "dangling", "missing.json", "folder/a.md/below"])
-    fileSnapshot.add([at(name)]);
-  return fileSnapshot;
+    footprint.add([at(name)]);
+  return footprint;
 }
 
 describe("[DEF-11] what was read holds until it changes", () => {
@@ -60,35 +60,35 @@ describe("[DEF-11] what was read holds until it changes", () => {
     ["a folder in the place of another", () => renameSync(at("folder"), at("old"))],
     ["other rights", () => chmodSync(at("folder/a.md"), 0o600)],
   ])("%s is seen", async (_title, change) => {
-    const fileSnapshot = noted();
+    const footprint = noted();
     change();
-    expect(await fileSnapshot.isUnchanged()).toBe(false);
+    expect(await footprint.isUnchanged()).toBe(false);
   });
 
   test("two changes that the clock of the file system cannot tell apart are both seen", async () => {
     writeFileSync(at("folder/a.md"), "two");
-    const fileSnapshot = createFileSnapshot();
-    fileSnapshot.add([at("folder/a.md")]);
+    const footprint = createFootprint();
+    footprint.add([at("folder/a.md")]);
     writeFileSync(at("folder/a.md"), "six");
-    expect(await fileSnapshot.isUnchanged()).toBe(false);
+    expect(await footprint.isUnchanged()).toBe(false);
   });
 
   test("a change between two looks of one reading is seen", async () => {
-    const fileSnapshot = createFileSnapshot(later);
-    fileSnapshot.add([at("folder/a.md")]);
+    const footprint = createFootprint(later);
+    footprint.add([at("folder/a.md")]);
     writeFileSync(at("folder/a.md"), "other");
-    fileSnapshot.add([at("folder/a.md")]);
-    expect(await fileSnapshot.isUnchanged()).toBe(false);
+    footprint.add([at("folder/a.md")]);
+    expect(await footprint.isUnchanged()).toBe(false);
   });
 
   test("where only the kind or the place of a path counts, its content may change", async () => {
-    const fileSnapshot = createFileSnapshot(later);
-    fileSnapshot.add([at("folder")], "kind");
-    fileSnapshot.add([at("link")], "place");
+    const footprint = createFootprint(later);
+    footprint.add([at("folder")], "kind");
+    footprint.add([at("link")], "place");
     writeFileSync(at("folder/b.md"), "");
-    expect(await fileSnapshot.isUnchanged()).toBe(true);
+    expect(await footprint.isUnchanged()).toBe(true);
     replaceLink("link", ".");
-    expect(await fileSnapshot.isUnchanged()).toBe(false);
+    expect(await footprint.isUnchanged()).toBe(false);
   });
 });
 
@@ -116,14 +116,14 @@ function createSource() {
     count: () => count,
     end: async () => (await begun()).resolve(),
     fail: async () => (await begun()).reject(new Error("unreadable")),
-    ...keepReading(async (fileSnapshot) => {
+    ...keepReading(async (footprint) => {
       count += 1;
       const seen = state;
       const gate = Promise.withResolvers<void>();
       pending.push(gate);
       await gate.promise;
       // Never twice the same, so nothing is kept.
-      await fileSnapshot.ask(async () => String(Math.random()));
+      await footprint.ask(async () => String(Math.random()));
       return seen;
     }),
   };

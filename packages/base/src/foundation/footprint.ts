@@ -6,7 +6,7 @@ import { setImmediate } from "node:timers/promises";
  * What a reading has looked at, so that it can be kept until something of it changes. A path is added before it is read:
  * what changes while it is read counts as changed afterwards.
  */
-export interface FileSnapshot {
+export interface Footprint {
   /** `content`: files or folders are read; `kind`: only what they are and whose; `place`: only where links lead. */
   add(paths: readonly string[], what?: PathAspect): void;
   /** Adds a file that is read, and says how large it is; 0 where there is none. */
@@ -36,20 +36,20 @@ export interface KeptReading<Value> {
 }
 
 export function keepReading<Value>(
-  read: (fileSnapshot: FileSnapshot) => Promise<Value>,
+  read: (footprint: Footprint) => Promise<Value>,
   now: () => number = Date.now,
 ): KeptReading<Value> {
-  let kept: { readonly value: Value; readonly fileSnapshot: FileSnapshot } | undefined;
+  let kept: { readonly value: Value; readonly footprint: Footprint } | undefined;
   let forgotten = 0;
   let running: Promise<Value> | undefined;
   let next: Promise<Value> | undefined;
 
   async function readIfChanged(): Promise<Value> {
-    if (kept !== undefined && (await kept.fileSnapshot.isUnchanged())) return kept.value;
-    const fileSnapshot = createFileSnapshot(now);
+    if (kept !== undefined && (await kept.footprint.isUnchanged())) return kept.value;
+    const footprint = createFootprint(now);
     const begun = forgotten;
-    const value = await read(fileSnapshot);
-    kept = begun === forgotten ? { value, fileSnapshot } : undefined;
+    const value = await read(footprint);
+    kept = begun === forgotten ? { value, footprint } : undefined;
     return value;
   }
 
@@ -81,7 +81,7 @@ export function keepReading<Value>(
   };
 }
 
-export function createFileSnapshot(now: () => number = Date.now): FileSnapshot {
+export function createFootprint(now: () => number = Date.now): Footprint {
   const stamps = new Map<string, { readonly path: string; readonly what: PathAspect; stamp: PathStamp }>();
   const answers: { readonly question: () => Promise<string>; readonly answer: string }[] = [];
 
@@ -118,7 +118,7 @@ export function createFileSnapshot(now: () => number = Date.now): FileSnapshot {
   };
 }
 
-type Look = ReturnType<FileSnapshot["stamp"]>;
+type Look = ReturnType<Footprint["stamp"]>;
 
 function lookAt(path: string, what: PathAspect, now: number): Look {
   if (what === "place") return { stamp: realPath(path), size: 0 };
