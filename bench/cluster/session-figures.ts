@@ -147,7 +147,12 @@ async function turnsOf(store: Store, folder: string): Promise<readonly number[]>
     call: async () => ({ content: String(times.length) }),
   });
   const runtime = { home: folder, env: {}, tools: ["default", echo], model };
-  await using worker = await serveSessions(store, { slots: 1, folders: [folder], accepts: ["mode"], runtime });
+  await using worker = await serveSessions(store, {
+    slots: 1,
+    folders: [folder],
+    accepts: ["mode"],
+    runtime,
+  });
   const workspace = { type: "shared", directory: folder, root: folder } as const;
   const id = await startSession(store, {
     prompt: "Work.",
