@@ -147,7 +147,12 @@ async function turnsOf(store: Store, folder: string): Promise<readonly number[]>
     call: async () => ({ content: String(times.length) }),
   });
   const runtime = { home: folder, env: {}, tools: ["default", echo], model };
-  await using worker = await serveSessions(store, { slots: 1, folders: [folder], runtime });
+  await using worker = await serveSessions(store, {
+    slots: 1,
+    folders: [folder],
+    accepts: ["mode"],
+    runtime,
+  });
   const workspace = { type: "shared", directory: folder, root: folder } as const;
   const id = await startSession(store, {
     prompt: "Work.",
@@ -272,7 +277,8 @@ async function openSessionScene(
 
 async function serve(folder: string, url: string, provider: FakeProvider): Promise<ChildProcess> {
   const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x", RETINUE_STORE: url };
-  const worker = spawn(process.execPath, [program, "serve", "--folder", folder, "--workspaces", folder], {
+  const words = ["serve", "--folder", folder, "--accept-rights", "mode", "--workspaces", folder];
+  const worker = spawn(process.execPath, [program, ...words], {
     cwd: folder,
     env: { HOME: folder, PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0", ...environment },
     stdio: ["ignore", "ignore", "pipe"],
