@@ -181,7 +181,7 @@ function createQuestions(colours: boolean): Pick<CliHost, "ask" | "endQuestions"
   }
 }
 
-/** Reads a stream to its end. A pipe that is open but silent for `patienceMs` counts as empty; after that it is let go. */
+/** Reads a stream to its end. A pipe that is open but silent for `timeoutMs` counts as empty; after that it is let go. */
 export async function readAll(
   stream: Readable,
   { limit, timeoutMs }: { readonly limit: number; readonly timeoutMs?: number },

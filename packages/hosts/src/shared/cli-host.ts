@@ -18,7 +18,7 @@ export interface CliOutput {
 /** What is piped in. */
 export interface CliInput {
   readonly isTerminal: boolean;
-  /** Everything up to the end; with `patienceMs`, nothing when nothing comes for so long. */
+  /** Everything up to the end; with `timeoutMs`, nothing when nothing comes for so long. */
   readAll(options: { readonly limit: number; readonly timeoutMs?: number }): Promise<string>;
   /** Line by line; ends early, and lets the pipe go, when the signal is aborted. */
   lines(options: { readonly signal: AbortSignal }): AsyncIterable<string>;

@@ -218,7 +218,7 @@ function createViewerCheck({ attached }: LiveFiles, now: () => number): () => bo
   };
 }
 
-/** The events that `hear` needs. */
+/** The events that `onEvent` needs. */
 export const liveTextEvents: ReadonlySet<RunEvent["type"]> = new Set([
   "model-streamed",
   "model-retried",
