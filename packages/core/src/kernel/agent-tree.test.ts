@@ -89,6 +89,8 @@ describe("prompts", () => {
     expect(first).toMatchObject({ outcome: "ended", ending: { text: "Both." } });
     expect(ofType("prompt-read").map(({ prompt }) => prompt.id)).toEqual(["p2"]);
     expect(ofType("prompt-ended").map(({ id }) => id)).toEqual(["p1", "p2"]);
+    // Transcripts keep it in the form in which it was sent.
+    expect(tree.facts.messages().map(({ content }) => content)).toContain("and this");
   });
 
   test("a host may answer a prompt itself or refuse it", async () => {

@@ -125,10 +125,7 @@ export class TurnDriver {
       this.#ids.push(prompt.id);
       emit({ type: "prompt-read", prompt });
     }
-    return [
-      ...own,
-      ...prompts.map(({ content }): UserMessage => ({ role: "user", content: blocksOf(content) })),
-    ];
+    return [...own, ...prompts.map(({ content }): UserMessage => ({ role: "user", content }))];
   }
 
   /** Whether reports of children may be read now: before the first model call, and after results of tools. */

@@ -129,6 +129,23 @@ describe("createModelFactory [MDL-3]", () => {
     expect(proxies).toMatchObject([{ HTTPS_PROXY: "http://proxy.test:8080" }]);
   });
 
+  test.each([
+    "X-Ü: 1",
+    "X A: 1",
+  ])("a header that cannot be sent is refused with its name, and not left out: %s", async (line) => {
+    const models = factory({
+      ANTHROPIC_BASE_URL: url,
+      ANTHROPIC_API_KEY: "k",
+      ANTHROPIC_CUSTOM_HEADERS: line,
+    });
+    const model = await models.model({ id: "claude-sonnet-5" });
+    const request = { system: [], tools: [], messages: [{ role: "user", content: "hi" }] } as const;
+    const asked = async () => {
+      for await (const _ of model.stream(request, { signal: new AbortController().signal }));
+    };
+    await expect(asked()).rejects.toThrow(`"${line.split(":")[0]}" is an invalid header name`);
+  });
+
   test("the same reference gives the same model", async () => {
     const models = factory({ ANTHROPIC_API_KEY: "k" });
     expect(await models.model({ id: "a" })).toBe(await models.model({ id: "a" }));

@@ -123,15 +123,16 @@ async function createAnthropic({ id }: ChosenModel, options: ModelFactoryOptions
 
 /** One header per line, as `Name: value`; of the same name the values are joined. */
 function readHeaders(text = ""): Readonly<Record<string, string>> {
-  const headers = new Map<string, string>();
+  const headers = new Map<string, readonly [name: string, value: string]>();
   for (const line of text.split(/\r?\n/)) {
-    const [, name, value] = /^\s*([\w-]+)\s*:\s*(.*?)\s*$/.exec(line) ?? [];
+    const [, name, value] = /^\s*([^:]+?)\s*:\s*(.*?)\s*$/.exec(line) ?? [];
+    // A name that no header can have is refused with the request, and not dropped.
     if (name === undefined || value === undefined) continue;
     const key = name.toLowerCase();
-    const before = headers.get(key);
-    headers.set(key, before === undefined ? value : `${before},${value}`);
+    const [first, before] = headers.get(key) ?? [name];
+    headers.set(key, [first, before === undefined ? value : `${before},${value}`]);
   }
-  return Object.fromEntries(headers);
+  return Object.fromEntries(headers.values());
 }
 
 function patient(

@@ -40,7 +40,10 @@ describe("children of a session that keeps no transcripts", () => {
     expect(existsSync(join(sample.home, ".claude/projects"))).toBe(false);
   });
 
-  it("name no output file, since there is none [BGR-1]", async () => {
+  it.each([
+    ["name no output file where there is none", false],
+    ["name their output file where there is one", true],
+  ])("%s [BGR-1]", async (_title, transcripts) => {
     const step = (request: ModelRequest) => {
       if (isChild(request)) return "7 files.";
       const prompt = "Count the files.";
@@ -52,10 +55,12 @@ describe("children of a session that keeps no transcripts", () => {
       };
       return turn(request) === 0 ? call("Agent", input) : "Done.";
     };
-    await using sample = await createSampleRuntime(Array(9).fill(step), { transcripts: false });
+    await using sample = await createSampleRuntime(Array(9).fill(step), { transcripts });
     await sample.runtime.run("Go.").result;
     const read = sample.requests.filter((request) => !isChild(request)).map(spoken);
     expect(read.join("\n")).toContain("works in the background");
-    expect(read.join("\n")).not.toMatch(/\.output|output-file/);
+    if (transcripts)
+      expect(read.join("\n")).toMatch(/What it does can be followed in \S+\.output; TaskOutput/);
+    else expect(read.join("\n")).not.toMatch(/\.output|output-file/);
   });
 });

@@ -317,18 +317,17 @@ function launchedData(plan: ChildPlan, outputFile: string | undefined) {
 }
 
 function launchedText({ agent, task }: ChildPlan, outputFile: string | undefined): string {
-  const follpending =
-    outputFile === undefined ? undefined : `What it does can be follpending in ${outputFile}`;
+  const followed = outputFile === undefined ? undefined : `What it does can be followed in ${outputFile}`;
   if (task.team !== undefined)
     return [
       `The teammate ${JSON.stringify(task.team.member)} of the team ${JSON.stringify(task.team.team)} works now; its id is ${agent.id}.`,
       "It reports by message and is idle when it is done; SendMessage to its name gives it more work.",
-      ...(follpending === undefined ? [] : [`${follpending}.`]),
+      ...(followed === undefined ? [] : [`${followed}.`]),
     ].join("\n");
   return [
     `The agent ${JSON.stringify(task.description)} works in the background; agentId: ${agent.id}.`,
     "You are notified when it has ended, with its result; continue with other work meanwhile.",
-    `${follpending === undefined ? "" : `${follpending}; `}TaskOutput with its id shows how it is doing, TaskStop ends it.`,
+    `${followed === undefined ? "" : `${followed}; `}TaskOutput with its id shows how it is doing, TaskStop ends it.`,
   ].join("\n");
 }
 
