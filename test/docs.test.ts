@@ -28,10 +28,12 @@ import type { AtEnd } from "./scenarios/run-command.ts";
 import { type CommandServer, startCommandServer } from "./start-command-server.ts";
 
 const pages = [
-  ...["README.md", "ARCHITECTURE.md", "AGENTS.md", "GLOSSARY.md", "CHANGELOG.md"].map((path) => ({
-    path,
-    text: readProjectFile(path),
-  })),
+  ...["README.md", "ARCHITECTURE.md", "AGENTS.md", "CONTRIBUTING.md", "GLOSSARY.md", "CHANGELOG.md"].map(
+    (path) => ({
+      path,
+      text: readProjectFile(path),
+    }),
+  ),
   ...["docs", "examples"].flatMap((folder) => readProjectFiles(folder).filter(isPage)),
 ];
 const blocks = pages.flatMap(readBlocks);
