@@ -239,6 +239,12 @@ export const requirements: readonly Requirement[] = [
     "`retinue studio` shows running and past sessions live in a browser, on loopback with a token; the HTML export is the same page.",
   ),
   built("STU-2", "Everything that the page does goes through the runtime and is journaled with who did it."),
+
+  partly(
+    "PUB-3",
+    "What people expect of a public project: security and privacy statements, forms, a release procedure, a container, an action, registry entries.",
+    "The workflows and the container image have not run anywhere yet.",
+  ),
 ];
 
 function built(id: string, title: string): Requirement {
