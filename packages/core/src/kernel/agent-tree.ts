@@ -125,8 +125,11 @@ export interface TreeOptions
   readonly reportsCommands?: boolean | undefined;
   /** What else this host provides. */
   readonly live?: SessionPorts | undefined;
-  /** Hears everything from the start, also what happens while the session is opened. */
-  readonly onEvent?: ((event: AgentEvent) => void) | undefined;
+  /**
+   * Called with each event, also while the session is opened. `submit` goes to the main agent; until the session is open it
+   * takes answers, changes of mode, model and rules, and `close`, which ends the opening.
+   */
+  readonly onEvent?: ((event: AgentEvent, submit: Agent["submit"]) => void) | undefined;
 }
 
 /** The model and effort that a host has chosen; undefined means those of the plan. */
@@ -139,7 +142,11 @@ export interface Choices {
 export async function openTree(options: TreeOptions): Promise<AgentTree> {
   const { runtime, reads, asks = {}, live = {}, changesRights } = options;
   let session: Session | undefined;
-  const events = createTreeEvents(options.onEvent);
+  let tree: AgentTree | undefined;
+  const { onEvent } = options;
+  const events = createTreeEvents(
+    onEvent && ((event) => onEvent(event, (op) => tree?.main.submit(op) ?? submitEarly(op))),
+  );
   const { emit } = events;
   const notice = (text: string): void => emit({ type: "notice", level: "warning", text });
   const chosen: Choices = options.choices ?? { model: undefined, effort: options.effort };
@@ -243,7 +250,23 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
     },
     host,
   );
-  session = await abortable(opening, options.signal ?? new AbortController().signal);
+  const stopOpening = new AbortController();
+  const submitEarly: Agent["submit"] = (op) => {
+    const outcome = performEarly({ questions, policy, chosen, events, stopOpening }, op);
+    outcome.catch(() => undefined);
+    return outcome;
+  };
+  try {
+    const { signal } = stopOpening;
+    session = await abortable(opening, options.signal ? AbortSignal.any([options.signal, signal]) : signal);
+  } catch (error) {
+    // A session that is ready after all is not left open.
+    void opening.then(
+      (late) => late.close(),
+      () => undefined,
+    );
+    throw error;
+  }
   const status = (): LiveStatus => ({
     model: chosen.model,
     effort: chosen.effort,
@@ -251,7 +274,8 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
     isBusy: driver.isBusy,
     mode: mode(),
   });
-  return createTree({ session, events, driver, questions, policy, commands, chosen, setTitle, status });
+  tree = createTree({ session, events, driver, questions, policy, commands, chosen, setTitle, status });
+  return tree;
 }
 
 /** Built-in tools are named in a list; without one there are all. */
@@ -484,8 +508,32 @@ async function perform(parts: Performing, agent: AgentId, op: Op): Promise<OpOut
   }
 }
 
+/** What a host can do while the session is opened: answer what is asked then, choose, and give up. */
+async function performEarly(
+  parts: Pick<TreeParts, "questions" | "policy" | "chosen" | "events"> & {
+    readonly stopOpening: AbortController;
+  },
+  op: Op,
+): Promise<OpOutcome> {
+  switch (op.type) {
+    case "answer":
+      parts.questions.answer(op.question, op.answer);
+      return done;
+    case "configure":
+      return configure(parts, op);
+    case "close":
+      parts.stopOpening.abort(new RetinueError("session-closed", "The session was closed."));
+      return done;
+    default:
+      throw new RetinueError(
+        "session-opening",
+        `The session is being opened, so it takes no ${op.type} yet.`,
+      );
+  }
+}
+
 async function configure(
-  { policy, chosen, events: { emit } }: Performing,
+  { policy, chosen, events: { emit } }: Pick<TreeParts, "policy" | "chosen" | "events">,
   { mode, model, effort, rules = [] }: Extract<Op, { type: "configure" }>,
 ): Promise<OpOutcome> {
   if (mode !== undefined) policy.setMode(mode);
