@@ -140,7 +140,7 @@ export interface Choices {
 
 /** Opens a session and gives it a host; all that a host does with it afterwards are ops and events. */
 export async function openTree(options: TreeOptions): Promise<AgentTree> {
-  const { runtime, reads, asks = {}, live = {}, changesRights } = options;
+  const { runtime, asks = {}, live = {} } = options;
   let session: Session | undefined;
   let tree: AgentTree | undefined;
   const { onEvent } = options;
@@ -183,7 +183,7 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
   });
   const driver = new TurnDriver({
     ...options,
-    reads,
+    reads: options.reads,
     session: () => session,
     emit,
     commandReports: commands.take,
@@ -200,45 +200,7 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
           initialMode,
           asks: asks.plans,
         });
-  const host: SessionHost = {
-    notice,
-    tools: {
-      ...(asks.forms === true ? { ask: questions.askForm } : {}),
-      todosChanged: (todos) => emit({ type: "todos-changed", todos }),
-    },
-    live: {
-      ...live,
-      ...(changesRights === "tree" ? { policy: policy.apply } : {}),
-      model: () => chosen.model,
-      effort: () => chosen.effort,
-      ...(asks.elicitations === true ? { elicit: questions.elicit } : {}),
-      reading:
-        reads === undefined
-          ? undefined
-          : {
-              takeMessages: () => driver.takeMessages(),
-              mode: () => (changesRights === "main" ? policy.mode() : undefined),
-              takesReports: reads === "tool-calls" ? () => driver.takesReports() : undefined,
-            },
-      fellBack(fallback) {
-        emit({ type: "model-fell-back", ...fallback });
-        live.fellBack?.(fallback);
-      },
-      commandChanged(command, stop) {
-        live.commandChanged?.(command, stop);
-        emit({ type: "command-changed", command });
-        if (options.reportsCommands === true) commands.changed(command);
-        if (command.state !== "running") driver.continue();
-      },
-      transcript: {
-        ...live.transcript,
-        titled(text) {
-          live.transcript?.titled?.(text);
-          setTitle(text);
-        },
-      },
-    },
-  };
+  const host = sessionHost(options, { events, questions, policy, driver, commands, chosen, setTitle });
   const opening = runtime.openHosted(
     {
       ...options.session,
@@ -276,6 +238,61 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
   });
   tree = createTree({ session, events, driver, questions, policy, commands, chosen, setTitle, status });
   return tree;
+}
+
+/** How the host takes part in its session: what it is notified of, what it answers, and what it has chosen. */
+function sessionHost(
+  options: TreeOptions,
+  {
+    events: { emit },
+    questions,
+    policy,
+    driver,
+    commands,
+    chosen,
+    setTitle,
+  }: Omit<TreeParts, "session" | "status">,
+): SessionHost {
+  const { reads, asks = {}, live = {}, changesRights } = options;
+  return {
+    notice: (text) => emit({ type: "notice", level: "warning", text }),
+    tools: {
+      ...(asks.forms === true ? { ask: questions.askForm } : {}),
+      todosChanged: (todos) => emit({ type: "todos-changed", todos }),
+    },
+    live: {
+      ...live,
+      ...(changesRights === "tree" ? { policy: policy.apply } : {}),
+      model: () => chosen.model,
+      effort: () => chosen.effort,
+      ...(asks.elicitations === true ? { elicit: questions.elicit } : {}),
+      reading:
+        reads === undefined
+          ? undefined
+          : {
+              takeMessages: () => driver.takeMessages(),
+              mode: () => (changesRights === "main" ? policy.mode() : undefined),
+              takesReports: reads === "tool-calls" ? () => driver.takesReports() : undefined,
+            },
+      fellBack(fallback) {
+        emit({ type: "model-fell-back", ...fallback });
+        live.fellBack?.(fallback);
+      },
+      commandChanged(command, stop) {
+        live.commandChanged?.(command, stop);
+        emit({ type: "command-changed", command });
+        if (options.reportsCommands === true) commands.changed(command);
+        if (command.state !== "running") driver.continue();
+      },
+      transcript: {
+        ...live.transcript,
+        titled(text) {
+          live.transcript?.titled?.(text);
+          setTitle(text);
+        },
+      },
+    },
+  };
 }
 
 /** Built-in tools are named in a list; without one there are all. */
