@@ -13,6 +13,7 @@ export const importTable = readTable(`
   config/settings     | all of config/tools, config/tools, config/hooks, config/models
   config/plugins      | all of config/settings, config/settings
   config/agents       | all of config/plugins, config/plugins
+  config/workflows    | all of config/plugins, config/plugins
   config/skills       | all of config/agents, config/agents
   config/instructions | all of config/skills, config/skills
   core/conversation   |
