@@ -16,14 +16,21 @@ import type { SourceFields, SourceRefusal } from "./read-source.ts";
 import { plainClasses, type ToolWords } from "./tool-words.ts";
 
 /** An agent without anything but what each format must fill in. */
-export function emptyAgent(format: FormatId, file: string | undefined): Omit<PortableAgent, "id" | "description" | "prompt"> {
+export function emptyAgent(
+  format: FormatId,
+  file: string | undefined,
+): Omit<PortableAgent, "id" | "description" | "prompt"> {
   return { tools: "all", deny: [], limits: {}, origin: { file, format }, rest: {} };
 }
 
 /** What a reader made of one agent; an error among its problems leaves the agent out. */
 export function oneAgent(
   agent: PortableAgent,
-  { fields, taker, places }: {
+  {
+    fields,
+    taker,
+    places,
+  }: {
     readonly fields: Pick<SourceFields, "locate" | "diagnostics">;
     readonly taker: FieldTaker;
     /** The key in the file of a field whose name differs from ours. */
@@ -33,7 +40,10 @@ export function oneAgent(
   const diagnostics = [...fields.diagnostics, ...taker.diagnostics];
   if (hasErrors(diagnostics)) return { agents: [], diagnostics };
   const placeOf = ([key, ...deeper]: readonly (string | number)[]) =>
-    fields.locate([Object.hasOwn(places, String(key)) ? (places[String(key)] ?? "") : (key ?? ""), ...deeper]);
+    fields.locate([
+      Object.hasOwn(places, String(key)) ? (places[String(key)] ?? "") : (key ?? ""),
+      ...deeper,
+    ]);
   return { agents: [{ agent, placeOf }], diagnostics };
 }
 
@@ -62,11 +72,25 @@ export function slug(name: string): string {
 export function needsText(taker: FieldTaker, key: string, format: FormatId): string {
   const text = taker.text(key);
   if (text === undefined)
-    taker.report("error", key === "description" ? "no-description" : "no-name", `${formatFacts[format].title} needs \`${key}\`, and there is none; the agent is not loaded.`, key);
+    taker.report(
+      "error",
+      key === "description" ? "no-description" : "no-name",
+      `${formatFacts[format].title} needs \`${key}\`, and there is none; the agent is not loaded.`,
+      key,
+    );
   return text ?? "";
 }
 
-const tierWords: ReadonlySet<string> = new Set(["sonnet", "opus", "haiku", "fable", "fast", "flash", "pro", "auto"]);
+const tierWords: ReadonlySet<string> = new Set([
+  "sonnet",
+  "opus",
+  "haiku",
+  "fable",
+  "fast",
+  "flash",
+  "pro",
+  "auto",
+]);
 
 /** `inherit` and nothing mean the parent's. */
 export function modelOf(text: string | undefined, words: FormatId): PortableModel | undefined {
@@ -102,12 +126,16 @@ export function permissionMode(mode: PortableMode | undefined): PermissionMode |
 
 /** Fields that only its own product understands go back into a file of that product. */
 export function restOf(agent: PortableAgent, format: FormatId): (readonly [string, unknown])[] {
-  return formatFacts[agent.origin.format].source === formatFacts[format].source ? Object.entries(agent.rest) : [];
+  return formatFacts[agent.origin.format].source === formatFacts[format].source
+    ? Object.entries(agent.rest)
+    : [];
 }
 
 /** Whether a class is there at all, and whole. */
 export function hasClass(agent: PortableAgent, kind: ToolClass): "no" | "part" | "whole" {
-  const isDenied = agent.deny.some((tool) => tool.class === kind && tool.pattern === undefined && tool.server === undefined);
+  const isDenied = agent.deny.some(
+    (tool) => tool.class === kind && tool.pattern === undefined && tool.server === undefined,
+  );
   if (isDenied) return "no";
   const isPartDenied = agent.deny.some((tool) => tool.class === kind);
   if (agent.tools === "all") return isPartDenied ? "part" : "whole";

@@ -96,9 +96,9 @@ export function createFieldTaker(
       if (Array.isArray(value) && value.every((entry) => typeof entry === "string"))
         return value.map((name: string) => ({ type: "reference", name }));
       if (!isRecord(value)) return ignored(key, fieldOf("mcpServers").expected);
-      return Object.entries(value).flatMap(([name, config]) => ownServer(name, config, (message) =>
-        report("warning", "mcp-dropped", message, key),
-      ));
+      return Object.entries(value).flatMap(([name, config]) =>
+        ownServer(name, config, (message) => report("warning", "mcp-dropped", message, key)),
+      );
     },
     report,
     loses: (code, message, key) => report("warning", code, message, key),
@@ -132,7 +132,8 @@ function ownServer(name: string, config: unknown, drops: (message: string) => vo
       type: "inline",
       name,
       config: {
-        ...(url !== undefined ? { type: "http", url } : kind === undefined ? {} : { type: kind }),
+        ...(url === undefined && kind !== undefined ? { type: kind } : {}),
+        ...(url === undefined ? {} : { type: "http", url }),
         ...others,
       },
     },
@@ -148,7 +149,12 @@ export function readWords(
   return entries.flatMap((entry) => {
     const tools = words.read(entry);
     if (tools.some((tool) => tool.class === "other"))
-      taker.report("note", "unknown-tool", `${product}: there is no tool here for ${quote(entry, 80)}; it grants nothing.`, key);
+      taker.report(
+        "note",
+        "unknown-tool",
+        `${product}: there is no tool here for ${quote(entry, 80)}; it grants nothing.`,
+        key,
+      );
     return tools;
   });
 }
@@ -157,6 +163,11 @@ export function readWords(
 export function reportRest(taker: FieldTaker, product: string, quiet: readonly string[] = []): void {
   for (const key of Object.keys(taker.rest())) {
     if (quiet.includes(key)) continue;
-    taker.report("note", "unknown-kept", `\`${key}\` of ${product} has no meaning here; it has no effect.`, key);
+    taker.report(
+      "note",
+      "unknown-kept",
+      `\`${key}\` of ${product} has no meaning here; it has no effect.`,
+      key,
+    );
   }
 }

@@ -192,6 +192,8 @@ export function formatOfFile(file: string): FormatId | undefined {
     const { project, user, files, areFiles } = formatFacts[id];
     if (areFiles === true) return files.test(path);
     const folder = [...project, ...user].find((each) => path.includes(`/${each}/`));
-    return folder !== undefined && files.test(path.slice(path.lastIndexOf(`/${folder}/`) + folder.length + 2));
+    return (
+      folder !== undefined && files.test(path.slice(path.lastIndexOf(`/${folder}/`) + folder.length + 2))
+    );
   });
 }

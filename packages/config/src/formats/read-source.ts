@@ -1,7 +1,7 @@
 import type { Diagnostic, Place } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { parseJsonDocument, withoutByteOrderMark } from "@retinue/base/foundation/parse-json-document.ts";
-import { findNodeAtLocation, parseTree, parse as parseWithComments, type ParseError } from "jsonc-parser";
+import { findNodeAtLocation, type ParseError, parseTree, parse as parseWithComments } from "jsonc-parser";
 import { type Frontmatter, readFrontmatter } from "../agents/read-frontmatter.ts";
 import type { PlaceOf, ReadContext } from "./portable-agent.ts";
 
@@ -59,7 +59,14 @@ const vocabulary = {
     "permissionMode",
     "approvalMode",
   ]),
-  structured: new Set<string>(["permission", "mcpServers", "mcp-servers", "mcp_servers", "hooks", "toolsSettings"]),
+  structured: new Set<string>([
+    "permission",
+    "mcpServers",
+    "mcp-servers",
+    "mcp_servers",
+    "hooks",
+    "toolsSettings",
+  ]),
 };
 
 function refusalOf(frontmatter: Frontmatter, file: string): Diagnostic {
@@ -79,7 +86,9 @@ function refusalOf(frontmatter: Frontmatter, file: string): Diagnostic {
     message: isLarge
       ? "The frontmatter is larger than 256 KiB."
       : "The file does not start with a `---` block, so it defines no agent.",
-    advice: isLarge ? "Move long text below the closing `---`." : "Start it with `---` and the fields of the agent.",
+    advice: isLarge
+      ? "Move long text below the closing `---`."
+      : "Start it with `---` and the fields of the agent.",
     file,
     line: 1,
     column: 1,

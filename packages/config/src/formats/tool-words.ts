@@ -105,7 +105,10 @@ function readTable(text: string): (readonly [string, readonly ToolClass[]])[] {
     .map((line) => {
       const at = line.lastIndexOf(":");
       // The tables of this folder hold nothing but classes behind the colon.
-      const classes = line.slice(at + 1).trim().split(/\s+/) as ToolClass[];
+      const classes = line
+        .slice(at + 1)
+        .trim()
+        .split(/\s+/) as ToolClass[];
       return [line.slice(0, at).trim(), classes] as const;
     });
 }
@@ -115,7 +118,12 @@ export const doubleUnderscore = {
   readServer(word: string) {
     const { type, ...named } = resolveToolName(word);
     if (type !== "mcp" || !word.startsWith("mcp__")) return undefined;
-    return [{ server: "server" in named ? named.server : undefined, tool: "tool" in named ? named.tool : undefined }];
+    return [
+      {
+        server: "server" in named ? named.server : undefined,
+        tool: "tool" in named ? named.tool : undefined,
+      },
+    ];
   },
   writeServer: ({ server, tool }: Pick<PortableTool, "server" | "tool">): string | undefined =>
     ownServerEntry({ class: "mcp", server, tool, raw: "" }),

@@ -6,7 +6,13 @@ export type WrittenFields = readonly (readonly [key: string, value: unknown])[];
 /** Fields between two fences, an empty line, and the prompt. */
 export function writeFenced(fields: WrittenFields, body: string, note?: string): string {
   const lines = fields.filter(([, value]) => value !== undefined).map(([key, value]) => yamlOf(key, value));
-  const comment = note === undefined ? "" : `${note.split("\n").map((line) => `# ${line}\n`).join("")}`;
+  const comment =
+    note === undefined
+      ? ""
+      : `${note
+          .split("\n")
+          .map((line) => `# ${line}\n`)
+          .join("")}`;
   return `---\n${comment}${lines.join("")}---\n${body === "" ? "" : `\n${body}\n`}`;
 }
 

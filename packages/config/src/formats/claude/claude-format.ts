@@ -92,7 +92,9 @@ const ownTiers: ReadonlySet<string> = new Set(["sonnet", "opus", "haiku", "fable
 
 /** One line where that reads back the same; an entry with a comma in it needs a list. */
 function ownList(entries: readonly string[]): string | readonly string[] {
-  return entries.length === 0 || entries.some((entry) => /[,;|"'`[\]\n]/.test(entry)) ? entries : entries.join(", ");
+  return entries.length === 0 || entries.some((entry) => /[,;|"'`[\]\n]/.test(entry))
+    ? entries
+    : entries.join(", ");
 }
 
 function effortWord(effort: string | undefined): string | number | undefined {

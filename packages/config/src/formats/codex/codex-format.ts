@@ -1,7 +1,16 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { withoutByteOrderMark } from "@retinue/base/foundation/parse-json-document.ts";
 import { parse, stringify, TomlError } from "smol-toml";
-import { emptyAgent, hasClass, modelOf, modelWord, needsText, oneAgent, refusedReading, restOf } from "../common-fields.ts";
+import {
+  emptyAgent,
+  hasClass,
+  modelOf,
+  modelWord,
+  needsText,
+  oneAgent,
+  refusedReading,
+  restOf,
+} from "../common-fields.ts";
 import { createFieldTaker, reportRest } from "../field-reader.ts";
 import type { AgentFormat, PortableAgent, PortableTool, ReadContext } from "../portable-agent.ts";
 import type { SourceFields, SourceRefusal } from "../read-source.ts";
@@ -22,7 +31,11 @@ export const codexFormat: AgentFormat = {
     for (const key of ["sandbox_mode", "approval_policy", "mcp_servers", "web_search"]) {
       if (!taker.has(key)) continue;
       const held = key === "sandbox_mode" && isReadOnly ? "; here the agent only plans" : "";
-      taker.loses(key === "mcp_servers" ? "mcp-dropped" : "mode-dropped", `Codex ignores \`${key}\` of an agent${held}.`, key);
+      taker.loses(
+        key === "mcp_servers" ? "mcp-dropped" : "mode-dropped",
+        `Codex ignores \`${key}\` of an agent${held}.`,
+        key,
+      );
     }
     const agent: PortableAgent = {
       ...emptyAgent("codex", context.file),
@@ -41,16 +54,33 @@ export const codexFormat: AgentFormat = {
       ...(sandbox === undefined ? {} : { sandbox_mode: sandbox }),
       ...(Object.keys(others).length === 0 ? {} : { features: others }),
     };
-    return oneAgent({ ...agent, rest }, { fields, taker, places: { prompt: "developer_instructions", effort: "model_reasoning_effort", disallowedTools: "features", permissionMode: "sandbox_mode" } });
+    return oneAgent(
+      { ...agent, rest },
+      {
+        fields,
+        taker,
+        places: {
+          prompt: "developer_instructions",
+          effort: "model_reasoning_effort",
+          disallowedTools: "features",
+          permissionMode: "sandbox_mode",
+        },
+      },
+    );
   },
   write: writeRole,
   fileName: ({ id }) => `${id}.toml`,
 };
 
 /** Codex reads and searches with its shell, so that without it neither is there. */
-const withoutShell: readonly PortableTool[] = (["shell", "read", "find", "search", "list"] as const).map((kind) => ({ class: kind, raw: "shell_tool" }));
+const withoutShell: readonly PortableTool[] = (["shell", "read", "find", "search", "list"] as const).map(
+  (kind) => ({ class: kind, raw: "shell_tool" }),
+);
 
-function featuresOf(value: unknown): { readonly features: Readonly<Record<string, unknown>>; readonly others: Readonly<Record<string, unknown>> } {
+function featuresOf(value: unknown): {
+  readonly features: Readonly<Record<string, unknown>>;
+  readonly others: Readonly<Record<string, unknown>>;
+} {
   if (!isRecord(value)) return { features: {}, others: {} };
   const { shell_tool: _shell, ...others } = value;
   return { features: value, others };
@@ -62,11 +92,19 @@ function readToml(text: string, { file }: ReadContext): SourceFields | SourceRef
     const values = new Map<string, unknown>(Object.entries(parse(source)));
     return { values, body: "", diagnostics: [], locate: ([key]) => placeOfKey(source, String(key)) };
   } catch (error) {
-    const place = error instanceof TomlError ? { line: error.line, column: error.column } : { line: 1, column: 1 };
+    const place =
+      error instanceof TomlError ? { line: error.line, column: error.column } : { line: 1, column: 1 };
     const reason = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
     return {
       refused: [
-        { severity: "error", code: "invalid-toml", message: `This is not valid TOML: ${reason}`, advice: "Fix the file at this place; nothing of it was used.", file, ...place },
+        {
+          severity: "error",
+          code: "invalid-toml",
+          message: `This is not valid TOML: ${reason}`,
+          advice: "Fix the file at this place; nothing of it was used.",
+          file,
+          ...place,
+        },
       ],
     };
   }
@@ -83,7 +121,8 @@ function writeRole(agent: PortableAgent, note?: string): string {
   const { sandbox_mode: _never, features, ...others } = rest;
   const model = modelWord(agent, "codex", /^(?:gpt|o\d|codex)/);
   const effort = agent.effort === "max" ? "xhigh" : agent.effort;
-  const isEffort = effort !== undefined && ["none", "minimal", "low", "medium", "high", "xhigh"].includes(effort);
+  const isEffort =
+    effort !== undefined && ["none", "minimal", "low", "medium", "high", "xhigh"].includes(effort);
   const switches = {
     ...(isRecord(features) ? features : {}),
     ...(hasClass(agent, "shell") === "no" ? { shell_tool: false } : {}),
@@ -91,7 +130,14 @@ function writeRole(agent: PortableAgent, note?: string): string {
   const plain = Object.fromEntries(Object.entries(others).filter(([, value]) => !isRecord(value)));
   const tables = Object.fromEntries(Object.entries(others).filter(([, value]) => isRecord(value)));
   return [
-    ...(note === undefined ? [] : [`${note.split("\n").map((line) => `# ${line}\n`).join("")}`]),
+    ...(note === undefined
+      ? []
+      : [
+          `${note
+            .split("\n")
+            .map((line) => `# ${line}\n`)
+            .join("")}`,
+        ]),
     `name = ${basic(agent.id)}\n`,
     `description = ${basic(agent.description)}\n`,
     ...(model === undefined ? [] : [`model = ${basic(model)}\n`]),
@@ -109,6 +155,10 @@ function basic(text: string): string {
 }
 
 function multiline(text: string): string {
-  const escaped = basic(text).slice(1, -1).replaceAll("\\n", "\n").replaceAll('\\"', '"').replaceAll('"""', '""\\"');
+  const escaped = basic(text)
+    .slice(1, -1)
+    .replaceAll("\\n", "\n")
+    .replaceAll('\\"', '"')
+    .replaceAll('"""', '""\\"');
   return /[\\]/.test(text) || text.endsWith('"') ? basic(text) : `"""\n${escaped}\n"""`;
 }

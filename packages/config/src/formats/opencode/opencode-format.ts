@@ -1,8 +1,23 @@
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
-import { emptyAgent, hasClass, modelOf, modelWord, oneAgent, refusedReading, restOf } from "../common-fields.ts";
+import {
+  emptyAgent,
+  hasClass,
+  modelOf,
+  modelWord,
+  oneAgent,
+  refusedReading,
+  restOf,
+} from "../common-fields.ts";
 import { createFieldTaker, reportRest } from "../field-reader.ts";
-import { type FormatId } from "../format-places.ts";
-import type { AgentFormat, PortableAgent, PortableReading, PortableTool, ReadContext, ToolClass } from "../portable-agent.ts";
+import type { FormatId } from "../format-places.ts";
+import type {
+  AgentFormat,
+  PortableAgent,
+  PortableReading,
+  PortableTool,
+  ReadContext,
+  ToolClass,
+} from "../portable-agent.ts";
 import { readFenced, readJson, type SourceFields } from "../read-source.ts";
 import { writeFenced, writeJson } from "../write-text.ts";
 import { permissionKeys, readPermission } from "./read-permission.ts";
@@ -57,9 +72,16 @@ export const opencodeJsonFormat: AgentFormat = {
     };
   },
   write(agent, note) {
-    const fields = [...fieldsOf(agent), ["prompt", agent.prompt] as const].filter(([, value]) => value !== undefined);
+    const fields = [...fieldsOf(agent), ["prompt", agent.prompt] as const].filter(
+      ([, value]) => value !== undefined,
+    );
     const text = writeJson([["agent", { [agent.id]: Object.fromEntries(fields) }]]);
-    return note === undefined ? text : `${note.split("\n").map((line) => `// ${line}\n`).join("")}${text}`;
+    return note === undefined
+      ? text
+      : `${note
+          .split("\n")
+          .map((line) => `// ${line}\n`)
+          .join("")}${text}`;
   },
   fileName: () => "opencode.json",
 };
@@ -82,14 +104,32 @@ function readAgent(
   if (taker.flag("disable") === true || taker.flag("disabled") === true)
     return {
       agents: [],
-      diagnostics: [{ severity: "note", code: "agent-disabled", message: `The agent ${quote(name)} is switched off in its file.`, file: context.file, ...fields.locate(["disable"]) }],
+      diagnostics: [
+        {
+          severity: "note",
+          code: "agent-disabled",
+          message: `The agent ${quote(name)} is switched off in its file.`,
+          file: context.file,
+          ...fields.locate(["disable"]),
+        },
+      ],
     };
   const description = taker.text("description") ?? "";
   if (description === "")
-    taker.report("warning", "no-description", "There is no `description`, by which a model decides when to use the agent.", "description");
+    taker.report(
+      "warning",
+      "no-description",
+      "There is no `description`, by which a model decides when to use the agent.",
+      "description",
+    );
   const isPrimary = mode === "primary" || /(?:^|\/)modes?\//.test(context.file.replaceAll("\\", "/"));
   if (isPrimary)
-    taker.report("note", "unknown-kept", "`mode: primary` has no meaning here: the agent can be started like any other.", "mode");
+    taker.report(
+      "note",
+      "unknown-kept",
+      "`mode: primary` has no meaning here: the agent can be started like any other.",
+      "mode",
+    );
   const agent: PortableAgent = {
     ...emptyAgent(format, context.file),
     ...rights,
@@ -103,13 +143,26 @@ function readAgent(
   };
   reportRest(taker, "opencode");
   const rest = { ...(isPrimary ? { mode: "primary" } : {}), ...taker.rest() };
-  return oneAgent({ ...agent, rest }, { fields, taker, places: { maxTurns: "steps", tools: fields.values.has("permission") ? "permission" : "tools", disallowedTools: "permission" } });
+  return oneAgent(
+    { ...agent, rest },
+    {
+      fields,
+      taker,
+      places: {
+        maxTurns: "steps",
+        tools: fields.values.has("permission") ? "permission" : "tools",
+        disallowedTools: "permission",
+      },
+    },
+  );
 }
 
 /** Nothing unknown is ever written: opencode hands it to the provider. */
 function fieldsOf(agent: PortableAgent): (readonly [string, unknown])[] {
   const { mode, ...rest } = Object.fromEntries(restOf(agent, "opencode"));
-  const isColor = agent.color !== undefined && /^(?:#[0-9a-f]{6}|primary|secondary|accent|success|warning|error|info)$/i.test(agent.color);
+  const isColor =
+    agent.color !== undefined &&
+    /^(?:#[0-9a-f]{6}|primary|secondary|accent|success|warning|error|info)$/i.test(agent.color);
   return [
     ["description", agent.description],
     ["mode", mode ?? "subagent"],
@@ -151,7 +204,7 @@ function ruleOf(agent: PortableAgent, classes: readonly ToolClass[]): unknown {
   const isListed = agent.tools !== "all";
   if (levels.includes("no")) return isListed ? undefined : "deny";
   const denied = [...new Set(kinds.flatMap((kind) => patternsOf(agent.deny, kind)))];
-  const allowed = isListed && agent.tools !== "all" ? sharedPatterns(agent.tools, kinds) : undefined;
+  const allowed = agent.tools !== "all" ? sharedPatterns(agent.tools, kinds) : undefined;
   const whole = asks.has(first) ? "ask" : "allow";
   if (allowed === undefined && denied.length === 0) return isListed ? whole : undefined;
   const rules: [string, string][] = [
@@ -170,8 +223,13 @@ function patternsOf(tools: readonly PortableTool[], kind: ToolClass): readonly s
 }
 
 /** Patterns that hold for each of the classes; undefined where all of them are whole. */
-function sharedPatterns(tools: readonly PortableTool[], kinds: readonly ToolClass[]): readonly string[] | undefined {
-  const limited = kinds.filter((kind) => !tools.some((tool) => tool.class === kind && tool.pattern === undefined));
+function sharedPatterns(
+  tools: readonly PortableTool[],
+  kinds: readonly ToolClass[],
+): readonly string[] | undefined {
+  const limited = kinds.filter(
+    (kind) => !tools.some((tool) => tool.class === kind && tool.pattern === undefined),
+  );
   if (limited.length === 0) return undefined;
   const [first = [], ...others] = limited.map((kind) => patternsOf(tools, kind));
   return first.filter((pattern) => others.every((list) => list.includes(pattern)));

@@ -29,7 +29,13 @@ export const permissionKeys: readonly (readonly [key: string, classes: readonly 
 ];
 
 /** Keys that guard something other than a tool of ours. */
-const withoutTool: ReadonlySet<string> = new Set(["external_directory", "doom_loop", "lsp", "plan_enter", "plan_exit"]);
+const withoutTool: ReadonlySet<string> = new Set([
+  "external_directory",
+  "doom_loop",
+  "lsp",
+  "plan_enter",
+  "plan_exit",
+]);
 
 /**
  * Everything is allowed until a rule says otherwise, and the last rule that matches wins. Here a denial always wins, so
@@ -43,7 +49,8 @@ export function readPermission(
   const states = permissionKeys.map(([key, classes]) => ({ key, classes, state: settle(rules, key, taker) }));
   const servers = settle(rules, undefined, taker);
   const named = namedTools(rules, taker);
-  const listed = servers.base === "deny" || states.some(({ state }) => state.base === "deny" && state.allows.length > 0);
+  const listed =
+    servers.base === "deny" || states.some(({ state }) => state.base === "deny" && state.allows.length > 0);
   const denials = states.flatMap(({ classes, state, key }) => {
     const isGone = state.base === "deny" && state.allows.length === 0;
     if (isGone) return listed ? [] : entries(classes, key);
@@ -55,7 +62,8 @@ export function readPermission(
     if (state.base === "allow") return entries(classes, key);
     return state.allows.flatMap((pattern) => entries(classes, key, pattern));
   });
-  const ofServers: readonly PortableTool[] = servers.base === "allow" ? [{ class: "mcp", raw: "*" }] : named.allow;
+  const ofServers: readonly PortableTool[] =
+    servers.base === "allow" ? [{ class: "mcp", raw: "*" }] : named.allow;
   return { tools: [...tools, ...ofServers], deny };
 }
 
@@ -80,13 +88,20 @@ function settle(rules: readonly Rule[], key: string | undefined, taker: FieldTak
     else if (isDeny) state.denies.push(pattern);
     else if (state.base === "deny") state.allows.push(pattern);
     else if (state.denies.length > 0)
-      taker.loses("pattern-dropped", `\`permission.${rule.key}\` opens ${quote(pattern)} again inside what it denies; here the denial holds.`, "permission");
+      taker.loses(
+        "pattern-dropped",
+        `\`permission.${rule.key}\` opens ${quote(pattern)} again inside what it denies; here the denial holds.`,
+        "permission",
+      );
   }
   return state;
 }
 
 /** Rules that name tools of servers, or of plugins, one by one. */
-function namedTools(rules: readonly Rule[], _taker: FieldTaker): { readonly allow: PortableTool[]; readonly deny: PortableTool[] } {
+function namedTools(
+  rules: readonly Rule[],
+  _taker: FieldTaker,
+): { readonly allow: PortableTool[]; readonly deny: PortableTool[] } {
   const known = new Set(permissionKeys.map(([key]) => key));
   const last = new Map<string, Rule>();
   for (const rule of rules) {
@@ -98,7 +113,9 @@ function namedTools(rules: readonly Rule[], _taker: FieldTaker): { readonly allo
   const allow: PortableTool[] = [];
   const deny: PortableTool[] = [];
   for (const [key, rule] of last) {
-    const tools = splitsAtUnderscore(key).map((split): PortableTool => ({ class: "mcp", ...split, raw: key }));
+    const tools = splitsAtUnderscore(key).map(
+      (split): PortableTool => ({ class: "mcp", ...split, raw: key }),
+    );
     if (rule.action === "deny") deny.push(...tools);
     else if (rule.pattern === "*") allow.push(...tools);
   }
@@ -110,7 +127,9 @@ function readRules(taker: FieldTaker): readonly Rule[] | undefined {
   if (value === undefined) return [];
   if (typeof value === "string") {
     const action = actionOf(value);
-    return action === undefined ? taker.fails("permission", `${quote(value)} is not allow, ask or deny`) : [{ key: "*", pattern: "*", action }];
+    return action === undefined
+      ? taker.fails("permission", `${quote(value)} is not allow, ask or deny`)
+      : [{ key: "*", pattern: "*", action }];
   }
   if (!isRecord(value)) return taker.fails("permission", "it is neither a word nor a mapping");
   const rules: Rule[] = [];
@@ -118,7 +137,8 @@ function readRules(taker: FieldTaker): readonly Rule[] | undefined {
     const patterns = isRecord(said) ? Object.entries(said) : [["*", said] as const];
     for (const [pattern, word] of patterns) {
       const action = actionOf(word);
-      if (action === undefined) return taker.fails("permission", `${quote(word)} of \`${key}\` is not allow, ask or deny`);
+      if (action === undefined)
+        return taker.fails("permission", `${quote(word)} of \`${key}\` is not allow, ask or deny`);
       rules.push({ key, pattern, action });
     }
   }
