@@ -204,7 +204,11 @@ function ruleOf(agent: PortableAgent, classes: readonly ToolClass[]): unknown {
   const isListed = agent.tools !== "all";
   if (levels.includes("no")) return isListed ? undefined : "deny";
   const denied = [...new Set(kinds.flatMap((kind) => patternsOf(agent.deny, kind)))];
-  const allowed = agent.tools !== "all" ? sharedPatterns(agent.tools, kinds) : undefined;
+  const allowed =
+    agent.tools === "all"
+      ? undefined
+      : sharedPatterns(agent.tools, kinds)?.filter((pattern) => !denied.includes(pattern));
+  if (allowed?.length === 0) return undefined;
   const whole = asks.has(first) ? "ask" : "allow";
   if (allowed === undefined && denied.length === 0) return isListed ? whole : undefined;
   const rules: [string, string][] = [
