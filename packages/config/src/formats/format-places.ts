@@ -1,3 +1,5 @@
+import { agentSources } from "@retinue/base/foundation/option-words.ts";
+
 /** Every format of agent files that can be read and written. */
 export const formatIds = [
   "claude",
@@ -17,13 +19,6 @@ export const formatIds = [
   "pi",
 ] as const;
 export type FormatId = (typeof formatIds)[number];
-
-/** A folder, or one file, that holds agents of a format. */
-export interface FormatPlace {
-  readonly format: FormatId;
-  readonly path: string;
-  readonly isFile?: true;
-}
 
 interface FormatFacts {
   readonly title: string;
@@ -155,9 +150,7 @@ export const formatFacts: Readonly<Record<FormatId, FormatFacts>> = {
 };
 
 /** The words of `agentSources` and `--agents-from`. */
-export const agentSourceNames: readonly string[] = [
-  ...new Set(formatIds.map((id) => formatFacts[id].source)),
-];
+export const agentSourceNames: readonly string[] = agentSources;
 
 export const defaultAgentSources: readonly string[] = ["claude", "agents"];
 

@@ -184,12 +184,15 @@ function permissionOf(agent: PortableAgent): Readonly<Record<string, unknown>> |
     if (written === undefined) continue;
     result.push([key, key === "read" && written === "allow" && tools !== "all" ? protectedRead : written]);
   }
-  const servers = (list: readonly PortableTool[], action: string): void => {
-    for (const { server, tool } of list.filter((each) => each.class === "mcp"))
-      if (server !== undefined) result.push([`${server}_${tool ?? "*"}`, action]);
-  };
-  if (tools !== "all") servers(tools, "allow");
-  servers(deny, "deny");
+  const serverKeys = (list: readonly PortableTool[]): readonly string[] =>
+    list.flatMap((each) =>
+      each.class === "mcp" && each.server !== undefined ? [`${each.server}_${each.tool ?? "*"}`] : [],
+    );
+  const denied = serverKeys(deny);
+  const allowed = tools === "all" ? [] : serverKeys(tools).filter((key) => !denied.includes(key));
+  // The last rule that matches wins, so denials come last.
+  for (const key of allowed) result.push([key, "allow"]);
+  for (const key of denied) result.push([key, "deny"]);
   return Object.fromEntries(result);
 }
 
