@@ -239,6 +239,14 @@ export const requirements: readonly Requirement[] = [
     "`retinue studio` shows running and past sessions live in a browser, on loopback with a token; the HTML export is the same page.",
   ),
   built("STU-2", "Everything that the page does goes through the runtime and is journaled with who did it."),
+
+  partly(
+    "PRT-1",
+    "Agent files of other products are read with the omission rules of the product they were written for.",
+    "`.agents/skills` is not read yet, nor are roles declared in Codex's config.toml.",
+  ),
+  built("PRT-2", "Agents are converted between all formats; canonical files survive byte for byte."),
+  built("PRT-3", "Rights are never widened silently, and losses have stable codes."),
 ];
 
 function built(id: string, title: string): Requirement {
