@@ -28,12 +28,20 @@ import type { AtEnd } from "./scenarios/run-command.ts";
 import { type CommandServer, startCommandServer } from "./start-command-server.ts";
 
 const pages = [
-  ...["README.md", "ARCHITECTURE.md", "AGENTS.md", "CONTRIBUTING.md", "GLOSSARY.md", "CHANGELOG.md"].map(
-    (path) => ({
-      path,
-      text: readProjectFile(path),
-    }),
-  ),
+  ...[
+    "README.md",
+    "ARCHITECTURE.md",
+    "AGENTS.md",
+    "CONTRIBUTING.md",
+    "GLOSSARY.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "PRIVACY.md",
+    "ROADMAP.md",
+  ].map((path) => ({
+    path,
+    text: readProjectFile(path),
+  })),
   ...["docs", "examples"].flatMap((folder) => readProjectFiles(folder).filter(isPage)),
 ];
 const blocks = pages.flatMap(readBlocks);

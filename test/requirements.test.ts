@@ -53,7 +53,8 @@ describe("the list of promises", () => {
       expect(entries.map(({ id }) => id)).toEqual(entries.map((_, index) => `${section}-${index + 1}`));
     }
     expect([...sections.keys()].join(" ")).toBe(
-      "DEF SCP BLT TLS MDL PRM HKS SKL MEM SPN AGT TSK BGR TRN CMP LIM MCP TEA CLI SDK DRP CLU APR RPL OTL STU PRT",
+      "DEF SCP BLT TLS MDL PRM HKS SKL MEM SPN AGT TSK BGR TRN CMP LIM MCP TEA CLI SDK DRP CLU APR RPL OTL STU " +
+        "VRF BIL WFL PRT FRN NST MRG PUB",
     );
   });
 

@@ -422,6 +422,19 @@ describe("an editor over the Agent Client Protocol [DRP-4]", () => {
     expect(without.forms).toEqual([]);
   });
 
+  test("a server that asks while its session is opened is answered, by the request that opens it [DRP-1]", async () => {
+    const editor = await createEditor(["Fine."], () => "allow", {
+      capabilities: { elicitation: { form: {} } },
+      fill: () => ({ action: "accept", content: { colour: "green" } }),
+    });
+    const args = [join(projectRoot, "test/fixtures/mcp/unruly-server.mjs"), "ask-first"];
+    const mcpServers = [{ name: "st", command: process.execPath, args, env: [] }];
+    const { sessionId } = await editor.open({ mcpServers });
+    expect(editor.forms).toMatchObject([{ mode: "form", requestId: expect.anything() }]);
+    await editor.prompt(sessionId, "hi");
+    expect(JSON.stringify(editor.provider.requests[0]?.request.tools)).toContain("green");
+  });
+
   test("wrong input gets an error answer, and the next request works", async () => {
     const editor = await createEditor(["Fine."]);
     await expect(editor.open({ cwd: "nowhere" })).rejects.toThrow("absolute path");

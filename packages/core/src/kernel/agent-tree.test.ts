@@ -9,6 +9,12 @@ import { type AgentTree, openTree, type TreeOptions } from "./agent-tree.ts";
 import { createHostedRuntime } from "./create-runtime.ts";
 import { runPrompt } from "./run-prompt.ts";
 
+/** Asks for a colour before it lists its tools. */
+const askingServer = {
+  command: process.execPath,
+  args: [new URL("../../../../test/fixtures/mcp/unruly-server.mjs", import.meta.url).pathname, "ask-first"],
+};
+
 async function open(
   steps: readonly Step[],
   options: Partial<TreeOptions> = {},
@@ -19,24 +25,26 @@ async function open(
     cwd: workspace.project,
     home: `${workspace.root}/home`,
     model: createScriptedModel(steps),
+    ...(options.asks?.elicitations === true ? { mcpServers: { st: askingServer } } : {}),
   });
   const events: AgentEvent[] = [];
   let tree: AgentTree | undefined;
-  tree = await openTree({
-    runtime,
-    session: {},
-    onEvent(event) {
-      events.push(event);
-      const given = event.type === "question-asked" ? answer?.(event.question) : undefined;
-      if (event.type === "question-asked" && given !== undefined)
-        void tree?.main.submit({ type: "answer", question: event.question.id, answer: given });
-    },
-    ...options,
-  });
   onTestFinished(async () => {
     await tree?.close();
     await runtime.close();
     await workspace[Symbol.asyncDispose]();
+  });
+  tree = await openTree({
+    runtime,
+    session: {},
+    ...options,
+    onEvent(event, submit) {
+      events.push(event);
+      options.onEvent?.(event, submit);
+      const given = event.type === "question-asked" ? answer?.(event.question) : undefined;
+      if (event.type === "question-asked" && given !== undefined)
+        void submit({ type: "answer", question: event.question.id, answer: given });
+    },
   });
   const ofType = <Type extends AgentEvent["type"]>(type: Type) =>
     events.filter((event): event is Extract<AgentEvent, { type: Type }> => event.type === type);
@@ -187,6 +195,38 @@ describe("questions", () => {
     await expect(tree.submit("main", { type: "answer", question: "question-1", answer })).rejects.toThrow(
       "no question question-1",
     );
+  });
+});
+
+describe("while the session is opened", () => {
+  const asking = (more: Partial<TreeOptions>) => open([], { asks: { elicitations: true }, ...more });
+
+  test("a question of a server is answered by the host, and the session opens with the answer [DRP-1]", async () => {
+    const { tree, ofType } = await asking({
+      onEvent(event, submit) {
+        if (event.type !== "question-asked") return;
+        void submit({ type: "configure", effort: "low" });
+        const answer = { type: "elicited", action: "accept", content: { colour: "blue" } } as const;
+        void submit({ type: "answer", question: event.question.id, answer });
+      },
+    });
+    const tools = await tree.facts.toolsOf();
+    expect(tools.find(({ name }) => name === "mcp__st__echo")?.description).toContain("blue");
+    expect([ofType("question-asked").length, ofType("question-closed").length]).toEqual([1, 1]);
+    expect([tree.status().effort, tree.questions()]).toEqual(["low", []]);
+  });
+
+  test("the host may give up, and other ops are refused until it is open", async () => {
+    const refused: Promise<unknown>[] = [];
+    const opening = asking({
+      onEvent(event, submit) {
+        if (event.type !== "question-asked") return;
+        refused.push(submit({ type: "prompt", content: "a" }));
+        void submit({ type: "close" });
+      },
+    });
+    await expect(opening).rejects.toThrow("The session was closed.");
+    await expect(refused[0]).rejects.toThrow("takes no prompt yet");
   });
 });
 

@@ -125,8 +125,11 @@ export interface TreeOptions
   readonly reportsCommands?: boolean | undefined;
   /** What else this host provides. */
   readonly live?: SessionPorts | undefined;
-  /** Hears everything from the start, also what happens while the session is opened. */
-  readonly onEvent?: ((event: AgentEvent) => void) | undefined;
+  /**
+   * Called with each event, also while the session is opened. `submit` goes to the main agent; until the session is open it
+   * takes answers, changes of mode, model and rules, and `close`, which ends the opening.
+   */
+  readonly onEvent?: ((event: AgentEvent, submit: Agent["submit"]) => void) | undefined;
 }
 
 /** The model and effort that a host has chosen; undefined means those of the plan. */
@@ -137,9 +140,13 @@ export interface Choices {
 
 /** Opens a session and gives it a host; all that a host does with it afterwards are ops and events. */
 export async function openTree(options: TreeOptions): Promise<AgentTree> {
-  const { runtime, reads, asks = {}, live = {}, changesRights } = options;
+  const { runtime, asks = {}, live = {} } = options;
   let session: Session | undefined;
-  const events = createTreeEvents(options.onEvent);
+  let tree: AgentTree | undefined;
+  const { onEvent } = options;
+  const events = createTreeEvents(
+    onEvent && ((event) => onEvent(event, (op) => tree?.main.submit(op) ?? submitEarly(op))),
+  );
   const { emit } = events;
   const notice = (text: string): void => emit({ type: "notice", level: "warning", text });
   const chosen: Choices = options.choices ?? { model: undefined, effort: options.effort };
@@ -176,7 +183,7 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
   });
   const driver = new TurnDriver({
     ...options,
-    reads,
+    reads: options.reads,
     session: () => session,
     emit,
     commandReports: commands.take,
@@ -193,8 +200,62 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
           initialMode,
           asks: asks.plans,
         });
-  const host: SessionHost = {
-    notice,
+  const host = sessionHost(options, { events, questions, policy, driver, commands, chosen, setTitle });
+  const opening = runtime.openHosted(
+    {
+      ...options.session,
+      ...(planTools.length === 0 ? {} : { tools: withTools(options.session.tools, planTools) }),
+      ...(asks.permissions === "program" ? { canUseTool: questions.canUseTool } : {}),
+      ...(asks.permissions === "person"
+        ? { approver: { ...questions.approver, isConcurrent: asks.oneAtATime !== true } }
+        : {}),
+    },
+    host,
+  );
+  const stopOpening = new AbortController();
+  const submitEarly: Agent["submit"] = (op) => {
+    const outcome = performEarly({ questions, policy, chosen, events, stopOpening }, op);
+    outcome.catch(() => undefined);
+    return outcome;
+  };
+  try {
+    const { signal } = stopOpening;
+    session = await abortable(opening, options.signal ? AbortSignal.any([options.signal, signal]) : signal);
+  } catch (error) {
+    // A session that is ready after all is not left open.
+    void opening.then(
+      (late) => late.close(),
+      () => undefined,
+    );
+    throw error;
+  }
+  const status = (): LiveStatus => ({
+    model: chosen.model,
+    effort: chosen.effort,
+    title,
+    isBusy: driver.isBusy,
+    mode: mode(),
+  });
+  tree = createTree({ session, events, driver, questions, policy, commands, chosen, setTitle, status });
+  return tree;
+}
+
+/** How the host takes part in its session: what it is notified of, what it answers, and what it has chosen. */
+function sessionHost(
+  options: TreeOptions,
+  {
+    events: { emit },
+    questions,
+    policy,
+    driver,
+    commands,
+    chosen,
+    setTitle,
+  }: Omit<TreeParts, "session" | "status">,
+): SessionHost {
+  const { reads, asks = {}, live = {}, changesRights } = options;
+  return {
+    notice: (text) => emit({ type: "notice", level: "warning", text }),
     tools: {
       ...(asks.forms === true ? { ask: questions.askForm } : {}),
       todosChanged: (todos) => emit({ type: "todos-changed", todos }),
@@ -232,26 +293,6 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
       },
     },
   };
-  const opening = runtime.openHosted(
-    {
-      ...options.session,
-      ...(planTools.length === 0 ? {} : { tools: withTools(options.session.tools, planTools) }),
-      ...(asks.permissions === "program" ? { canUseTool: questions.canUseTool } : {}),
-      ...(asks.permissions === "person"
-        ? { approver: { ...questions.approver, isConcurrent: asks.oneAtATime !== true } }
-        : {}),
-    },
-    host,
-  );
-  session = await abortable(opening, options.signal ?? new AbortController().signal);
-  const status = (): LiveStatus => ({
-    model: chosen.model,
-    effort: chosen.effort,
-    title,
-    isBusy: driver.isBusy,
-    mode: mode(),
-  });
-  return createTree({ session, events, driver, questions, policy, commands, chosen, setTitle, status });
 }
 
 /** Built-in tools are named in a list; without one there are all. */
@@ -484,8 +525,32 @@ async function perform(parts: Performing, agent: AgentId, op: Op): Promise<OpOut
   }
 }
 
+/** What a host can do while the session is opened: answer what is asked then, choose, and give up. */
+async function performEarly(
+  parts: Pick<TreeParts, "questions" | "policy" | "chosen" | "events"> & {
+    readonly stopOpening: AbortController;
+  },
+  op: Op,
+): Promise<OpOutcome> {
+  switch (op.type) {
+    case "answer":
+      parts.questions.answer(op.question, op.answer);
+      return done;
+    case "configure":
+      return configure(parts, op);
+    case "close":
+      parts.stopOpening.abort(new RetinueError("session-closed", "The session was closed."));
+      return done;
+    default:
+      throw new RetinueError(
+        "session-opening",
+        `The session is being opened, so it takes no ${op.type} yet.`,
+      );
+  }
+}
+
 async function configure(
-  { policy, chosen, events: { emit } }: Performing,
+  { policy, chosen, events: { emit } }: Pick<TreeParts, "policy" | "chosen" | "events">,
   { mode, model, effort, rules = [] }: Extract<Op, { type: "configure" }>,
 ): Promise<OpOutcome> {
   if (mode !== undefined) policy.setMode(mode);

@@ -1,6 +1,7 @@
 import type {
   ClientCapabilities,
   ContentBlock,
+  ElicitationRequestScope,
   McpServer,
   SessionConfigOption,
   SessionModeState,
@@ -11,7 +12,7 @@ import { effortLevels, type PermissionMode, permissionModes } from "@retinue/bas
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { mainAgentId } from "@retinue/core/conversation/agent-event.ts";
 import { textOf, type UserBlock } from "@retinue/core/conversation/message.ts";
-import type { AgentTree } from "@retinue/core/kernel/agent-tree.ts";
+import type { Agent, AgentTree } from "@retinue/core/kernel/agent-tree.ts";
 import { modelChoices } from "@retinue/core/kernel/model-choices.ts";
 import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import { projectPaths } from "@retinue/core/kernel/project/create-project.ts";
@@ -38,6 +39,8 @@ export interface AcpSessionOptions extends EditorRequests {
   readonly send: (sessionId: string, update: SessionUpdate) => void;
   readonly capabilities: ClientCapabilities;
   readonly mayBypass: boolean;
+  /** The request of the editor that opens it. */
+  readonly requestId: ElicitationRequestScope["requestId"];
 }
 
 /** One conversation of an editor. */
@@ -81,7 +84,7 @@ export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSessi
       directory: () => host.cwd,
       paths: async () => tree?.facts.discovered.paths ?? projectPaths({ ...host, env: host.environment }),
       live: { compactsShort: true },
-      onEvent: (event) => view.show(event),
+      onEvent: (event, submit) => view.show(event, submit),
       prepare({ prompt }) {
         const model = tree?.status().model ?? options.model;
         if (tree !== undefined) refuseOffline(tree.facts, { model, environment: host.environment });
@@ -133,6 +136,7 @@ class EditorView {
   readonly #tree: () => AgentTree | undefined;
   /** A question was closed by the person, which ends the turn that asked it. */
   isCancelled = false;
+  readonly #asked = new Map<string, AbortController>();
   #hasText = false;
   #compactions = 0;
   #firstPrompt: string | undefined;
@@ -147,11 +151,12 @@ class EditorView {
     if (tree !== undefined) this.#given.send(tree.sessionId, update);
   }
 
-  show(event: AgentEvent): void {
+  show(event: AgentEvent, submit: Agent["submit"]): void {
     const tree = this.#tree();
     if (event.type === "notice") this.#notice(event.text);
+    if (event.type === "question-asked") void this.#answer(event.question, submit);
+    if (event.type === "question-closed") this.#asked.get(event.question)?.abort();
     if (tree === undefined) return;
-    if (event.type === "question-asked") void this.#answer(event.question, tree);
     if (event.agentId === mainAgentId) this.#showMain(event, tree);
     else if (event.type === "call-started") this.#showChild(tree.get(event.agentId)?.state());
   }
@@ -163,10 +168,20 @@ class EditorView {
     else context.host.stderr.write(`retinue: ${text}\n`);
   }
 
-  async #answer(question: Question, tree: AgentTree): Promise<void> {
-    const answer = await answerByEditor(question, this.#given, tree);
+  async #answer(question: Question, submit: Agent["submit"]): Promise<void> {
+    const tree = this.#tree();
+    const { requestId, context } = this.#given;
+    const closed = new AbortController();
+    this.#asked.set(question.id, closed);
+    const answer = await answerByEditor(question, {
+      editor: this.#given,
+      scope: tree === undefined ? { requestId } : { sessionId: tree.sessionId },
+      directory: tree?.facts.plan.directory ?? context.host.cwd,
+      signal: closed.signal,
+    });
+    this.#asked.delete(question.id);
     this.isCancelled ||= answer.type === "deny" && answer.stop === true;
-    void tree.main.submit({ type: "answer", question: question.id, answer });
+    void submit({ type: "answer", question: question.id, answer });
   }
 
   /** A call that an agent works for shows what that agent does now. */

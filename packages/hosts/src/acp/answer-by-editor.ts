@@ -4,13 +4,14 @@ import type {
   CreateElicitationRequest,
   CreateElicitationResponse,
   ElicitationPropertySchema,
+  ElicitationRequestScope,
   ElicitationSchema,
+  ElicitationSessionScope,
   PermissionOption,
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
-import type { AgentTree } from "@retinue/core/kernel/agent-tree.ts";
 import { suggestUpdates } from "@retinue/core/kernel/suggest-updates.ts";
 import type { Answer, ElicitationQuestion, FormQuestion, Question } from "@retinue/core/protocol/question.ts";
 import { toolCall } from "./acp-updates.ts";
@@ -34,21 +35,12 @@ const once: readonly PermissionOption[] = [
 ];
 const always: PermissionOption = { optionId: "always", name: "Allow for this session", kind: "allow_always" };
 
-/** Puts a question to the person at the editor. What the editor cannot answer is refused. */
-export async function answerByEditor(
-  question: Question,
-  editor: EditorRequests,
-  tree: AgentTree,
-): Promise<Answer> {
-  const withdrawn = new AbortController();
-  const forget = tree.onEvent((event) => {
-    if (event.type === "question-closed" && event.question === question.id) withdrawn.abort();
-  });
-  const ask = { editor, sessionId: tree.sessionId, signal: withdrawn.signal };
+/** Puts a question to the person at the editor. What the editor cannot answer is refused; the signal withdraws it. */
+export async function answerByEditor(question: Question, ask: Asking): Promise<Answer> {
   try {
     switch (question.kind) {
       case "permission":
-        return await askPermission(question, suggestUpdates(question, tree.facts.plan.directory), ask);
+        return await askPermission(question, suggestUpdates(question, ask.directory), ask);
       case "plan": {
         const call = { callId: question.callId, tool: "ExitPlanMode", input: { plan: question.plan } };
         const answer = await askPermission(call, [], ask);
@@ -61,14 +53,14 @@ export async function answerByEditor(
     }
   } catch (error) {
     return { type: "deny", message: error instanceof Error ? error.message : String(error) };
-  } finally {
-    forget();
   }
 }
 
-interface Asking {
+export interface Asking {
   readonly editor: EditorRequests;
-  readonly sessionId: string;
+  /** The session that asks; while it is opened, the request that opens it. */
+  readonly scope: ElicitationSessionScope | ElicitationRequestScope;
+  readonly directory: string;
   readonly signal: AbortSignal;
 }
 
@@ -79,8 +71,10 @@ async function askPermission(
     input,
   }: { readonly callId: string; readonly tool: string; readonly input: unknown },
   updates: ReturnType<typeof suggestUpdates>,
-  { editor, sessionId, signal }: Asking,
+  { editor, scope, signal }: Asking,
 ): Promise<Answer> {
+  if (!("sessionId" in scope)) return { type: "deny", message: "the session is not open yet" };
+  const { sessionId } = scope;
   const { sessionUpdate: _kind, ...shown } = toolCall({ type: "tool_use", id, name, input }, "pending");
   const options = updates.length === 0 ? [...once] : [always, ...once];
   const { outcome } = await editor.requestPermission({ sessionId, toolCall: shown, options }, signal);
@@ -94,13 +88,13 @@ async function askPermission(
 /** What an MCP server wants to know; a question that the editor cannot show is declined. */
 async function askElicitation(
   question: ElicitationQuestion,
-  { editor, sessionId, signal }: Asking,
+  { editor, scope, signal }: Asking,
 ): Promise<Answer> {
   const { server, message, url, elicitationId = randomUUID(), schema } = question;
   const { form, url: opensUrls } = editor.capabilities.elicitation ?? {};
   const isShown = url === undefined ? form : opensUrls;
   if (isShown === undefined || isShown === null) return { type: "elicited", action: "decline" };
-  const about = { sessionId, message: `${server}: ${message}` };
+  const about = { ...scope, message: `${server}: ${message}` };
   const answer = await editor.elicit(
     url === undefined
       ? // The server wrote the form by the rules of MCP, which are the same.
@@ -114,10 +108,7 @@ async function askElicitation(
 }
 
 /** The questions of AskUserQuestion as one form. */
-async function askForm(
-  { fields, callId }: FormQuestion,
-  { editor, sessionId, signal }: Asking,
-): Promise<Answer> {
+async function askForm({ fields, callId }: FormQuestion, { editor, scope, signal }: Asking): Promise<Answer> {
   const properties = fields.map(({ question, header, options, multiSelect }, at) => {
     const choices = options.map(({ label, description }) => ({ const: label, title: label, description }));
     const about = { title: header, description: question };
@@ -128,8 +119,8 @@ async function askForm(
   });
   const answer = await editor.elicit(
     {
-      sessionId,
-      toolCallId: callId,
+      ...scope,
+      ...("sessionId" in scope ? { toolCallId: callId } : {}),
       mode: "form",
       message: fields.map(({ question }) => question).join("\n"),
       requestedSchema: {

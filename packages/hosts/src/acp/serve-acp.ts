@@ -74,15 +74,19 @@ function createAgent(server: AcpServer): Acp.AgentApp {
       };
     })
     .onRequest(methods.authenticate, () => ({}))
-    .onRequest(methods.session.new, async ({ params, client }) => {
-      const session = await open(server, client, params);
+    .onRequest(methods.session.new, async ({ params, client, requestId }) => {
+      const session = await open(server, client, { ...params, requestId });
       return { sessionId: session.id, ...choicesOf(session) };
     })
-    .onRequest(methods.session.load, async ({ params: { sessionId: resume, ...params }, client }) =>
-      choicesOf(await open(server, client, { ...params, resume, showsHistory: true })),
+    .onRequest(
+      methods.session.load,
+      async ({ params: { sessionId: resume, ...params }, client, requestId }) =>
+        choicesOf(await open(server, client, { ...params, resume, requestId, showsHistory: true })),
     )
-    .onRequest(methods.session.resume, async ({ params: { sessionId: resume, ...params }, client }) =>
-      choicesOf(await open(server, client, { ...params, resume })),
+    .onRequest(
+      methods.session.resume,
+      async ({ params: { sessionId: resume, ...params }, client, requestId }) =>
+        choicesOf(await open(server, client, { ...params, resume, requestId })),
     )
     .onRequest(methods.session.list, ({ params }) =>
       answering(server, () => listEditorSessions(server.context.host, params)),
@@ -130,6 +134,7 @@ async function closeSession({ sessions }: AcpServer, id: string): Promise<void> 
 }
 
 interface Opening {
+  readonly requestId: Acp.RequestId;
   readonly cwd: string;
   readonly mcpServers?: readonly McpServer[];
   readonly additionalDirectories?: readonly string[] | null;
@@ -140,7 +145,7 @@ interface Opening {
 
 async function open(server: AcpServer, client: AgentContext, given: Opening): Promise<AcpSession> {
   const { acp, context, options, sessions, capabilities } = server;
-  const { cwd, mcpServers = [], additionalDirectories, resume, showsHistory } = given;
+  const { cwd, mcpServers = [], additionalDirectories, resume, requestId, showsHistory } = given;
   if (!isAbsolute(cwd) || statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true)
     throw acp.RequestError.invalidParams({ cwd }, "cwd must be the absolute path of a folder");
   const own: CommandContext = { ...context, host: { ...context.host, cwd } };
@@ -154,6 +159,7 @@ async function open(server: AcpServer, client: AgentContext, given: Opening): Pr
       mcpServers,
       additionalDirectories: additionalDirectories ?? [],
       resume,
+      requestId,
       ...clientOf(server, client),
       capabilities,
       mayBypass:

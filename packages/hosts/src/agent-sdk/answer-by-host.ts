@@ -1,5 +1,4 @@
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
-import type { AgentTree } from "@retinue/core/kernel/agent-tree.ts";
 import { suggestUpdates } from "@retinue/core/kernel/suggest-updates.ts";
 import type {
   Answer,
@@ -17,13 +16,13 @@ type Connection = Pick<SdkConnection, "channel" | "host" | "observed">;
 /** Puts a question to the host; what it cannot answer is refused. The signal withdraws it. */
 export async function answerByHost(
   question: Question,
-  { connection, tree, signal }: { connection: Connection; tree: AgentTree; signal: AbortSignal },
+  { connection, directory, signal }: { connection: Connection; directory: string; signal: AbortSignal },
 ): Promise<Answer> {
   if (question.kind === "elicitation") return answerElicitation(connection, question, signal);
   const { host, channel } = connection;
   host.setState("requires_action");
   try {
-    const answer = await channel.ask(requestOf(question, tree.facts.plan.directory), signal);
+    const answer = await channel.ask(requestOf(question, directory), signal);
     return readAnswer(question, answer);
   } catch (error) {
     return { type: "deny", message: error instanceof Error ? error.message : String(error) };

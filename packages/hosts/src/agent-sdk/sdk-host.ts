@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { mainAgentId } from "@retinue/core/conversation/agent-event.ts";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
-import type { TreeOptions } from "@retinue/core/kernel/agent-tree.ts";
+import type { Agent, TreeOptions } from "@retinue/core/kernel/agent-tree.ts";
 import type { TaskEvent } from "@retinue/core/kernel/session.ts";
 import { backgroundWaitOf } from "@retinue/core/kernel/teams/create-parent-mail.ts";
 import { isRunEvent } from "@retinue/core/protocol/agent-event.ts";
@@ -305,15 +305,14 @@ function hostingOf(context: TurnContext): Hosting {
   return {
     prepare: (turn) => prepareTurn(turn, { session: openedOf(state), context }),
     tap: (event) => followEvent(event, { session: openedOf(state), context }),
-    onEvent(event) {
+    onEvent(event, submit) {
       if (event.type === "notice") return reportNotice(event, context);
+      if (event.type === "question-asked")
+        return void answerQuestion(event.question, { submit, context, asked });
+      if (event.type === "question-closed") return asked.get(event.question)?.abort();
       const session = state.current;
       if (session === undefined) return undefined;
       switch (event.type) {
-        case "question-asked":
-          return void answerQuestion(event.question, { session, context, asked });
-        case "question-closed":
-          return asked.get(event.question)?.abort();
         case "prompt-read":
           return readPrompt(event.prompt, context);
         case "prompt-ended":
@@ -351,11 +350,11 @@ function reportNotice(
 async function answerQuestion(
   question: Question,
   {
-    session: { tree },
-    context: { options },
+    submit,
+    context: { options, state },
     asked,
   }: {
-    readonly session: OpenSdkSession;
+    readonly submit: Agent["submit"];
     readonly context: TurnContext;
     readonly asked: Map<string, AbortController>;
   },
@@ -363,10 +362,11 @@ async function answerQuestion(
   const connection = options.connection();
   const closed = new AbortController();
   asked.set(question.id, closed);
-  const answer = await answerByHost(question, { connection, tree, signal: closed.signal });
+  const directory = state.current?.tree.facts.plan.directory ?? connection.context.host.cwd;
+  const answer = await answerByHost(question, { connection, directory, signal: closed.signal });
   asked.delete(question.id);
   if (answer.type === "deny" && answer.stop === true) connection.isDenialFinal = true;
-  void tree.main.submit({ type: "answer", question: question.id, answer });
+  void submit({ type: "answer", question: question.id, answer });
 }
 
 /** A prompt that is read in the middle of a turn, whose result answers it too. */

@@ -128,27 +128,26 @@ async function openChildren(
   { runtime, questionController, log }: AgentHubOptions,
   session: SessionOptions,
 ): Promise<AgentTree> {
-  const tree = await openTree({
+  const open = new Map<string, AbortController>();
+  return openTree({
     runtime,
     session,
     asks: { permissions: "person", forms: true, oneAtATime: true },
-    onEvent: (event) => event.type === "notice" && log(event.text),
+    onEvent(event, submit) {
+      if (event.type === "notice") log(event.text);
+      if (event.type === "question-closed") open.get(event.question)?.abort();
+      if (event.type !== "question-asked") return;
+      const { id } = event.question;
+      const closed = new AbortController();
+      open.set(id, closed);
+      questionController
+        .answer(event.question, closed.signal)
+        .then((answer) => submit({ type: "answer", question: id, answer }))
+        // Taken back, because the agent was stopped.
+        .catch(() => undefined)
+        .finally(() => open.delete(id));
+    },
   });
-  const open = new Map<string, AbortController>();
-  tree.onEvent((event) => {
-    if (event.type === "question-closed") open.get(event.question)?.abort();
-    if (event.type !== "question-asked") return;
-    const { id } = event.question;
-    const closed = new AbortController();
-    open.set(id, closed);
-    questionController
-      .answer(event.question, closed.signal)
-      .then((answer) => tree.main.submit({ type: "answer", question: id, answer }))
-      // Taken back, because the agent was stopped.
-      .catch(() => undefined)
-      .finally(() => open.delete(id));
-  });
-  return tree;
 }
 
 async function spawn(hub: HubParts, request: HubRequest, client: HubClient): Promise<PendingCall> {

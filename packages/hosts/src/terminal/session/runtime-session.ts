@@ -1,6 +1,6 @@
 import type { PermissionMode } from "@retinue/base/foundation/option-words.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { AgentTree, TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
+import type { Agent, AgentTree, TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
 import type { HostedRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
@@ -42,6 +42,8 @@ export class RuntimeSession implements TerminalSession {
   readonly library: SessionLibrary;
   readonly #options: RuntimeSessionOptions;
   readonly #listeners = new Set<(event: SessionEvent) => void>();
+  /** To the main agent of the conversation that is open or being opened. */
+  #submit: Agent["submit"] | undefined;
   readonly #held: HeldQuestions;
   readonly #closing = new AbortController();
   #runtime: HostedRuntime | undefined;
@@ -166,7 +168,7 @@ export class RuntimeSession implements TerminalSession {
 
   answer(questionId: string, answer: QuestionAnswer): void {
     if (this.#held.answer(questionId, answer)) return;
-    void this.#live?.tree.main.submit({ type: "answer", question: questionId, answer: readAnswer(answer) });
+    void this.#submit?.({ type: "answer", question: questionId, answer: readAnswer(answer) });
   }
 
   setMode(mode: string): void {
@@ -331,7 +333,10 @@ export class RuntimeSession implements TerminalSession {
         if (origin === "report" || this.#modeNow() !== "plan") return { content, verbatim };
         return { content: [...blocksOf(content), { type: "text", text: planReminder }], verbatim };
       },
-      onEvent: (event) => this.#onEvent(event, view),
+      onEvent: (event, submit) => {
+        this.#submit = submit;
+        this.#onEvent(event, view);
+      },
     });
     if (this.#closing.signal.aborted) return tree.close();
     view.attach(tree);
