@@ -12,7 +12,8 @@ export const importTable = readTable(`
   config/tools        | config/mcp
   config/settings     | all of config/tools, config/tools, config/hooks, config/models
   config/plugins      | all of config/settings, config/settings
-  config/agents       | all of config/plugins, config/plugins
+  config/formats      | all of config/plugins, config/plugins, config/agents
+  config/agents       | all of config/plugins, config/plugins, config/formats
   config/workflows    | all of config/plugins, config/plugins
   config/skills       | all of config/agents, config/agents
   config/instructions | all of config/skills, config/skills

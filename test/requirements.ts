@@ -276,9 +276,17 @@ export const requirements: readonly Requirement[] = [
     "Workflows can be planned, run, resumed, listed and shown, from the command line and in code.",
   ),
 
-  notYet("PRT-1", "Agent files of other products are read with the omission rules of their product."),
-  notYet("PRT-2", "Agent files are converted between all formats, and canonical files survive a round trip."),
-  notYet("PRT-3", "No conversion widens rights silently."),
+  partly(
+    "PRT-1",
+    "Agent files of other products are read with the omission rules of their product.",
+    "`.agents/skills` is not read yet, nor are roles that Codex's config.toml declares.",
+  ),
+  partly(
+    "PRT-2",
+    "Agent files are converted between all formats, and canonical files survive a round trip.",
+    "There is no specification of `.agents/agents` yet.",
+  ),
+  built("PRT-3", "No conversion widens rights silently."),
   notYet("PRT-4", "A lock file holds hashes and computed rights, and a check reports what changed."),
 
   notYet("FRN-1", "An agent of another vendor runs as a child over the Agent Client Protocol."),

@@ -669,7 +669,10 @@ describe("the command line itself", () => {
 
   it.each([
     [["agents", "chekc"], "There is no command `agents chekc`.\nDid you mean `retinue agents check`?"],
-    [["agnets"], "There is no command `agnets`.\nDid you mean `retinue agents`?"],
+    [
+      ["agnets"],
+      'There is no command `agnets`.\nDid you mean `retinue agents`? As a prompt: `retinue -p "agnets"`.',
+    ],
     [["agents", "--jsn"], "Unknown option '--jsn'.\nDid you mean --json?"],
     [["doctor", "now"], "Too many arguments for 'doctor'."],
     [["agents", "show"], "Missing required argument 'name'."],

@@ -21,6 +21,23 @@ export function parsePermissionMode(text: string): PermissionMode | undefined {
 /** How hard a model thinks. */
 export const effortLevels = ["low", "medium", "high", "xhigh", "max"] as const;
 
+/** Whose agent files can be read, by product; `agents` is the shared folder `.agents/agents`. */
+export const agentSources = [
+  "claude",
+  "agents",
+  "opencode",
+  "codex",
+  "copilot",
+  "gemini",
+  "qwen",
+  "cursor",
+  "factory",
+  "kiro",
+  "cline",
+  "goose",
+  "pi",
+] as const;
+
 /** The settings files that can be left out. */
 export const settingSources = ["user", "project", "local"] as const;
 export type SettingSource = (typeof settingSources)[number];

@@ -8,6 +8,10 @@ export interface AgentSource {
   readonly plugin?: string | undefined;
   /** The id under which a plugin's agent is known: `plugin:name`. */
   readonly id?: string | undefined;
+  /** The format of its file, where that is another product's. */
+  readonly format?: string | undefined;
+  /** The line at which it begins, in a file of another format. */
+  readonly line?: number | undefined;
   /** Its folder is not trusted by itself, whatever the working folder is. */
   readonly untrusted?: true | undefined;
 }

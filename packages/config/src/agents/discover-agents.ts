@@ -6,6 +6,14 @@ import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { type Footprint, keepReading } from "@retinue/base/foundation/footprint.ts";
 import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
 import { formatRule, type PermissionRule, parseRule } from "@retinue/gate/rules/parse-rule.ts";
+import {
+  agentSourceNames,
+  agentSourceOf,
+  defaultAgentSources,
+  type FormatId,
+  formatFacts,
+  formatIds,
+} from "../formats/format-places.ts";
 import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
 import { discoverPlugins } from "../plugins/discover-plugins.ts";
 import { type Plugin, pluginAgentId } from "../plugins/plugin.ts";
@@ -42,6 +50,8 @@ export interface DiscoverOptions {
   readonly settings?: string | undefined;
   /** Rules such as `Task(Explore)` that hide agents from this session. */
   readonly disallowedTools?: readonly string[] | undefined;
+  /** Whose agent files are read besides those of plugins: `claude`, `agents`, `opencode` …; else what settings say. */
+  readonly agentSources?: readonly string[] | undefined;
   readonly trusted?: boolean | undefined;
   /** Where the organisation's files are, when not in the system's place. */
   readonly managedDirectory?: string | undefined;
@@ -82,6 +92,7 @@ const discoverShape = checks.shape(
     settingSources: checks.texts,
     settings: checks.text,
     disallowedTools: checks.texts,
+    agentSources: checks.texts,
   },
   ["cwd", "home"],
 );
@@ -139,7 +150,8 @@ async function findAgents(
   const pluginPlaces = await Promise.all(
     plugins.filter(({ enabled }) => enabled).map((plugin) => placesOfPlugin(plugin, footprint)),
   );
-  const own = ownPlaces(options, paths);
+  const sources = readSources(options.agentSources ?? settings.settings.plain.agentSources);
+  const own = ownPlaces(options, paths, sources.names);
   const places = [
     ...(await withTrust(own, paths, footprint)),
     ...pluginPlaces.flatMap((found) => found.places),
@@ -153,6 +165,7 @@ async function findAgents(
   });
   const diagnostics = [
     ...flags.diagnostics,
+    ...sources.diagnostics,
     ...settings.diagnostics,
     ...pluginDiagnostics,
     ...pluginPlaces.flatMap((found) => found.diagnostics),
@@ -209,17 +222,53 @@ function readSettings(options: DiscoverOptions, paths: Paths, footprint: Footpri
   });
 }
 
+/** The sources that are switched on. A word that names none is reported, and what it was to switch on stays off. */
+function readSources(words: readonly string[] = defaultAgentSources): {
+  readonly names: ReadonlySet<string>;
+  readonly diagnostics: readonly Diagnostic[];
+} {
+  const unknown = words.filter((word) => agentSourceOf(word) === undefined);
+  return {
+    names: new Set(words.flatMap((word) => agentSourceOf(word) ?? [])),
+    diagnostics: unknown.map((word) => ({
+      severity: "warning",
+      code: "unknown-agent-source",
+      message: `There is no source of agents ${JSON.stringify(word)}; it was left out.`,
+      advice: `Write some of ${agentSourceNames.join(", ")}.`,
+    })),
+  };
+}
+
+/** Places of other products' files, in the order of the formats; below our own of the same scope. */
+function foreignPlaces(
+  scope: "project" | "user",
+  folder: string,
+  sources: ReadonlySet<string>,
+): readonly AgentPlace[] {
+  const wanted = formatIds.filter((id) => id !== "claude" && sources.has(formatFacts[id].source));
+  return wanted.flatMap((format: FormatId) =>
+    formatFacts[format][scope].map((below) => ({ scope, path: join(folder, below), format, within: folder })),
+  );
+}
+
 /** Managed, project (nearer first), added directories, user: the order of precedence within each scope. */
-function ownPlaces(options: DiscoverOptions, paths: Paths): AgentPlace[] {
+function ownPlaces(options: DiscoverOptions, paths: Paths, sources: ReadonlySet<string>): AgentPlace[] {
   const wants = (source: "user" | "project"): boolean => options.settingSources?.includes(source) ?? true;
+  const ours = sources.has("claude");
   const added = (options.additionalDirectories ?? []).map((folder) =>
     join(resolve(options.cwd, folder), ".claude", "agents"),
   );
-  const project = wants("project") ? [...paths.agents.project, ...added] : [];
+  const project = wants("project") && ours ? [...paths.agents.project, ...added] : [];
+  const folders = [
+    ...paths.agents.project.map((path) => dirname(dirname(path))),
+    ...(options.additionalDirectories ?? []).map((folder) => resolve(options.cwd, folder)),
+  ];
   return [
     { scope: "managed", path: paths.agents.managed },
     ...project.map((path): AgentPlace => ({ scope: "project", path })),
-    ...(wants("user") ? [{ scope: "user", path: paths.agents.user } as const] : []),
+    ...(wants("project") ? folders.flatMap((folder) => foreignPlaces("project", folder, sources)) : []),
+    ...(wants("user") && ours ? [{ scope: "user", path: paths.agents.user } as const] : []),
+    ...(wants("user") ? foreignPlaces("user", paths.home, sources) : []),
   ];
 }
 
@@ -229,10 +278,9 @@ async function withTrust(
   paths: Paths,
   footprint: Footprint,
 ): Promise<readonly AgentPlace[]> {
-  const folderOf = ({ path }: AgentPlace): string => dirname(dirname(path));
-  const added = places.filter(
-    ({ scope, path }) => scope === "project" && !paths.agents.project.includes(path),
-  );
+  const folderOf = ({ path, within }: AgentPlace): string => within ?? dirname(dirname(path));
+  const known = new Set(paths.agents.project.map((path) => dirname(dirname(path))));
+  const added = places.filter((place) => place.scope === "project" && !known.has(folderOf(place)));
   if (added.length === 0) return places;
   const findUntrusted = async () =>
     JSON.stringify([...(await findUntrustedFolders(added.map(folderOf), paths))]);

@@ -3,6 +3,7 @@ import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "
 import { join } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { createFootprint, type Footprint, type PathStamp } from "@retinue/base/foundation/footprint.ts";
+import { type FormatId, formatFacts } from "../formats/format-places.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 import type { AgentScope } from "./agent-source.ts";
 import {
@@ -25,13 +26,25 @@ export function findAgentFilesIn(paths: readonly string[]): readonly AgentFiles[
   return paths.map((path) => findAgentFiles(path));
 }
 
+/** Which files of a folder hold agents. */
+interface FileKinds {
+  readonly isAgentFile: (name: string) => boolean;
+  readonly isDeep: boolean;
+}
+
+const markdownFiles: FileKinds = { isAgentFile: isMarkdown, isDeep: true };
+
 /** All Markdown files below a path, or the path itself if it is one, in a stable order. A missing path has none. */
-export function findAgentFiles(path: string, footprint?: Footprint): AgentFiles {
+export function findAgentFiles(
+  path: string,
+  footprint?: Footprint,
+  { isAgentFile, isDeep }: FileKinds = markdownFiles,
+): AgentFiles {
   const files: string[] = [];
   const diagnostics: Diagnostic[] = [];
   const visited = new Set<string>();
   const kind = kindOf(path);
-  if (kind === "file") return { files: isMarkdown(path) ? [path] : [], diagnostics };
+  if (kind === "file") return { files: isAgentFile(path) ? [path] : [], diagnostics };
   if (kind === "directory") walk(path, 0);
   return { files, diagnostics };
 
@@ -43,12 +56,13 @@ export function findAgentFiles(path: string, footprint?: Footprint): AgentFiles 
       // Where a link leads can change without the folder that holds it.
       if (entry.isSymbolicLink()) footprint?.add([child]);
       const childKind = entry.isSymbolicLink() ? kindOf(child) : kindOfEntry(entry);
-      if (childKind === "file" && isMarkdown(entry.name)) files.push(child);
+      if (childKind === "file" && isAgentFile(entry.name)) files.push(child);
       if (files.length >= maxFiles) {
         stopAt(directory, `more than ${maxFiles} files`);
         return;
       }
-      if (childKind !== "directory" || entry.name === "node_modules" || entry.name === ".git") continue;
+      if (!isDeep || childKind !== "directory" || entry.name === "node_modules" || entry.name === ".git")
+        continue;
       if (depth >= deepest) stopAt(child, `folders nested more than ${deepest} deep`);
       else if (entersFirstTime(child, entry)) walk(child, depth + 1);
     }
@@ -122,6 +136,10 @@ export interface AgentPlace {
   readonly scope: AgentScope;
   readonly path: string;
   readonly plugin?: string | undefined;
+  /** Whose files they are, where not our own. */
+  readonly format?: FormatId | undefined;
+  /** What files of another format may name lies below this folder. */
+  readonly within?: string | undefined;
   /** Its folder is not trusted by itself. */
   readonly untrusted?: true | undefined;
   /** The id of an agent in this place, where it is not its bare name. */
@@ -143,8 +161,11 @@ export interface AgentFileLoader {
 
 interface CachedFile {
   readonly stamp: PathStamp;
-  readonly parsed: ParsedAgent;
+  readonly parsed: readonly ParsedAgent[];
 }
+
+/** Reads one file of another format; loaded with the first place that needs it. */
+type ReadForeign = (text: string, file: string, place: AgentPlace) => readonly ParsedAgent[];
 
 /** Let other work of the host continue while thousands of files are read. */
 const filesPerSlice = 128;
@@ -162,21 +183,32 @@ export function createAgentFileLoader(): AgentFileLoader {
         places.map(({ path }) => path),
         "kind",
       );
+      let readForeign: ReadForeign | undefined;
       for (const place of places) {
-        const found = findAgentFiles(place.path, footprint);
+        const found = findAgentFiles(place.path, footprint, kindsOf(place));
         diagnostics.push(...found.diagnostics);
         for (const file of found.files) {
           if (files.length > 0 && files.length % filesPerSlice === 0) await nextTick();
           files.push(file);
-          const { parsed } = readCached(file, place, { cache, fresh, footprint });
-          diagnostics.push(...parsed.diagnostics);
-          if (parsed.definition !== undefined) definitions.push(placed(parsed.definition, file, place));
+          if (place.format !== undefined)
+            readForeign ??= (await import("../formats/read-foreign-file.ts")).readForeignFile;
+          const { parsed } = readCached(file, place, { cache, fresh, footprint, readForeign });
+          for (const { definition, diagnostics: its } of parsed) {
+            diagnostics.push(...its);
+            if (definition !== undefined) definitions.push(placed(definition, file, place));
+          }
         }
       }
       cache = fresh;
       return { definitions, diagnostics, files };
     },
   };
+}
+
+function kindsOf({ format }: AgentPlace): FileKinds {
+  if (format === undefined) return markdownFiles;
+  const { files, isDeep = false } = formatFacts[format];
+  return { isAgentFile: (name) => files.test(name), isDeep };
 }
 
 function nextTick(): Promise<void> {
@@ -201,28 +233,35 @@ function readCached(
     cache,
     fresh,
     footprint,
+    readForeign,
   }: {
     readonly cache: ReadonlyMap<string, CachedFile>;
     readonly fresh: Map<string, CachedFile>;
     readonly footprint: Footprint;
+    readonly readForeign: ReadForeign | undefined;
   },
 ): CachedFile {
-  const key = `${place.scope}\0${place.plugin ?? ""}\0${file}`;
+  const key = `${place.scope}\0${place.format ?? ""}\0${place.plugin ?? ""}\0${file}`;
   const { stamp, size } = footprint.stamp(file);
   const known = cache.get(key);
   const isKnown = stamp !== undefined && known?.stamp === stamp;
-  const entry = isKnown ? known : { stamp, parsed: parseFile(file, place, size) };
+  const entry = isKnown ? known : { stamp, parsed: parseFile(file, place, { size, readForeign }) };
   fresh.set(key, entry);
   return entry;
 }
 
-function parseFile(file: string, place: AgentPlace, size: number): ParsedAgent {
+function parseFile(
+  file: string,
+  place: AgentPlace,
+  { size, readForeign }: { readonly size: number; readonly readForeign: ReadForeign | undefined },
+): readonly ParsedAgent[] {
   const { scope, plugin } = place;
-  if (size > largestDefinition) return refuseLargeFile(file);
+  if (size > largestDefinition) return [refuseLargeFile(file)];
   try {
     const text = readFileSync(file, "utf8");
-    return parseAgentDefinition(text, { file, scope, plugin });
+    if (place.format !== undefined && readForeign !== undefined) return readForeign(text, file, place);
+    return [parseAgentDefinition(text, { file, scope, plugin })];
   } catch (error) {
-    return { diagnostics: [unreadable(file, error)] };
+    return [{ diagnostics: [unreadable(file, error)] }];
   }
 }

@@ -21,6 +21,7 @@ import {
 /** The settings that are read one by one; permissions, hooks and env have readers of their own. */
 const plainReaders = {
   agent: text,
+  agentSources: textList,
   allowManagedHooksOnly: flag,
   allowManagedMcpServersOnly: flag,
   allowManagedPermissionRulesOnly: flag,

@@ -211,7 +211,7 @@ describe("a model behind certificates of one's own [MDL-3]", () => {
   test("a proxy that refuses is named in the error", async () => {
     const { port } = await startProxy({ refuses: true });
     expect(await askModel("https://models.test", { HTTPS_PROXY: `http://127.0.0.1:${port}` })).toMatch(
-      /^connection-failed: No connection to https:\/\/models\.test: .*407/,
+      /^connection-failed: Cannot reach models\.test \(.*407/,
     );
   });
 });

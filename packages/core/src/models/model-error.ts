@@ -44,6 +44,8 @@ export interface ModelErrorOptions {
   /** What the provider asked us to wait. */
   readonly retryAfterMs?: number;
   readonly requestId?: string;
+  /** How many attempts are worth it, the first included; as many as usual when absent. */
+  readonly maxAttempts?: number;
   readonly advice?: string;
   readonly cause?: unknown;
 }
@@ -55,6 +57,7 @@ export class ModelError extends RetinueError {
   readonly retryAfterMs: number | undefined;
   readonly requestId: string | undefined;
   readonly answer: ProviderAnswer | undefined;
+  readonly maxAttempts: number | undefined;
 
   constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions = {}) {
     // It becomes part of conversations, which are paid for by the word.
@@ -67,6 +70,7 @@ export class ModelError extends RetinueError {
     this.retryAfterMs = options.retryAfterMs;
     this.requestId = options.requestId;
     this.answer = options.answer;
+    this.maxAttempts = options.maxAttempts;
   }
 
   get mayPass(): boolean {

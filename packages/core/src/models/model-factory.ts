@@ -234,8 +234,9 @@ export function withRetry(model: Model, options: RetryOptions): Model {
           waited += delayMs;
           if (waited > maxWaitMs) throw waitTooLong(error, maxWaitMs);
           if (refusals.has(error.code)) coolDown.refused(error.retryAfterMs ?? Math.min(delayMs, shortPause));
-          if (attempt >= maxAttempts) throw error;
-          yield failure(error, { attempt, maxAttempts, delayMs });
+          const limit = Math.min(maxAttempts, error.maxAttempts ?? maxAttempts);
+          if (attempt >= limit) throw error;
+          yield failure(error, { attempt, maxAttempts: limit, delayMs });
           await clock.sleep(delayMs, signal);
         } finally {
           pass?.leave("failed");

@@ -100,6 +100,20 @@ describe("withRetry [MDL-6]", () => {
     expect(model.asked()).toBe(1);
   });
 
+  test("an error that names how many attempts are worth it gets no more", async () => {
+    const refused = new ModelError("connection-failed", "Cannot reach localhost:1 (ECONNREFUSED).", {
+      maxAttempts: 2,
+    });
+    const model = playing([refused]);
+    const seen: ModelEvent[] = [];
+    const { patient } = setUp({ maxAttempts: 11 });
+    await expect(async () => {
+      for await (const event of patient(model).stream(request, { signal })) seen.push(event);
+    }).rejects.toThrow("Cannot reach localhost:1");
+    expect(model.asked()).toBe(2);
+    expect(seen).toMatchObject([{ type: "attempt-failed", attempt: 1, maxAttempts: 2 }]);
+  });
+
   test("an error that is no error of the provider is not tried again", async () => {
     const model = playing([new TypeError("ours")], [ended]);
     await expect(collect(setUp().patient(model))).rejects.toThrow("ours");

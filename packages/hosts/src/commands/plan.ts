@@ -76,7 +76,9 @@ export async function plan(context: CommandContext, name: string, options: PlanO
 }
 
 function nameOfSource({ source }: AgentDefinition, nameOf: (file: string) => string): string {
-  return source.file === undefined ? "no file" : nameOf(source.file);
+  if (source.file === undefined) return "no file";
+  const line = source.line === undefined ? "" : `:${source.line}`;
+  return `${nameOf(source.file)}${line}${source.format === undefined ? "" : `, format ${source.format}`}`;
 }
 
 /** Every decided field, where it came from, and what was said too but did not count. */

@@ -75,7 +75,7 @@ describe("what is shown on stderr", () => {
     const { view, text } = watch(false);
     const retry = { attempt: 1, maxAttempts: 11, delayMs: 1500, code: "overloaded", message: "Busy." };
     view.show({ type: "model-retried", ...retry });
-    expect(text()).toBe("the model did not answer (overloaded); trying again in 2 s\n");
+    expect(text()).toBe("Busy. Trying again in 2 s.\n");
   });
 
   it("an error and refused calls come at the end, without control characters", () => {

@@ -81,7 +81,7 @@ export function createProgressView(
     },
     show(event) {
       if (event.type === "model-retried") {
-        say(`the model did not answer (${event.code}); trying again in ${Math.ceil(event.delayMs / 1000)} s`);
+        say(`${event.message} Trying again in ${Math.ceil(event.delayMs / 1000)} s.`);
       }
       if (event.type === "context-compacted")
         say(`the conversation was compacted from ${event.preTokens} to ${event.postTokens} tokens`);

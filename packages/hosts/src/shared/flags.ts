@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { quote } from "@retinue/base/foundation/json-record.ts";
 import {
+  agentSources,
   effortLevels,
   parsePermissionMode,
   permissionModes,
@@ -109,6 +110,16 @@ export const commandFlags = {
     alsoIn: inServer,
     check: (folders, cwd) => checkFolders("--plugin-dir", folders, cwd),
     folder: (folders) => ({ pluginDirectories: folders }),
+  }),
+  agentsFrom: list({
+    flags: "--agents-from <list>",
+    description: "whose agent files to read",
+    docs: "whose agent files to read: `claude,agents` without it; also `opencode`, `codex`, `copilot`, `gemini`, `qwen`, `cursor`, `factory`, `kiro`, `cline`, `goose`, `pi` ([formats](formats.md))",
+    value: { type: "word-list", words: agentSources },
+    brief: "--agents-from LIST",
+    group: everywhere,
+    alsoIn: inServer,
+    folder: (sources) => ({ agentSources: sources }),
   }),
   addDir: list({
     flags: "--add-dir <folder>",

@@ -38,6 +38,15 @@ const methods: { readonly [Group in keyof Project]: Readonly<Record<string, read
     ],
     newFolder: [value(oneOf(["project", "user"]))],
   },
+  formats: {
+    convert: [
+      {
+        options: { source: filled, from: filled, to: filled, dryRun: flag, allowWider: flag, replaces: flag },
+        needs: ["to"],
+      },
+    ],
+    compare: [named, named],
+  },
   skills: {},
   permissions: {
     test: [value(testedCall), options({ mode, allowedTools: texts, pathText: call, optionText: call })],

@@ -87,6 +87,7 @@ const ownChecks: Readonly<Record<string, Check>> = {
       : "must be the path of a settings file, JSON text or an object",
   settingSources: sources,
   pluginDirectories: texts,
+  agentSources: texts,
   additionalDirectories: texts,
   mcpServers: servers,
   mcpConfig: texts,

@@ -123,6 +123,8 @@ export interface RuntimeOptions extends SessionDefaults {
    */
   readonly settingSources?: readonly ("user" | "project" | "local")[] | undefined;
   readonly pluginDirectories?: readonly string[] | undefined;
+  /** Whose agent files are read: `claude`, `agents`, `opencode`, `codex` …; what settings say when absent, else the first two. */
+  readonly agentSources?: readonly string[] | undefined;
   readonly additionalDirectories?: readonly string[] | undefined;
   /** MCP servers of this program, by name. */
   readonly mcpServers?: Readonly<Record<string, McpServerConfig>> | undefined;

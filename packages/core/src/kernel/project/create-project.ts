@@ -2,6 +2,7 @@ import { createPaths, type Paths } from "@retinue/config/settings/paths.ts";
 
 export type { Paths } from "@retinue/config/settings/paths.ts";
 
+import type { ProjectFormats } from "./portable/project-formats.ts";
 import type { ProjectAgents } from "./project-agents.ts";
 import type { ProjectDoctor } from "./project-doctor.ts";
 import type { ProjectFacts, ProjectOptions } from "./project-facts.ts";
@@ -17,6 +18,8 @@ import type { ProjectTrust } from "./project-trust.ts";
 /** Everything about a folder that can be looked at and changed without running an agent. */
 export interface Project {
   readonly agents: ProjectAgents;
+  /** Agent files of other products. */
+  readonly formats: ProjectFormats;
   readonly skills: ProjectSkills;
   readonly permissions: ProjectPermissions;
   readonly mcp: ProjectMcp;
@@ -44,6 +47,10 @@ export function createProject({ facts, paths, place }: ProjectSource): Project {
       check: "answer",
       create: "answer",
       newFolder: "answer",
+    }),
+    formats: loadedOnUse(async () => (await import("./portable/project-formats.ts")).projectFormats(facts), {
+      convert: "answer",
+      compare: "answer",
     }),
     skills: loadedOnUse(async () => (await import("./project-skills.ts")).projectSkills(facts), {
       list: "answer",

@@ -42,6 +42,7 @@ export interface ProjectOptions {
   readonly settings?: string;
   readonly settingSources?: readonly SettingSource[];
   readonly pluginDirectories?: readonly string[];
+  readonly agentSources?: readonly string[];
   readonly additionalDirectories?: readonly string[];
   readonly disallowedTools?: readonly string[];
   readonly mcpConfig?: readonly string[];

@@ -5,6 +5,7 @@ const portable = [
   "settings",
   "settingSources",
   "pluginDirectories",
+  "agentSources",
   "additionalDirectories",
   "mcpServers",
   "mcpConfig",

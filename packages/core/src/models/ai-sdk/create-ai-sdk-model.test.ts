@@ -176,7 +176,7 @@ describe("[MDL-3] a conversation with another provider, over HTTP", () => {
     await provider[Symbol.asyncDispose]();
     await expect(drain(model, ask("a"))).rejects.toMatchObject({
       code: "connection-failed",
-      advice: expect.stringContaining("server runs"),
+      advice: expect.stringContaining("start the server"),
       mayPass: true,
     });
   });

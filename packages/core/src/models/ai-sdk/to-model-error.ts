@@ -8,6 +8,7 @@ import {
   saysTooLong,
 } from "../model-error.ts";
 import { readRetryAfter } from "../read-retry-after.ts";
+import { unreachableError } from "../unreachable-error.ts";
 
 export interface ErrorPlace {
   /** `provider/model`, for the message. */
@@ -25,6 +26,9 @@ export function toModelError(error: unknown, place: ErrorPlace): ModelError {
   // A status of success only says how far it got before it failed.
   const status = said !== undefined && said >= 300 ? said : undefined;
   const code = codeOf(error, status, place.hasStarted);
+  const url = textOrNothing(field(error, "url"));
+  if (code === "connection-failed" && url !== undefined)
+    return unreachableError(error, url, `the address of the server of ${place.model}`);
   const headers = field(error, "responseHeaders");
   const header = (name: string) => textOrNothing(field(headers, name));
   const retryAfterMs = readRetryAfter(header);

@@ -76,11 +76,28 @@ describe("errors of requests [MDL-3] [MDL-6]", () => {
     expect(statusError(500, body, () => undefined).requestId).toBe("req_b");
   });
 
-  test("a failed connection names the address and the deepest cause", () => {
-    const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:9"), { code: "ECONNREFUSED" });
-    const failure = connectionError(new TypeError("fetch failed", { cause: refused }), "http://127.0.0.1:9");
-    expect(failure).toMatchObject({ code: "connection-failed", mayPass: true });
-    expect(failure.message).toMatch(/http:\/\/127\.0\.0\.1:9: .*ECONNREFUSED/);
+  test.each([
+    ["https://api.anthropic.com", "ENOTFOUND", "Cannot reach api.anthropic.com (ENOTFOUND).", undefined],
+    [
+      "https://api.anthropic.com",
+      "ECONNREFUSED",
+      "Cannot reach api.anthropic.com (ECONNREFUSED).",
+      undefined,
+    ],
+    ["http://127.0.0.1:9/v1", "ECONNREFUSED", "Cannot reach 127.0.0.1:9 (ECONNREFUSED).", 3],
+    ["http://localhost:11434", "ECONNREFUSED", "Cannot reach localhost:11434 (ECONNREFUSED).", 3],
+    ["http://[::1]:9", "ECONNREFUSED", "Cannot reach [::1]:9 (ECONNREFUSED).", 3],
+    ["http://127.0.0.1:9", "ECONNRESET", "Cannot reach 127.0.0.1:9 (ECONNRESET).", undefined],
+  ])("no connection to %s (%s) names host and cause", (address, code, message, maxAttempts) => {
+    const cause = Object.assign(new Error("connect failed"), { code });
+    const several = new AggregateError([cause, cause]);
+    for (const error of [cause, new TypeError("fetch failed", { cause }), new Error("x", { cause: several })])
+      expect(connectionError(error, address)).toMatchObject({
+        code: "connection-failed",
+        mayPass: true,
+        message,
+        maxAttempts,
+      });
   });
 
   test("a connection that takes too long is a stall", () => {

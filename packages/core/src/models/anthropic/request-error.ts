@@ -9,6 +9,7 @@ import {
   saysTooLong,
 } from "../model-error.ts";
 import { type HeaderReader, readRetryAfter } from "../read-retry-after.ts";
+import { deepestCause, messageOf, unreachableError } from "../unreachable-error.ts";
 
 /** What kept a request from being sent at all: an address or a header that cannot be used. */
 export function requestError(error: unknown, baseUrl: string): ModelError {
@@ -124,27 +125,14 @@ const statusOfType: ReadonlyMap<string, number> = new Map([
 /** What the transport threw before an answer began. */
 export function connectionError(error: unknown, baseUrl: string): ModelError {
   if (error instanceof ModelError) return error;
-  let cause = error;
-  for (let depth = 0; depth < 5 && isRecord(cause) && cause["cause"] !== undefined; depth += 1) {
-    cause = cause["cause"];
-  }
+  const cause = deepestCause(error);
   if (/timed? ?out/i.test(`${error} ${cause}`)) return stalledError("did not answer in time", error);
-  const untrusted = certificateError(cause, baseUrl);
-  if (untrusted !== undefined) return untrusted;
-  const code = isRecord(cause) && typeof cause["code"] === "string" ? ` (${cause["code"]})` : "";
-  return new ModelError("connection-failed", `No connection to ${baseUrl}: ${messageOf(cause)}${code}`, {
-    advice: "Check the network, and ANTHROPIC_BASE_URL if it is set.",
-    cause: error,
-  });
+  return (
+    certificateError(cause, baseUrl) ?? unreachableError(error, baseUrl, "ANTHROPIC_BASE_URL if it is set")
+  );
 }
 
 function textAt(record: JsonRecord, key: string): string | undefined {
   const value = record[key];
   return typeof value === "string" ? value : undefined;
-}
-
-function messageOf(error: unknown): string {
-  if (isRecord(error) && typeof error["message"] === "string" && error["message"] !== "")
-    return error["message"];
-  return isRecord(error) && typeof error["code"] === "string" ? error["code"] : String(error);
 }

@@ -129,11 +129,17 @@ export function unknownCommand(parent: Command, name: string): RetinueError {
   const known = visibleNames(parent);
   const nearest = nearestName(name, known);
   const path = parent.parent === null ? "" : `${parent.name()} `;
+  const asPrompt = path === "" ? ` As a prompt: \`retinue -p ${quoteWord(name)}\`.` : "";
   const advice =
     nearest === undefined
-      ? `The commands are ${known.map((command) => `${path}${command}`).join(", ")}.`
-      : `Did you mean \`retinue ${path}${nearest}\`?`;
+      ? `The commands are ${known.map((command) => `${path}${command}`).join(", ")}.${asPrompt}`
+      : `Did you mean \`retinue ${path}${nearest}\`?${asPrompt}`;
   return new RetinueError("unknown-command", `There is no command \`${path}${name}\`.`, { advice });
+}
+
+/** In quotes that a shell takes as they are. */
+function quoteWord(word: string): string {
+  return /["$`\\!]/.test(word) ? `'${word.replaceAll("'", "'\\''")}'` : `"${word}"`;
 }
 
 export function addRefusedCommands(program: Command, refused: readonly RefusedCommand[]): void {

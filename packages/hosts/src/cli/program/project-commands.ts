@@ -13,6 +13,15 @@ const listOptions: readonly OptionEntry[] = [
   json,
 ];
 
+const conversionOptions: readonly OptionEntry[] = [
+  { flags: "--to <format>", description: "the format to write; claude for import" },
+  { flags: "--from <format>", description: "the format of PATH, where its place does not tell" },
+  { flags: "--dry-run", description: "write nothing" },
+  { flags: "--allow-wider", description: "write agents that get more rights too, with a note in the file" },
+  { flags: "--force", description: "replace files that are there" },
+  json,
+];
+
 const agentCommands: readonly CommandEntry[] = [
   {
     usage: "agents",
@@ -65,6 +74,32 @@ const agentCommands: readonly CommandEntry[] = [
     ],
     run: async (context, options, [name]) =>
       (await import("../../commands/agents/agents-new.ts")).agentsNew(context, name, options),
+  },
+  {
+    usage: "agents import [source]",
+    description:
+      "Converts agent files of other products (a format, a file or a folder); never to more rights.",
+    options: conversionOptions,
+    run: async (context, options, [source]) =>
+      (await import("../../commands/agents/agents-convert.ts")).agentsImport(context, source, options),
+  },
+  {
+    usage: "agents export [target]",
+    description: "Converts the agents of .claude/agents to a format, or a file or folder with --to.",
+    options: conversionOptions,
+    run: async (context, options, [target]) =>
+      (await import("../../commands/agents/agents-convert.ts")).agentsExport(context, target, options),
+  },
+  {
+    usage: "agents diff <before> <after>",
+    description: "Compares what two agent files let their agents do; exit code 1 when the second is wider.",
+    options: [json],
+    run: async (context, options, [before, after]) =>
+      (await import("../../commands/agents/agents-convert.ts")).agentsDiff(
+        context,
+        { before, after },
+        options,
+      ),
   },
   {
     usage: "agents check [path...]",

@@ -62,7 +62,8 @@ function rowsOf(agent: ListedAgent, withShadowed: boolean): string[][] {
 }
 
 function scopeOf({ definition }: AgentSummary): string {
-  return scopeWords[definition.source.scope];
+  const { scope, format } = definition.source;
+  return format === undefined ? scopeWords[scope] : `${scopeWords[scope]}, ${format}`;
 }
 
 function cellsOf({ model, tools, about }: AgentSummary): string[] {

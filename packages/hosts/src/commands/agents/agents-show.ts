@@ -62,7 +62,9 @@ function sourceFields(
   const whence = ({ source }: AgentDefinition): string => {
     const plugin = source.plugin === undefined ? "" : ` ${source.plugin}`;
     const file = source.file === undefined ? "" : `, ${nameOf(source.file)}`;
-    return `${scopeWords[source.scope]}${plugin}${file}`;
+    const line = source.line === undefined ? "" : `:${source.line}`;
+    const format = source.format === undefined ? "" : `, format ${source.format}`;
+    return `${scopeWords[source.scope]}${plugin}${file}${line}${format}`;
   };
   return [
     { label: "from", value: whence(definition) },

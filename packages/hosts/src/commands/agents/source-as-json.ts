@@ -8,6 +8,7 @@ export function sourceAsJson({ name, source }: AgentDefinition) {
     scope: source.scope,
     plugin: source.plugin,
     file: source.file,
+    ...(source.format === undefined ? {} : { format: source.format, line: source.line }),
   };
 }
 

@@ -1,0 +1,164 @@
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { withoutByteOrderMark } from "@retinue/base/foundation/parse-json-document.ts";
+import { parse, stringify, TomlError } from "smol-toml";
+import {
+  emptyAgent,
+  hasClass,
+  modelOf,
+  modelWord,
+  needsText,
+  oneAgent,
+  refusedReading,
+  restOf,
+} from "../common-fields.ts";
+import { createFieldTaker, reportRest } from "../field-reader.ts";
+import type { AgentFormat, PortableAgent, PortableTool, ReadContext } from "../portable-agent.ts";
+import type { SourceFields, SourceRefusal } from "../read-source.ts";
+
+/** Codex role files: instructions and a model; of the tools only the shell can be switched off. */
+export const codexFormat: AgentFormat = {
+  id: "codex",
+  read(text, context) {
+    const fields = readToml(text, context);
+    if ("refused" in fields) return refusedReading(fields);
+    const taker = createFieldTaker(fields.values, context, fields.locate);
+    const id = needsText(taker, "name", "codex");
+    const description = needsText(taker, "description", "codex");
+    const prompt = needsText(taker, "developer_instructions", "codex");
+    const { features, others } = featuresOf(taker.take("features"));
+    const sandbox = taker.text("sandbox_mode");
+    const isReadOnly = sandbox === "read-only";
+    for (const key of ["sandbox_mode", "approval_policy", "mcp_servers", "web_search"]) {
+      if (!taker.has(key)) continue;
+      const held = key === "sandbox_mode" && isReadOnly ? "; here the agent only plans" : "";
+      taker.loses(
+        key === "mcp_servers" ? "mcp-dropped" : "mode-dropped",
+        `Codex ignores \`${key}\` of an agent${held}.`,
+        key,
+      );
+    }
+    const agent: PortableAgent = {
+      ...emptyAgent("codex", context.file),
+      id,
+      description,
+      prompt,
+      model: modelOf(taker.text("model"), "codex"),
+      effort: taker.text("model_reasoning_effort"),
+      deny: features["shell_tool"] === false ? withoutShell : [],
+      ...(isReadOnly ? { mode: "plan", ignoredThere: ["mode"] } : {}),
+      rest: {},
+    };
+    reportRest(taker, "Codex", ["nickname_candidates", "mcp_servers", "approval_policy", "web_search"]);
+    const rest = {
+      ...taker.rest(),
+      ...(sandbox === undefined ? {} : { sandbox_mode: sandbox }),
+      ...(Object.keys(others).length === 0 ? {} : { features: others }),
+    };
+    return oneAgent(
+      { ...agent, rest },
+      {
+        fields,
+        taker,
+        places: {
+          prompt: "developer_instructions",
+          effort: "model_reasoning_effort",
+          disallowedTools: "features",
+          permissionMode: "sandbox_mode",
+        },
+      },
+    );
+  },
+  write: writeRole,
+  fileName: ({ id }) => `${id}.toml`,
+};
+
+/** Codex reads and searches with its shell, so that without it neither is there. */
+const withoutShell: readonly PortableTool[] = (["shell", "read", "find", "search", "list"] as const).map(
+  (kind) => ({ class: kind, raw: "shell_tool" }),
+);
+
+function featuresOf(value: unknown): {
+  readonly features: Readonly<Record<string, unknown>>;
+  readonly others: Readonly<Record<string, unknown>>;
+} {
+  if (!isRecord(value)) return { features: {}, others: {} };
+  const { shell_tool: _shell, ...others } = value;
+  return { features: value, others };
+}
+
+function readToml(text: string, { file }: ReadContext): SourceFields | SourceRefusal {
+  const source = withoutByteOrderMark(text).replace(/\r\n?/g, "\n");
+  try {
+    const values = new Map<string, unknown>(Object.entries(parse(source)));
+    return { values, body: "", diagnostics: [], locate: ([key]) => placeOfKey(source, String(key)) };
+  } catch (error) {
+    const place =
+      error instanceof TomlError ? { line: error.line, column: error.column } : { line: 1, column: 1 };
+    const reason = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
+    return {
+      refused: [
+        {
+          severity: "error",
+          code: "invalid-toml",
+          message: `This is not valid TOML: ${reason}`,
+          advice: "Fix the file at this place; nothing of it was used.",
+          file,
+          ...place,
+        },
+      ],
+    };
+  }
+}
+
+function placeOfKey(source: string, key: string): { line: number; column: number } {
+  const escaped = key.replace(/[^\w-]/g, "\\$&");
+  const at = source.search(new RegExp(`^(?:${escaped}\\s*[=.]|\\[+\\s*${escaped}\\b)`, "m"));
+  return { line: at === -1 ? 1 : source.slice(0, at).split("\n").length, column: 1 };
+}
+
+function writeRole(agent: PortableAgent, note?: string): string {
+  const rest = Object.fromEntries(restOf(agent, "codex"));
+  const { sandbox_mode: _never, features, ...others } = rest;
+  const model = modelWord(agent, "codex", /^(?:gpt|o\d|codex)/);
+  const effort = agent.effort === "max" ? "xhigh" : agent.effort;
+  const isEffort =
+    effort !== undefined && ["none", "minimal", "low", "medium", "high", "xhigh"].includes(effort);
+  const switches = {
+    ...(isRecord(features) ? features : {}),
+    ...(hasClass(agent, "shell") === "no" ? { shell_tool: false } : {}),
+  };
+  const plain = Object.fromEntries(Object.entries(others).filter(([, value]) => !isRecord(value)));
+  const tables = Object.fromEntries(Object.entries(others).filter(([, value]) => isRecord(value)));
+  return [
+    ...(note === undefined
+      ? []
+      : [
+          `${note
+            .split("\n")
+            .map((line) => `# ${line}\n`)
+            .join("")}`,
+        ]),
+    `name = ${basic(agent.id)}\n`,
+    `description = ${basic(agent.description)}\n`,
+    ...(model === undefined ? [] : [`model = ${basic(model)}\n`]),
+    ...(isEffort ? [`model_reasoning_effort = ${basic(effort)}\n`] : []),
+    ...(Object.keys(plain).length === 0 ? [] : [`${stringify(plain).trimEnd()}\n`]),
+    `developer_instructions = ${multiline(agent.prompt)}\n`,
+    ...(Object.keys(switches).length === 0 ? [] : [`\n[features]\n${stringify(switches).trimEnd()}\n`]),
+    ...(Object.keys(tables).length === 0 ? [] : [`\n${stringify(tables).trimEnd()}\n`]),
+  ].join("");
+}
+
+/** JSON's escapes are TOML's, but for the delete character. */
+function basic(text: string): string {
+  return JSON.stringify(text.toWellFormed()).replaceAll("\u007f", "\\u007f");
+}
+
+function multiline(text: string): string {
+  const escaped = basic(text)
+    .slice(1, -1)
+    .replaceAll("\\n", "\n")
+    .replaceAll('\\"', '"')
+    .replaceAll('"""', '""\\"');
+  return /[\\]/.test(text) || text.endsWith('"') ? basic(text) : `"""\n${escaped}\n"""`;
+}

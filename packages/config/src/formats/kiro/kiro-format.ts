@@ -1,0 +1,303 @@
+import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
+import {
+  allowedWords,
+  baseName,
+  emptyAgent,
+  hasClass,
+  modelOf,
+  modelWord,
+  oneAgent,
+  refusedReading,
+  restOf,
+} from "../common-fields.ts";
+import { inlineServers } from "../copilot/copilot-format.ts";
+import { createFieldTaker, type FieldTaker, readWords, reportRest } from "../field-reader.ts";
+import type { FormatId } from "../format-places.ts";
+import type {
+  AgentFormat,
+  PortableAgent,
+  PortableReading,
+  PortableTool,
+  ReadContext,
+  ToolClass,
+} from "../portable-agent.ts";
+import { readFenced, readJson, type SourceFields } from "../read-source.ts";
+import { createToolWords, plainClasses } from "../tool-words.ts";
+import { writeFenced, writeJson } from "../write-text.ts";
+import { commandsOfPattern, patternOfCommands } from "./command-pattern.ts";
+
+const words = createToolWords({
+  words: `
+    read: read
+    write: create change notebook
+    shell: shell
+    glob: find list
+    grep: search
+    web_fetch: fetch
+    web_search: websearch
+    use_subagent: subagent
+    todo_list: todo`,
+  alsoReads: `
+    fs_read: read
+    fs_write: create change notebook
+    execute_bash: shell
+    subagent: subagent`,
+  readServer(word) {
+    if (!word.startsWith("@") || word === "@builtin" || word === "@") return undefined;
+    const [server = "", tool] = word.slice(1).split("/");
+    return [{ server, tool: tool === "*" ? undefined : tool }];
+  },
+  writeServer: ({ server, tool }) =>
+    server === undefined ? undefined : `@${server}${tool === undefined ? "" : `/${tool}`}`,
+});
+
+/** Kiro's JSON files. Without `tools` an agent has none. */
+export const kiroFormat: AgentFormat = {
+  id: "kiro",
+  read(text, context) {
+    const document = readJson(text, context);
+    if ("refused" in document) return refusedReading(document);
+    const { prompt, ...others } = document.value;
+    const body = promptOf(prompt, context);
+    const fields: SourceFields = {
+      values: new Map(Object.entries(others)),
+      body: body ?? "",
+      locate: (path) => document.locate(path) ?? { line: 1, column: 1 },
+      diagnostics:
+        body !== undefined
+          ? []
+          : [
+              {
+                severity: "error",
+                code: "unreadable-file",
+                message: `The prompt names a file that is not there or lies outside of the project: ${quote(prompt, 120)}.`,
+                advice: "Name a file below the folder of the project.",
+                file: context.file,
+                ...document.locate(["prompt"]),
+              },
+            ],
+    };
+    return readAgent(fields, context, "kiro");
+  },
+  write: (agent, note) =>
+    writeJson([
+      ["name", agent.id],
+      // JSON has no comments, and Kiro takes no unknown keys: the note has to be where a person reads it.
+      [
+        "description",
+        note === undefined ? agent.description : `${agent.description} [${note.replaceAll("\n", " ")}]`,
+      ],
+      ["prompt", agent.prompt],
+      ...fieldsOf(agent),
+    ]),
+  fileName: ({ id }) => `${id}.json`,
+};
+
+/** The same fields above a prompt in Markdown. */
+export const kiroMarkdownFormat: AgentFormat = {
+  id: "kiro-md",
+  read(text, context) {
+    const fields = readFenced(text, context);
+    return "refused" in fields ? refusedReading(fields) : readAgent(fields, context, "kiro-md");
+  },
+  write: (agent, note) =>
+    writeFenced(
+      [["name", agent.id], ["description", agent.description], ...fieldsOf(agent)],
+      agent.prompt,
+      note,
+    ),
+  fileName: ({ id }) => `${id}.md`,
+};
+
+function promptOf(prompt: unknown, { include }: ReadContext): string | undefined {
+  if (prompt === undefined || prompt === null) return "";
+  if (typeof prompt !== "string") return undefined;
+  return prompt.startsWith("file://") ? include?.(prompt.slice("file://".length))?.trim() : prompt.trim();
+}
+
+function readAgent(fields: SourceFields, context: ReadContext, format: FormatId): PortableReading {
+  const taker = createFieldTaker(fields.values, context, fields.locate);
+  const entries = taker.entries("tools") ?? [];
+  const settings = taker.take("toolsSettings");
+  const written: "all" | readonly PortableTool[] = entries.includes("*")
+    ? "all"
+    : entries.flatMap((entry): readonly PortableTool[] =>
+        entry === "@builtin"
+          ? plainClasses.map((kind) => ({ class: kind, raw: entry }))
+          : readWords([entry], words, { taker, key: "tools", product: "Kiro" }),
+      );
+  const limited = limitTools(written, isRecord(settings) ? settings : {}, taker);
+  const excluded = taker.entries("excludedTools");
+  if (taker.has("permissions")) taker.fails("permissions", "the rules of Kiro 3 are not known here");
+  if (taker.has("hooks"))
+    taker.loses("hooks-dropped", "`hooks` of Kiro have other events; they are not run here.", "hooks");
+  if (taker.has("allowedTools"))
+    taker.loses(
+      "mode-dropped",
+      "`allowedTools` says what needs no question; here the session decides that.",
+      "allowedTools",
+    );
+  const agent: PortableAgent = {
+    ...emptyAgent(format, context.file),
+    id: taker.text("name") ?? baseName(context.relative, /\.(?:json|md)$/i),
+    description: taker.text("description") ?? "",
+    prompt: fields.body,
+    model: modelOf(taker.text("model"), format),
+    tools: limited.tools,
+    deny: [
+      ...limited.deny,
+      ...(excluded === undefined
+        ? []
+        : readWords(excluded, words, { taker, key: "excludedTools", product: "Kiro" })),
+    ],
+    mcp: taker.servers("mcpServers"),
+    rest: {},
+  };
+  if (agent.description === "")
+    taker.report(
+      "warning",
+      "no-description",
+      "There is no `description`, by which a model decides when to use the agent.",
+      "description",
+    );
+  reportRest(taker, "Kiro", ["hooks", "allowedTools"]);
+  const rest = {
+    ...taker.rest(),
+    ...(isRecord(settings) && !isOwnSettings(settings) ? { toolsSettings: settings } : {}),
+  };
+  return oneAgent({ ...agent, rest }, { fields, taker, places: { disallowedTools: "toolsSettings" } });
+}
+
+/** Settings that the reader turned into patterns and the writer makes again. */
+function isOwnSettings(settings: Readonly<Record<string, unknown>>): boolean {
+  const known: Readonly<Record<string, readonly string[]>> = {
+    shell: ["allowedCommands"],
+    write: ["allowedPaths"],
+    subagent: ["availableAgents"],
+  };
+  return Object.entries(settings).every(
+    ([tool, value]) =>
+      isRecord(value) && Object.keys(value).every((key) => known[tool]?.includes(key) === true),
+  );
+}
+
+/** A pattern that cannot be kept here takes the tool away instead of opening it. */
+function limitTools(
+  tools: "all" | readonly PortableTool[],
+  settings: Readonly<Record<string, unknown>>,
+  taker: FieldTaker,
+): Pick<PortableAgent, "tools" | "deny"> {
+  let list = tools;
+  const deny: PortableTool[] = [];
+  const part = (names: readonly string[], key: string): readonly string[] | undefined => {
+    const section = names.map((name) => settings[name]).find(isRecord);
+    const value = section?.[key];
+    if (value === undefined) return undefined;
+    if (Array.isArray(value) && value.every((entry) => typeof entry === "string")) return value;
+    return taker.fails("toolsSettings", `\`${key}\` is not a list of texts`);
+  };
+  const narrow = (kinds: readonly ToolClass[], patterns: readonly string[]): void => {
+    const whole =
+      list === "all"
+        ? [
+            ...plainClasses.map((kind): PortableTool => ({ class: kind, raw: kind })),
+            { class: "mcp", raw: "*" } as const,
+          ]
+        : list;
+    list = whole.flatMap((tool) =>
+      kinds.includes(tool.class) ? patterns.map((pattern) => ({ ...tool, pattern })) : [tool],
+    );
+  };
+  const commands = part(["shell", "execute_bash"], "allowedCommands");
+  if (commands !== undefined) {
+    const patterns = commands.map(patternOfCommands);
+    for (const [index, pattern] of patterns.entries())
+      if (pattern === undefined)
+        taker.loses(
+          "pattern-dropped",
+          `The expression ${quote(commands[index])} cannot be kept here; the commands it allows are not allowed.`,
+          "toolsSettings",
+        );
+    narrow(
+      ["shell"],
+      patterns.filter((pattern) => pattern !== undefined),
+    );
+  }
+  for (const command of part(["shell", "execute_bash"], "deniedCommands") ?? []) {
+    const pattern = patternOfCommands(command);
+    if (pattern === undefined)
+      taker.loses(
+        "pattern-dropped",
+        `The expression ${quote(command)} cannot be kept here; no command is allowed.`,
+        "toolsSettings",
+      );
+    deny.push({ class: "shell", raw: "shell", ...(pattern === undefined ? {} : { pattern }) });
+  }
+  const paths = part(["write", "fs_write"], "allowedPaths");
+  if (paths !== undefined) narrow(["create", "change", "notebook"], paths);
+  for (const path of part(["write", "fs_write"], "deniedPaths") ?? [])
+    for (const kind of ["create", "change", "notebook"] as const)
+      deny.push({ class: kind, raw: "write", pattern: path });
+  const agents = part(["subagent", "use_subagent"], "availableAgents");
+  if (agents !== undefined) narrow(["subagent"], agents.length === 0 ? [] : [agents.join(", ")]);
+  for (const path of part(["read", "fs_read"], "deniedPaths") ?? [])
+    deny.push({ class: "read", raw: "read", pattern: path });
+  const readable = part(["read", "fs_read"], "allowedPaths");
+  if (readable !== undefined) narrow(["read"], readable);
+  return { tools: list, deny };
+}
+
+function fieldsOf(agent: PortableAgent): (readonly [string, unknown])[] {
+  const { toolsSettings, ...rest } = Object.fromEntries(restOf(agent, "kiro"));
+  const isWhole = agent.tools === "all" && agent.deny.length === 0;
+  const listed = allowedWords(agent, words) ?? [];
+  return [
+    ["model", modelWord(agent, "kiro")],
+    ["mcpServers", inlineServers(agent)],
+    ["tools", isWhole ? ["*"] : listed],
+    ["toolsSettings", toolsSettings ?? settingsOf(agent)],
+    ...Object.entries(rest),
+  ];
+}
+
+function settingsOf(agent: PortableAgent): Readonly<Record<string, unknown>> | undefined {
+  const allowed = (kind: ToolClass): readonly string[] | undefined => {
+    if (agent.tools === "all" || hasClass(agent, kind) !== "part") return undefined;
+    const own = agent.tools.filter((tool) => tool.class === kind);
+    if (own.some((tool) => tool.pattern === undefined)) return undefined;
+    return own.flatMap((tool) => tool.pattern ?? []);
+  };
+  const commands = allowed("shell")?.map(commandsOfPattern);
+  const created = allowed("create");
+  const changed = allowed("change");
+  const paths =
+    created === undefined || changed === undefined
+      ? undefined
+      : created.filter((path) => changed.includes(path));
+  const denied = (kind: ToolClass) =>
+    agent.deny.flatMap((tool) => (tool.class === kind && tool.pattern !== undefined ? [tool.pattern] : []));
+  const agents = allowed("subagent")?.flatMap((names) => names.split(",").map((name) => name.trim()));
+  const shell = {
+    ...(commands === undefined ? {} : { allowedCommands: commands }),
+    ...listOf("deniedCommands", denied("shell").map(commandsOfPattern)),
+  };
+  const write = {
+    ...(paths === undefined ? {} : { allowedPaths: paths }),
+    ...listOf(
+      "deniedPaths",
+      denied("change").filter((path) => denied("create").includes(path)),
+    ),
+  };
+  const sections = Object.entries({
+    shell,
+    write,
+    read: listOf("deniedPaths", denied("read")),
+    subagent: agents === undefined ? {} : { availableAgents: agents },
+  });
+  const filled = sections.filter(([, section]) => Object.keys(section).length > 0);
+  return filled.length === 0 ? undefined : Object.fromEntries(filled);
+}
+
+function listOf(key: string, values: readonly string[]): Readonly<Record<string, readonly string[]>> {
+  return values.length === 0 ? {} : { [key]: values };
+}

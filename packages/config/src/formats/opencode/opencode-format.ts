@@ -1,0 +1,243 @@
+import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
+import {
+  emptyAgent,
+  hasClass,
+  modelOf,
+  modelWord,
+  oneAgent,
+  refusedReading,
+  restOf,
+} from "../common-fields.ts";
+import { createFieldTaker, reportRest } from "../field-reader.ts";
+import type { FormatId } from "../format-places.ts";
+import type {
+  AgentFormat,
+  PortableAgent,
+  PortableReading,
+  PortableTool,
+  ReadContext,
+  ToolClass,
+} from "../portable-agent.ts";
+import { readFenced, readJson, type SourceFields } from "../read-source.ts";
+import { writeFenced, writeJson } from "../write-text.ts";
+import { permissionKeys, readPermission } from "./read-permission.ts";
+
+/** opencode's Markdown files. */
+export const opencodeFormat: AgentFormat = {
+  id: "opencode",
+  read(text, context) {
+    const fields = readFenced(text, context);
+    if ("refused" in fields) return refusedReading(fields);
+    return readAgent(fields, context, { format: "opencode", id: context.relative.replace(/\.md$/i, "") });
+  },
+  write: (agent, note) => writeFenced(fieldsOf(agent), agent.prompt, note),
+  fileName: ({ id }) => `${id}.md`,
+};
+
+/** Agents under `agent` in opencode.json, which may hold comments. */
+export const opencodeJsonFormat: AgentFormat = {
+  id: "opencode-json",
+  read(text, context) {
+    const document = readJson(text, context, { comments: true });
+    if ("refused" in document) return refusedReading(document);
+    const agents = isRecord(document.value["agent"]) ? document.value["agent"] : {};
+    const readings = Object.entries(agents).map(([id, value]): PortableReading => {
+      if (!isRecord(value)) return { agents: [], diagnostics: [] };
+      const { prompt, ...others } = value;
+      const fields: SourceFields = {
+        values: new Map(Object.entries(others)),
+        body: promptOf(prompt, context),
+        locate: (path) => document.locate(["agent", id, ...path]) ?? document.locate(["agent", id]),
+        diagnostics: [],
+      };
+      if (typeof prompt === "string" && fields.body === "" && prompt.trim() !== "")
+        return {
+          agents: [],
+          diagnostics: [
+            {
+              severity: "error",
+              code: "unreadable-file",
+              message: `The prompt of ${quote(id)} names a file that is not there or lies outside of the project: ${quote(prompt, 120)}.`,
+              advice: "Name a file below the folder of the project.",
+              file: context.file,
+              ...document.locate(["agent", id, "prompt"]),
+            },
+          ],
+        };
+      return readAgent(fields, context, { format: "opencode-json", id });
+    });
+    return {
+      agents: readings.flatMap((reading) => reading.agents),
+      diagnostics: readings.flatMap((reading) => reading.diagnostics),
+    };
+  },
+  write(agent, note) {
+    const fields = [...fieldsOf(agent), ["prompt", agent.prompt] as const].filter(
+      ([, value]) => value !== undefined,
+    );
+    const text = writeJson([["agent", { [agent.id]: Object.fromEntries(fields) }]]);
+    return note === undefined
+      ? text
+      : `${note
+          .split("\n")
+          .map((line) => `// ${line}\n`)
+          .join("")}${text}`;
+  },
+  fileName: () => "opencode.json",
+};
+
+function promptOf(prompt: unknown, { include }: ReadContext): string {
+  if (typeof prompt !== "string") return "";
+  const named = /^\{file:(.+)\}$/.exec(prompt.trim())?.[1];
+  return (named === undefined ? prompt : (include?.(named.trim()) ?? "")).trim();
+}
+
+function readAgent(
+  fields: SourceFields,
+  context: ReadContext,
+  { format, id }: { readonly format: FormatId; readonly id: string },
+): PortableReading {
+  const taker = createFieldTaker(fields.values, context, fields.locate);
+  const rights = readPermission(taker) ?? { tools: [], deny: [] };
+  const name = taker.text("name") ?? id;
+  const mode = taker.text("mode");
+  if (taker.flag("disable") === true || taker.flag("disabled") === true)
+    return {
+      agents: [],
+      diagnostics: [
+        {
+          severity: "note",
+          code: "agent-disabled",
+          message: `The agent ${quote(name)} is switched off in its file.`,
+          file: context.file,
+          ...fields.locate(["disable"]),
+        },
+      ],
+    };
+  const description = taker.text("description") ?? "";
+  if (description === "")
+    taker.report(
+      "warning",
+      "no-description",
+      "There is no `description`, by which a model decides when to use the agent.",
+      "description",
+    );
+  const isPrimary = mode === "primary" || /(?:^|\/)modes?\//.test(context.file.replaceAll("\\", "/"));
+  if (isPrimary)
+    taker.report(
+      "note",
+      "unknown-kept",
+      "`mode: primary` has no meaning here: the agent can be started like any other.",
+      "mode",
+    );
+  const agent: PortableAgent = {
+    ...emptyAgent(format, context.file),
+    ...rights,
+    id: name,
+    description,
+    prompt: fields.body,
+    model: modelOf(taker.text("model"), format),
+    limits: { turns: taker.number("steps") ?? taker.number("maxSteps") },
+    color: taker.text("color"),
+    rest: {},
+  };
+  reportRest(taker, "opencode");
+  const rest = { ...(isPrimary ? { mode: "primary" } : {}), ...taker.rest() };
+  return oneAgent(
+    { ...agent, rest },
+    {
+      fields,
+      taker,
+      places: {
+        maxTurns: "steps",
+        tools: fields.values.has("permission") ? "permission" : "tools",
+        disallowedTools: "permission",
+      },
+    },
+  );
+}
+
+/** Nothing unknown is ever written: opencode hands it to the provider. */
+function fieldsOf(agent: PortableAgent): (readonly [string, unknown])[] {
+  const { mode, ...rest } = Object.fromEntries(restOf(agent, "opencode"));
+  const isColor =
+    agent.color !== undefined &&
+    /^(?:#[0-9a-f]{6}|primary|secondary|accent|success|warning|error|info)$/i.test(agent.color);
+  return [
+    ["description", agent.description],
+    ["mode", mode ?? "subagent"],
+    ["model", modelWord(agent, "opencode", /^[\w.-]+\/\S+$/)],
+    ["steps", agent.limits.turns],
+    ["permission", permissionOf(agent)],
+    ["color", isColor ? agent.color : undefined],
+    ...Object.entries(rest),
+  ];
+}
+
+/** Deny everything first and open what is allowed; or, where everything is allowed, only what is denied. */
+function permissionOf(agent: PortableAgent): Readonly<Record<string, unknown>> | undefined {
+  const { tools, deny } = agent;
+  if (tools === "all" && deny.length === 0) return undefined;
+  const result: [string, unknown][] = tools === "all" ? [] : [["*", "deny"]];
+  for (const [key, classes] of permissionKeys) {
+    const written = ruleOf(agent, classes);
+    if (written === undefined) continue;
+    result.push([key, key === "read" && written === "allow" && tools !== "all" ? protectedRead : written]);
+  }
+  const serverKeys = (list: readonly PortableTool[]): readonly string[] =>
+    list.flatMap((each) =>
+      each.class === "mcp" && each.server !== undefined ? [`${each.server}_${each.tool ?? "*"}`] : [],
+    );
+  const denied = serverKeys(deny);
+  const allowed = tools === "all" ? [] : serverKeys(tools).filter((key) => !denied.includes(key));
+  // The last rule that matches wins, so denials come last.
+  for (const key of allowed) result.push([key, "allow"]);
+  for (const key of denied) result.push([key, "deny"]);
+  return Object.fromEntries(result);
+}
+
+/** Where reading is opened by a rule, files with secrets would be open too, which opencode asks about by itself. */
+const protectedRead = { "*": "allow", "*.env": "deny", "*.env.*": "deny" };
+
+function ruleOf(agent: PortableAgent, classes: readonly ToolClass[]): unknown {
+  const [first = "other"] = classes;
+  // `edit` is one key for creating and changing: what one of the two must not do, neither may.
+  const kinds = first === "create" ? (["create", "change"] as const) : [first];
+  const levels = kinds.map((kind) => hasClass(agent, kind));
+  const isListed = agent.tools !== "all";
+  if (levels.includes("no")) return isListed ? undefined : "deny";
+  const denied = [...new Set(kinds.flatMap((kind) => patternsOf(agent.deny, kind)))];
+  const allowed =
+    agent.tools === "all"
+      ? undefined
+      : sharedPatterns(agent.tools, kinds)?.filter((pattern) => !denied.includes(pattern));
+  if (allowed?.length === 0) return undefined;
+  const whole = asks.has(first) ? "ask" : "allow";
+  if (allowed === undefined && denied.length === 0) return isListed ? whole : undefined;
+  const rules: [string, string][] = [
+    ["*", allowed === undefined ? whole : "deny"],
+    ...(allowed ?? []).map((pattern): [string, string] => [pattern, "allow"]),
+    ...denied.map((pattern): [string, string] => [pattern, "deny"]),
+  ];
+  return Object.fromEntries(rules);
+}
+
+/** Whole tools that change something: a person is asked, as in the session the agent comes from. */
+const asks: ReadonlySet<ToolClass> = new Set(["create", "shell"]);
+
+function patternsOf(tools: readonly PortableTool[], kind: ToolClass): readonly string[] {
+  return tools.flatMap((tool) => (tool.class === kind && tool.pattern !== undefined ? [tool.pattern] : []));
+}
+
+/** Patterns that hold for each of the classes; undefined where all of them are whole. */
+function sharedPatterns(
+  tools: readonly PortableTool[],
+  kinds: readonly ToolClass[],
+): readonly string[] | undefined {
+  const limited = kinds.filter(
+    (kind) => !tools.some((tool) => tool.class === kind && tool.pattern === undefined),
+  );
+  if (limited.length === 0) return undefined;
+  const [first = [], ...others] = limited.map((kind) => patternsOf(tools, kind));
+  return first.filter((pattern) => others.every((list) => list.includes(pattern)));
+}

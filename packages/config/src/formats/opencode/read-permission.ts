@@ -1,0 +1,168 @@
+import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
+import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
+import type { FieldTaker } from "../field-reader.ts";
+import type { PortableTool, ToolClass } from "../portable-agent.ts";
+import { splitsAtUnderscore } from "../tool-words.ts";
+
+type Action = "allow" | "ask" | "deny";
+
+interface Rule {
+  readonly key: string;
+  readonly pattern: string;
+  readonly action: Action;
+}
+
+/** What each key of `permission` decides about. */
+export const permissionKeys: readonly (readonly [key: string, classes: readonly ToolClass[]])[] = [
+  ["read", ["read"]],
+  ["edit", ["create", "change", "notebook"]],
+  ["glob", ["find"]],
+  ["grep", ["search"]],
+  ["list", ["list"]],
+  ["bash", ["shell"]],
+  ["task", ["subagent"]],
+  ["todowrite", ["todo"]],
+  ["question", ["ask"]],
+  ["webfetch", ["fetch"]],
+  ["websearch", ["websearch"]],
+  ["skill", ["skill"]],
+];
+
+/** Keys that guard something other than a tool of ours. */
+const withoutTool: ReadonlySet<string> = new Set([
+  "external_directory",
+  "doom_loop",
+  "lsp",
+  "plan_enter",
+  "plan_exit",
+]);
+
+/**
+ * Everything is allowed until a rule says otherwise, and the last rule that matches wins. Here a denial always wins, so
+ * what a later rule opens again inside a denial stays denied.
+ */
+export function readPermission(
+  taker: FieldTaker,
+): { readonly tools: "all" | readonly PortableTool[]; readonly deny: readonly PortableTool[] } | undefined {
+  const rules = [...oldTools(taker), ...(readRules(taker) ?? [])];
+  if (taker.diagnostics.some(({ severity }) => severity === "error")) return undefined;
+  const states = permissionKeys.map(([key, classes]) => ({ key, classes, state: settle(rules, key, taker) }));
+  const servers = settle(rules, undefined, taker);
+  const named = namedTools(rules, taker);
+  const listed =
+    servers.base === "deny" || states.some(({ state }) => state.base === "deny" && state.allows.length > 0);
+  const denials = states.flatMap(({ classes, state, key }) => {
+    const isGone = state.base === "deny" && state.allows.length === 0;
+    if (isGone) return listed ? [] : entries(classes, key);
+    return state.denies.flatMap((pattern) => entries(classes, key, pattern));
+  });
+  const deny = [...denials, ...named.deny];
+  if (!listed) return { tools: "all", deny };
+  const tools = states.flatMap(({ classes, state, key }) => {
+    if (state.base === "allow") return entries(classes, key);
+    return state.allows.flatMap((pattern) => entries(classes, key, pattern));
+  });
+  const ofServers: readonly PortableTool[] =
+    servers.base === "allow" ? [{ class: "mcp", raw: "*" }] : named.allow;
+  return { tools: [...tools, ...ofServers], deny };
+}
+
+function entries(classes: readonly ToolClass[], raw: string, pattern?: string): PortableTool[] {
+  return classes.map((kind) => ({ class: kind, raw, ...(pattern === undefined ? {} : { pattern }) }));
+}
+
+interface Settled {
+  base: "allow" | "deny";
+  allows: string[];
+  denies: string[];
+}
+
+/** Without a key: what holds for tools that no rule names. */
+function settle(rules: readonly Rule[], key: string | undefined, taker: FieldTaker): Settled {
+  const state: Settled = { base: "allow", allows: [], denies: [] };
+  for (const rule of rules) {
+    if (rule.key !== "*" && (key === undefined || !matchesPattern(rule.key, key))) continue;
+    const { pattern } = rule;
+    const isDeny = rule.action === "deny";
+    if (pattern === "*") Object.assign(state, { base: isDeny ? "deny" : "allow", allows: [], denies: [] });
+    else if (isDeny) state.denies.push(pattern);
+    else if (state.base === "deny") state.allows.push(pattern);
+    else if (state.denies.length > 0)
+      taker.loses(
+        "pattern-dropped",
+        `\`permission.${rule.key}\` opens ${quote(pattern)} again inside what it denies; here the denial holds.`,
+        "permission",
+      );
+  }
+  return state;
+}
+
+/** Rules that name tools of servers, or of plugins, one by one. */
+function namedTools(
+  rules: readonly Rule[],
+  _taker: FieldTaker,
+): { readonly allow: PortableTool[]; readonly deny: PortableTool[] } {
+  const known = new Set(permissionKeys.map(([key]) => key));
+  const last = new Map<string, Rule>();
+  for (const rule of rules) {
+    const covers = permissionKeys.some(([key]) => matchesPattern(rule.key, key));
+    if (rule.key === "*" || known.has(rule.key) || withoutTool.has(rule.key)) continue;
+    if (covers && !rule.key.includes("_")) continue;
+    last.set(rule.key, rule);
+  }
+  const allow: PortableTool[] = [];
+  const deny: PortableTool[] = [];
+  for (const [key, rule] of last) {
+    const tools = splitsAtUnderscore(key).map(
+      (split): PortableTool => ({ class: "mcp", ...split, raw: key }),
+    );
+    if (rule.action === "deny") deny.push(...tools);
+    else if (rule.pattern === "*") allow.push(...tools);
+  }
+  return { allow, deny };
+}
+
+function readRules(taker: FieldTaker): readonly Rule[] | undefined {
+  const value = taker.take("permission");
+  if (value === undefined) return [];
+  if (typeof value === "string") {
+    const action = actionOf(value);
+    return action === undefined
+      ? taker.fails("permission", `${quote(value)} is not allow, ask or deny`)
+      : [{ key: "*", pattern: "*", action }];
+  }
+  if (!isRecord(value)) return taker.fails("permission", "it is neither a word nor a mapping");
+  const rules: Rule[] = [];
+  for (const [key, said] of Object.entries(value)) {
+    const patterns = isRecord(said) ? Object.entries(said) : [["*", said] as const];
+    for (const [pattern, word] of patterns) {
+      const action = actionOf(word);
+      if (action === undefined)
+        return taker.fails("permission", `${quote(word)} of \`${key}\` is not allow, ask or deny`);
+      rules.push({ key, pattern, action });
+    }
+  }
+  return rules;
+}
+
+/** `tools: {write: false}` of older versions; `permission` comes later and wins. */
+function oldTools(taker: FieldTaker): readonly Rule[] {
+  const value = taker.take("tools");
+  if (value === undefined) return [];
+  if (!isRecord(value)) {
+    taker.fails("tools", "in opencode it is a mapping of names to true or false");
+    return [];
+  }
+  return Object.entries(value).flatMap(([name, isOn]): Rule[] => {
+    if (typeof isOn !== "boolean") {
+      taker.fails("tools", `\`${name}\` is neither true nor false`);
+      return [];
+    }
+    const key = ["write", "edit", "patch", "apply_patch", "multiedit"].includes(name) ? "edit" : name;
+    return [{ key, pattern: "*", action: isOn ? "allow" : "deny" }];
+  });
+}
+
+function actionOf(word: unknown): Action | undefined {
+  return word === "allow" || word === "ask" || word === "deny" ? word : undefined;
+}

@@ -1,0 +1,152 @@
+import type { Diagnostic, Place } from "@retinue/base/foundation/diagnostic.ts";
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { parseJsonDocument, withoutByteOrderMark } from "@retinue/base/foundation/parse-json-document.ts";
+import { findNodeAtLocation, type ParseError, parseTree, parse as parseWithComments } from "jsonc-parser";
+import { type Frontmatter, readFrontmatter } from "../agents/read-frontmatter.ts";
+import type { PlaceOf, ReadContext } from "./portable-agent.ts";
+
+/** The fields of one agent as they are written, before a format says what they mean. */
+export interface SourceFields {
+  readonly values: ReadonlyMap<string, unknown>;
+  readonly body: string;
+  readonly locate: PlaceOf;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** A file that holds no agent: what is wrong with it. */
+export interface SourceRefusal {
+  readonly refused: readonly Diagnostic[];
+}
+
+/** No agent is larger; a file that is comes from a mistake. */
+export const largestSource = 1024 * 1024;
+
+/** Markdown, or YAML, with fields between two fences. */
+export function readFenced(text: string, { file }: ReadContext): SourceFields | SourceRefusal {
+  const frontmatter = readFrontmatter(text, vocabulary);
+  if (frontmatter.type !== "read") return { refused: [refusalOf(frontmatter, file)] };
+  const unreadable = [...frontmatter.fields.values()].filter((field) => field.unreadable !== undefined);
+  const broken = unreadable.map(
+    ({ key, unreadable: reason, place }): Diagnostic => ({
+      severity: "error",
+      code: "unreadable-restriction",
+      message: `\`${key}\` cannot be read (${reason}); the agent is not loaded, because guessing could grant more than was meant.`,
+      file,
+      ...place,
+    }),
+  );
+  if (broken.length > 0) return { refused: broken };
+  return {
+    values: new Map([...frontmatter.fields].map(([key, { value }]) => [key, value])),
+    body: frontmatter.body,
+    locate: frontmatter.locate,
+    diagnostics: frontmatter.diagnostics.map((each) => ({ ...each, file })),
+  };
+}
+
+/** Keys of other products are not known here: each counts as written, and none is guessed from text. */
+const proseKeys: ReadonlySet<string> = new Set(["description", "prompt", "whenToUse"]);
+const vocabulary = {
+  meaningOf: (key: string) => ({ type: "known" as const, key }),
+  prose: proseKeys,
+  restricting: new Set<string>([
+    "tools",
+    "disallowedTools",
+    "permission",
+    "permissions",
+    "readonly",
+    "allowed-tools",
+    "permissionMode",
+    "approvalMode",
+  ]),
+  structured: new Set<string>([
+    "permission",
+    "mcpServers",
+    "mcp-servers",
+    "mcp_servers",
+    "hooks",
+    "toolsSettings",
+  ]),
+};
+
+function refusalOf(frontmatter: Frontmatter, file: string): Diagnostic {
+  if (frontmatter.type === "unclosed")
+    return {
+      severity: "error",
+      code: "frontmatter-unclosed",
+      message: "The `---` block that opens here is never closed.",
+      advice: "Add a line `---` after the last field.",
+      file,
+      ...frontmatter.locate([]),
+    };
+  const isLarge = frontmatter.type === "too-large";
+  return {
+    severity: isLarge ? "error" : "warning",
+    code: isLarge ? "too-large" : "no-frontmatter",
+    message: isLarge
+      ? "The frontmatter is larger than 256 KiB."
+      : "The file does not start with a `---` block, so it defines no agent.",
+    advice: isLarge
+      ? "Move long text below the closing `---`."
+      : "Start it with `---` and the fields of the agent.",
+    file,
+    line: 1,
+    column: 1,
+  };
+}
+
+/** One JSON object; with comments and trailing commas where the product takes them. */
+export function readJson(
+  text: string,
+  { file }: ReadContext,
+  { comments = false } = {},
+): { readonly value: Readonly<Record<string, unknown>>; readonly locate: PlaceOf } | SourceRefusal {
+  const source = withoutByteOrderMark(text);
+  const document = comments ? parseLoosely(source, file) : parseJsonDocument(text, file);
+  if (document.diagnostic !== undefined) return { refused: [document.diagnostic] };
+  if (!isRecord(document.value))
+    return {
+      refused: [
+        {
+          severity: "error",
+          code: "not-an-object",
+          message: "The file must hold one JSON object.",
+          advice: 'Write {"name": "…", "description": "…"}.',
+          file,
+          line: 1,
+          column: 1,
+        },
+      ],
+    };
+  return { value: document.value, locate: document.locate };
+}
+
+function parseLoosely(source: string, file: string) {
+  const errors: ParseError[] = [];
+  const value: unknown = parseWithComments(source, errors, { allowTrailingComma: true });
+  const first = errors[0];
+  if (first !== undefined)
+    return {
+      value: undefined,
+      locate: () => undefined,
+      diagnostic: {
+        severity: "error",
+        code: "invalid-json",
+        message: "This is not valid JSON with comments; nothing of the file was used.",
+        advice: "Fix the JSON at this place.",
+        file,
+        ...placeOfOffset(source, first.offset),
+      } as const,
+    };
+  const tree = parseTree(source, [], { allowTrailingComma: true });
+  const locate: PlaceOf = (path) => {
+    const node = tree === undefined ? undefined : findNodeAtLocation(tree, [...path]);
+    return node === undefined ? undefined : placeOfOffset(source, node.parent?.offset ?? node.offset);
+  };
+  return { value, locate, diagnostic: undefined };
+}
+
+export function placeOfOffset(text: string, offset: number): Place {
+  const before = text.slice(0, offset).split("\n");
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+}
