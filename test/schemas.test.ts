@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { type SchemaName, schemaNames } from "@retinue/base/foundation/json-schema.ts";
 import { parseAgentDefinition } from "@retinue/config/agents/parse-agent-definition.ts";
@@ -17,7 +18,11 @@ import { schemaText } from "@retinue/hosts/commands/schema.ts";
 import { Ajv } from "ajv";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { getLanguageService, TextDocument } from "vscode-json-languageservice";
+
+// Its exports are not found by an import statement.
+const { getLanguageService, TextDocument }: typeof import("vscode-json-languageservice") = createRequire(
+  import.meta.url,
+)("vscode-json-languageservice");
 
 const ajv = new Ajv({
   strict: true,
@@ -187,7 +192,7 @@ describe("schemas", () => {
         command: fc.constantFrom<unknown>("node", "", null, 5, ["node", "x"], []),
         args: fc.constantFrom<unknown>([], ["a", 1, true], "a", null, 5, [null]),
         env: fc.constantFrom<unknown>({ A: "b", C: 1 }, null, "A=b", { A: null }),
-        url: fc.constantFrom<unknown>("https://a.example", "ftp://a.example", "${URL}", 5),
+        url: fc.constantFrom<unknown>("https://a.example", "ftp://a.example", "$" + "{URL}", 5),
         timeout: fc.constantFrom<unknown>(5, "5", 0, null),
       },
       { requiredKeys: [] },

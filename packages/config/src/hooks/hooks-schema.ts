@@ -1,6 +1,6 @@
 import { type JsonSchema, orNull, schemas } from "@retinue/base/foundation/json-schema.ts";
 import { hookEventNames, hookEvents, isFiredEvent } from "./hook-input.ts";
-import { hookHandlerSchema } from "./read-hook-handler.ts";
+import { hookHandlerDefinitions } from "./read-hook-handler.ts";
 import { hooksFileKeys } from "./read-hooks.ts";
 
 const handler = { $ref: "#/definitions/hookHandler" };
@@ -36,7 +36,8 @@ export function hookDefinitions(): Readonly<Record<string, JsonSchema>> {
         { allOf: [handler], properties: { matcher }, not: { required: ["hooks"] } },
       ],
     },
-    hookHandler: hookHandlerSchema(),
+    hookGroups: { anyOf: [{ type: "array", items: group }, group, schemas.null] },
+    ...hookHandlerDefinitions(),
   };
 }
 
@@ -45,7 +46,7 @@ function events(): JsonSchema {
     const { matches } = hookEvents[name];
     const subject = matches === undefined ? "It has no matcher." : `The matcher is for the ${matches}.`;
     const description = `Hooks for ${name}. ${isFiredEvent(name) ? subject : "This event does not happen here."}`;
-    return [name, { description, anyOf: [{ type: "array", items: group }, group, schemas.null] }];
+    return [name, { description, anyOf: [{ $ref: "#/definitions/hookGroups" }] }];
   });
   return Object.fromEntries(properties);
 }

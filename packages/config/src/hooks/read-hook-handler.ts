@@ -178,27 +178,33 @@ const fields: ReadonlyMap<string, FieldRule> = new Map<string, FieldRule>([
 ]);
 
 /** What `readHookHandler` takes: each type with its fields, or the fields alone where they show the type. */
-export function hookHandlerSchema(): JsonSchema {
-  const variant = (type: HookHandlerType, written: JsonSchema): JsonSchema => {
+export function hookHandlerDefinitions(): Readonly<Record<string, JsonSchema>> {
+  const fieldsOf = (type: HookHandlerType): JsonSchema => {
     const known = [...fields].filter(([, { types }]) => types?.includes(type) !== false);
     const properties = known.map(([name, { schema, means }]) => [
       name,
       { description: means, ...(neededFields[type].includes(name) ? schema : orNull(schema)) },
     ]);
-    return { properties: { type: written, ...Object.fromEntries(properties) } };
+    return { properties: Object.fromEntries(properties), required: neededFields[type] };
   };
+  const has = (type: HookHandlerType) => ({ allOf: [{ $ref: `#/definitions/${type}Hook` }] });
   const named = hookHandlerTypes.map((type) => ({
-    ...variant(type, { const: type, description: "What the hook is." }),
-    required: ["type", ...neededFields[type]],
+    properties: { type: { description: "What the hook is.", const: type } },
+    required: ["type"],
+    ...has(type),
   }));
-  const inferred = inferenceOrder.map((type, at) => ({
-    ...variant(type, schemas.null),
-    required: neededFields[type],
-    not: { anyOf: inferenceOrder.slice(0, at).map((earlier) => ({ required: neededFields[earlier] })) },
-  }));
-  // An empty `anyOf` is no schema.
-  const [{ not: _nothing, ...first } = { not: {} }, ...others] = inferred;
-  return { type: "object", anyOf: [...named, first, ...others] };
+  const inferred = inferenceOrder.map((type, at) => {
+    const earlier = inferenceOrder.slice(0, at).map((each) => ({ required: neededFields[each] }));
+    return {
+      properties: { type: schemas.null },
+      ...has(type),
+      ...(at === 0 ? {} : { not: { anyOf: earlier } }),
+    };
+  });
+  return {
+    ...Object.fromEntries(hookHandlerTypes.map((type) => [`${type}Hook`, fieldsOf(type)])),
+    hookHandler: { type: "object", anyOf: [...named, ...inferred] },
+  };
 }
 
 function readFields(value: JsonRecord, type: HookHandlerType, path: DocumentPath): HandlerReading {
