@@ -14,6 +14,7 @@ export const importTable = readTable(`
   config/plugins      | all of config/settings, config/settings
   config/formats      | all of config/plugins, config/plugins, config/agents
   config/agents       | all of config/plugins, config/plugins, config/formats
+  config/workflows    | all of config/plugins, config/plugins
   config/skills       | all of config/agents, config/agents
   config/instructions | all of config/skills, config/skills
   core/conversation   |

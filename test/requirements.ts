@@ -263,8 +263,12 @@ export const requirements: readonly Requirement[] = [
   notYet("BIL-2", "Above a threshold a batch is asked about once, before anything starts."),
   notYet("BIL-3", "Inspection shows what was quoted and what it came to."),
 
-  notYet("WFL-1", "Workflow scripts run unchanged."),
-  notYet("WFL-2", "A script has only its arguments and its functions, and runs apart, under limits."),
+  partly("WFL-1", "Workflow scripts run unchanged.", "scripts are found and read; nothing runs them yet"),
+  partly(
+    "WFL-2",
+    "A script has only its arguments and its functions, and runs apart, under limits.",
+    "clock, chance and modules are refused with their line; nothing runs scripts yet",
+  ),
   notYet("WFL-3", "Finished steps are keyed by content and never paid twice."),
   notYet("WFL-4", "A workflow has one budget, limits, a breaker and one question."),
   notYet(

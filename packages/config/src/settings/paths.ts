@@ -28,6 +28,7 @@ export interface Paths {
   readonly agents: ScopedDirectories;
   readonly skills: ScopedDirectories;
   readonly commands: ScopedDirectories;
+  readonly workflows: ScopedDirectories;
   readonly plugins: PluginPaths;
   readonly agentMemory: { readonly user: string; readonly project: string; readonly local: string };
   /** Holds one directory of transcripts per project. */
@@ -97,6 +98,7 @@ export function createPaths(input: PathsInput): Paths {
     agents: scoped("agents"),
     skills: scoped("skills"),
     commands: scoped("commands"),
+    workflows: scoped("workflows"),
     plugins: { root: plugins, cache: path.join(plugins, "cache"), data: path.join(plugins, "data") },
     agentMemory: {
       user: path.join(configDirectory, "agent-memory"),

@@ -28,8 +28,8 @@ const agentCommands: readonly CommandEntry[] = [
     description: "Lists all agents, highest scope first; with --json the sessions that are open.",
     note: "In a terminal: a browser of the agents, to look at, create, edit, check and try.",
     options: [
-      { flags: "--all", description: "also what is shadowed or hidden by a deny rule" },
-      { flags: "--json", description: "print the sessions that processes have open now, as a list" },
+      { flags: "--all", description: "also what is shadowed or denied" },
+      { flags: "--json", description: "print the sessions that are open now" },
       {
         flags: "--cwd <folder>",
         description: "with --json: those below this folder",
@@ -47,14 +47,15 @@ const agentCommands: readonly CommandEntry[] = [
   },
   {
     usage: "agents show <name>",
-    description: "Shows everything about one agent, and where each field came from.",
+    description: "Shows one agent, and where fields came from.",
     options: [{ flags: "--prompt", description: "the whole prompt instead of its first lines" }, json],
     run: async (context, options, [name]) =>
       (await import("../../commands/agents/agents-show.ts")).agentsShow(context, name, options),
   },
   {
     usage: "agents new [name]",
-    description: "Writes a new agent file. In a terminal it asks for what is not given.",
+    description: "Writes a new agent file.",
+    note: "In a terminal it asks for what is not given.",
     // `--tools` and `--model` are also options of a run, and the program takes them first wherever they are.
     options: [
       {
@@ -77,22 +78,24 @@ const agentCommands: readonly CommandEntry[] = [
   },
   {
     usage: "agents import [source]",
-    description:
-      "Converts agent files of other products (a format, a file or a folder); never to more rights.",
+    description: "Converts agent files of other products.",
+    note: "The source is a format, a file or a folder. No agent gets more rights than it was written for.",
     options: conversionOptions,
     run: async (context, options, [source]) =>
       (await import("../../commands/agents/agents-convert.ts")).agentsImport(context, source, options),
   },
   {
     usage: "agents export [target]",
-    description: "Converts the agents of .claude/agents to a format, or a file or folder with --to.",
+    description: "Converts agents to another format.",
+    note: "The target is a format, for the agents of .claude/agents; or a file or folder, with --to.",
     options: conversionOptions,
     run: async (context, options, [target]) =>
       (await import("../../commands/agents/agents-convert.ts")).agentsExport(context, target, options),
   },
   {
     usage: "agents diff <before> <after>",
-    description: "Compares what two agent files let their agents do; exit code 1 when the second is wider.",
+    description: "Compares the rights of two agent files.",
+    note: "The exit code is 1 when the second file allows more than the first.",
     options: [json],
     run: async (context, options, [before, after]) =>
       (await import("../../commands/agents/agents-convert.ts")).agentsDiff(
@@ -103,7 +106,7 @@ const agentCommands: readonly CommandEntry[] = [
   },
   {
     usage: "agents check [path...]",
-    description: "Finds mistakes in definitions, settings and plugins.",
+    description: "Finds mistakes in definitions and settings.",
     options: checkOptions,
     run: async (context, options, [paths]) =>
       (await import("../../commands/agents/agents-check.ts")).agentsCheck(context, paths, options),
