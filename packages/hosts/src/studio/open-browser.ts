@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawnProcess } from "@retinue/base/foundation/spawn-process.ts";
 
 const openers: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
   darwin: ["open"],
@@ -6,7 +6,7 @@ const openers: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...str
 };
 
 /** Hands an address to the browser of the desktop; answers with why that cannot be done, else with undefined. */
-export function openBrowser(
+export async function openBrowser(
   address: string,
   {
     environment,
@@ -14,13 +14,13 @@ export function openBrowser(
   }: { readonly environment: NodeJS.ProcessEnv; readonly platform?: NodeJS.Platform },
 ): Promise<string | undefined> {
   const [program, ...words] = openers[platform] ?? ["xdg-open"];
-  const child = spawn(program, [...words, address], { detached: true, stdio: "ignore", env: environment });
-  child.unref();
-  const started = new Promise<string | undefined>((resolve) => {
-    child.once("spawn", () => resolve(undefined));
-    child.once("error", (error: NodeJS.ErrnoException) =>
-      resolve(error.code === "ENOENT" ? `there is no ${program} on the PATH` : error.message),
-    );
-  });
-  return started;
+  try {
+    const options = { detached: true, stdio: "ignore", env: environment } as const;
+    const child = await spawnProcess(program, [...words, address], options);
+    child.unref();
+    return undefined;
+  } catch (error) {
+    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    return isMissing ? `there is no ${program} on the PATH` : String(error);
+  }
 }
