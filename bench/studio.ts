@@ -226,8 +226,9 @@ async function measureAttached(): Promise<readonly Figure[]> {
         const id = randomUUID();
         const stop = new AbortController();
         if (name === "on") {
-          const address = `${studio.origin}/api/agent?project=${folder}&id=${id}&token=0123456789abcdef0123`;
-          const response = await fetch(address, { signal: stop.signal });
+          const address = `${studio.origin}/api/agent?project=${folder}&id=${id}`;
+          const headers = { authorization: "Bearer 0123456789abcdef0123" };
+          const response = await fetch(address, { headers, signal: stop.signal });
           void drain(response);
         }
         const words = ["-p", "--output-format", "json", "--model", "claude-sonnet-4-5", "--session-id", id];

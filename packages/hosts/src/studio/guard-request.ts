@@ -6,6 +6,8 @@ import { type ActRequest, toActRequest } from "@retinue/core/kernel/live/session
 
 export interface GuardOptions {
   readonly token: string;
+  /** What the browser was given for the token. */
+  readonly cookie: { readonly name: string; readonly value: string };
   /** What a request may write in `Host`, in lower case: each with the port. */
   readonly hosts: readonly string[];
 }
@@ -17,12 +19,13 @@ export interface GuardRefusal {
 
 /**
  * Why a request is not answered. Any program of this machine reaches the port, and so does any web page whose name was pointed
- * here: so host and origin must be ours, and the token must be right. Files of the package are served without the token.
+ * here: so host and origin must be ours, and the token must be right, or the cookie that was given for it, which only our own
+ * page may send. Files of the package are served without either.
  */
 export function guardRequest(
   headers: IncomingHttpHeaders,
-  given: { readonly token: string | null; readonly isPublic: boolean },
-  { token, hosts }: GuardOptions,
+  { isPublic }: { readonly isPublic: boolean },
+  { token, cookie, hosts }: GuardOptions,
 ): GuardRefusal | undefined {
   const host = headers.host?.toLowerCase();
   if (host === undefined || !hosts.includes(host))
@@ -30,18 +33,27 @@ export function guardRequest(
   const { origin } = headers;
   if (origin !== undefined && !hosts.some((name) => origin.toLowerCase() === `http://${name}`))
     return { status: 403, message: "This server does not answer to other web pages." };
-  if (given.isPublic) return undefined;
+  if (isPublic) return undefined;
   const bearer = /^Bearer (\S+)$/i.exec(headers.authorization ?? "")?.[1];
-  const shown = bearer ?? given.token ?? "";
-  if (isSame(shown, token)) return undefined;
-  return {
-    status: 401,
-    message: "The token is missing or wrong. Open the link that `retinue studio` printed.",
-  };
+  if (bearer !== undefined && isSame(bearer, token)) return undefined;
+  const site = headers["sec-fetch-site"];
+  if (!isSame(cookieOf(headers, cookie.name), cookie.value)) return missingToken;
+  if (site === undefined || site === "same-origin" || site === "none") return undefined;
+  return { status: 403, message: "This server does not answer to other web pages." };
+}
+
+export const missingToken: GuardRefusal = {
+  status: 401,
+  message: "The token is missing or wrong. Open the link that `retinue studio` printed.",
+};
+
+function cookieOf(headers: IncomingHttpHeaders, name: string): string {
+  const pairs = (headers.cookie ?? "").split(";").map((pair) => pair.trim());
+  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
 }
 
 /** Takes the same time wherever two texts differ, and whatever their lengths. */
-function isSame(a: string, b: string): boolean {
+export function isSame(a: string, b: string): boolean {
   const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
   return timingSafeEqual(digest(a), digest(b));
 }

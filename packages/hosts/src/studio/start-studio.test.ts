@@ -24,6 +24,7 @@ import { type ApprovalQuestion, digestOf } from "@retinue/gate/grants/approval-r
 import { createParser } from "eventsource-parser";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Studio, startStudio } from "./start-studio.ts";
+import { studioKeys } from "./studio-keys.ts";
 
 const token = "0123456789abcdef0123";
 const project = "-work-shop";
@@ -127,12 +128,24 @@ async function follow<T>(path: string, isEnough: (update: T) => boolean): Promis
 }
 
 const about = `project=${project}&id=${session}`;
+const page = (): string => studioKeys(token).path;
+const cookie = (): string => `retinue-studio-${new URL(studio.origin).port}=${studioKeys(token).cookie}`;
 const authorization = `Bearer ${token}`;
 
 describe("who is served", () => {
   test.each([
     ["/", {}, 401],
-    [`/?token=${token}`, {}, 200],
+    [`/?token=${token}`, {}, 303],
+    ["/?open=guessed", {}, 401],
+    ["/page", {}, 401],
+    [`/api/inspection?${about}&token=${token}`, {}, 401],
+    [`/api/inspection?${about}`, { cookie: () => cookie() }, 200],
+    [`/api/inspection?${about}`, { cookie: () => `other=1; ${cookie()}` }, 200],
+    [`/api/inspection?${about}`, { cookie: () => cookie().replace(/.$/, "_") }, 401],
+    [`/api/inspection?${about}`, { cookie: () => cookie(), "sec-fetch-site": "same-origin" }, 200],
+    [`/api/inspection?${about}`, { cookie: () => cookie(), "sec-fetch-site": "same-site" }, 403],
+    [`/api/inspection?${about}`, { cookie: () => cookie(), "sec-fetch-site": "cross-site" }, 403],
+    [`/api/inspection?${about}`, { authorization, "sec-fetch-site": "cross-site" }, 200],
     ["/?token=wrong", {}, 401],
     ["/api/sessions", {}, 401],
     [`/api/session?${about}`, {}, 401],
@@ -150,12 +163,44 @@ describe("who is served", () => {
     [`/api/inspection?project=${project}&id=..%2F..%2Fetc`, { authorization }, 400],
     [`/api/agent?${about}&agent=..%2Fx`, { authorization }, 400],
     ["/etc/passwd", { authorization }, 404],
-  ])("%s with %j gets %i [STU-1]", async (path, headers, status) => {
-    expect((await ask(path, headers)).status).toBe(status);
+  ] as const)("%s with %j gets %i [STU-1]", async (path, headers, status) => {
+    const given = Object.entries(headers).map(([name, value]) => [
+      name,
+      typeof value === "string" ? value : value(),
+    ]);
+    expect((await ask(path, Object.fromEntries(given))).status).toBe(status);
+  });
+
+  test("the token of the link becomes a cookie below a path of its own, and is in no address [STU-1]", async () => {
+    const { status, headers, body } = await ask(`/?token=${token}`);
+    const location = String(headers["location"]);
+    expect([status, body]).toEqual([303, ""]);
+    expect(location).toMatch(/^\/[\w-]{16}\/$/);
+    const [given = ""] = headers["set-cookie"] as readonly string[];
+    expect(given).toMatch(
+      new RegExp(`^retinue-studio-\\d+=[\\w-]{43}; Path=${location}; HttpOnly; SameSite=Strict$`),
+    );
+    expect(`${given}${location}`).not.toContain(token);
+    expect((await ask(location)).body).toContain("page.js");
+    expect((await ask(`${location}api/inspection?${about}`)).status).toBe(401);
+    expect((await ask(`${location}api/inspection?${about}`, { cookie: cookie() })).status).toBe(200);
+  });
+
+  test("the link that a browser is started with works once and does not hold the token [STU-1]", async () => {
+    const path = studio.createOpenLink().slice(studio.origin.length);
+    expect(path).not.toContain(token);
+    expect((await ask(path)).status).toBe(303);
+    expect((await ask(path)).status).toBe(401);
   });
 
   test("every answer has a policy without inline script, and none is shared with other origins [STU-1]", async () => {
-    for (const path of ["/", "/page.js", `/?token=${token}`, `/api/inspection?${about}&token=${token}`]) {
+    for (const path of [
+      "/",
+      "/page.js",
+      page(),
+      `/?token=${token}`,
+      `/api/inspection?${about}&token=${token}`,
+    ]) {
       const { headers } = await ask(path);
       const policy = String(headers["content-security-policy"]);
       expect(policy).toContain("default-src 'none'; script-src 'self'");
@@ -165,7 +210,7 @@ describe("who is served", () => {
   });
 
   test("the page names nothing of another place and has no script of its own [STU-1]", async () => {
-    const { body } = await ask(`/?token=${token}`);
+    const { body } = await ask(page());
     expect([...body.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, to]) => to)).toEqual([
       "page.css",
       "page.js",

@@ -21,7 +21,8 @@ import {
 import { type ActContext, performAct } from "@retinue/core/kernel/live/perform-act.ts";
 import type { ActOutcome, ActRequest } from "@retinue/core/kernel/live/session-update.ts";
 import { loadPage, type PageFiles, pageJson } from "./export-page.ts";
-import { guardRequest, readActRequest } from "./guard-request.ts";
+import { guardRequest, isSame, missingToken, readActRequest } from "./guard-request.ts";
+import { cookieName, createOpenCodes, type OpenCodes, type StudioKeys, studioKeys } from "./studio-keys.ts";
 
 export interface StudioOptions {
   readonly scope: StudioScope;
@@ -42,6 +43,8 @@ export interface Studio {
   /** The address with the token. */
   readonly link: string;
   readonly origin: string;
+  /** An address that opens the page once, within a minute, without the token. */
+  createOpenLink(): string;
   close(): Promise<void>;
 }
 
@@ -74,6 +77,8 @@ interface ServerState {
   readonly page: PageFiles;
   readonly cache: FiguresCache;
   readonly closing: AbortController;
+  readonly keys: StudioKeys;
+  readonly codes: OpenCodes;
 }
 
 /** Serves the page and what it shows; nothing of it is reached without the token. */
@@ -83,6 +88,8 @@ export async function startStudio(options: StudioOptions): Promise<Studio> {
     page: loadPage(),
     cache: new Map(),
     closing: new AbortController(),
+    keys: studioKeys(options.token),
+    codes: createOpenCodes(),
   };
   const server = createServer((request, response) => {
     const { port } = server.address() as AddressInfo; // Listening on a port, the address is never a pipe's name.
@@ -95,6 +102,7 @@ export async function startStudio(options: StudioOptions): Promise<Studio> {
   const origin = `http://${linkHost(options.host)}:${port}`;
   return {
     origin,
+    createOpenLink: () => `${origin}/?open=${state.codes.create()}`,
     link: `${origin}/?token=${encodeURIComponent(options.token)}`,
     async close() {
       state.closing.abort(new RetinueError("interrupted", "The studio was closed."));
@@ -132,7 +140,7 @@ function hostsOf(host: string, port: number): readonly string[] {
   return names.map((name) => `${name.includes(":") ? `[${name}]` : name}:${port}`.toLowerCase());
 }
 
-const publicFiles: ReadonlySet<string> = new Set(["/page.js", "/page.css", "/favicon.ico"]);
+const publicFiles: ReadonlySet<string> = new Set(["/page", "/page.js", "/page.css", "/favicon.ico"]);
 
 async function answer(
   state: ServerState,
@@ -140,20 +148,46 @@ async function answer(
   { response, port }: { readonly response: ServerResponse; readonly port: number },
 ): Promise<void> {
   const url = new URL(request.url ?? "/", "http://studio");
+  const path = pathOf(url, state.keys);
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  const given = { token: url.searchParams.get("token"), isPublic: publicFiles.has(url.pathname) };
   const { token, host } = state.options;
-  const refusal = guardRequest(request.headers, given, { token, hosts: hostsOf(host, port) });
+  const cookie = { name: cookieName(port), value: state.keys.cookie };
+  const given = { isPublic: publicFiles.has(path) || path === "/" };
+  const refusal = guardRequest(request.headers, given, { token, cookie, hosts: hostsOf(host, port) });
   if (refusal !== undefined) return send(response, refusal.status, "text/plain", `${refusal.message}\n`);
-  if (request.method === "POST" && url.pathname === "/api/act") return act(state, request, response);
+  if (request.method === "POST" && path === "/api/act") return act(state, request, response);
   if (request.method !== "GET")
     return send(response, 405, "text/plain", "This address cannot be written to.\n");
-  return get(state, url, response);
+  return path === "/" ? enter(state, url, { response, port }) : get(state, { url, path }, response);
 }
 
-async function get(state: ServerState, url: URL, response: ServerResponse): Promise<void> {
-  switch (url.pathname) {
-    case "/":
+/** Programs ask below `/`, with the token; the page is below its own path, where its cookie is sent. */
+function pathOf({ pathname }: URL, { path }: StudioKeys): string {
+  if (!pathname.startsWith(path)) return pathname === "/page" ? "/unknown" : pathname;
+  return pathname === path ? "/page" : pathname.slice(path.length - 1);
+}
+
+/** The token of the link becomes a cookie at once, so that it is in no address, history or file of the browser. */
+function enter(
+  { options, keys, codes }: ServerState,
+  { searchParams }: URL,
+  { response, port }: { readonly response: ServerResponse; readonly port: number },
+): void {
+  const code = searchParams.get("open");
+  const isKnown = code === null ? isSame(searchParams.get("token") ?? "", options.token) : codes.take(code);
+  if (isKnown) {
+    const cookie = `${cookieName(port)}=${keys.cookie}; Path=${keys.path}; HttpOnly; SameSite=Strict`;
+    response.writeHead(303, { location: keys.path, "set-cookie": cookie }).end();
+  } else send(response, missingToken.status, "text/plain", `${missingToken.message}\n`);
+}
+
+async function get(
+  state: ServerState,
+  { url, path }: { readonly url: URL; readonly path: string },
+  response: ServerResponse,
+): Promise<void> {
+  switch (path) {
+    case "/page":
       return send(response, 200, "text/html", shell);
     case "/page.js":
       return send(response, 200, "text/javascript", state.page.script);

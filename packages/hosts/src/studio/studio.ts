@@ -9,6 +9,7 @@ import { returnMemory } from "../shared/create-memory-return.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
 import { pathsOf } from "../shared/find-named-task.ts";
 import { misuse, refuseAgents } from "../shared/misuse.ts";
+import { openBrowser } from "./open-browser.ts";
 import { type StudioOptions, startStudio } from "./start-studio.ts";
 
 export interface StudioCommandOptions {
@@ -16,6 +17,7 @@ export interface StudioCommandOptions {
   readonly host?: string;
   readonly token?: string;
   readonly all?: boolean;
+  readonly open?: boolean;
 }
 
 /** Where the sessions are that are shown, when that is not this user's own folder. */
@@ -73,7 +75,13 @@ export async function studio(
   setFlagsFromString("--semi-space-growth-factor=1");
   const memory = setInterval(returnMemory, memoryMs).unref();
   host.stdout.write(`Studio: ${running.link}\n`);
-  host.stderr.write("Open the link in a browser. Ctrl+C ends the studio.\n");
+  const failure =
+    options.open === true
+      ? await openBrowser(running.createOpenLink(), { environment: host.environment })
+      : undefined;
+  if (failure !== undefined) log(`The browser cannot be opened: ${failure}. Open the link yourself.`);
+  const isOpened = options.open === true && failure === undefined;
+  host.stderr.write(`${isOpened ? "" : "Open the link in a browser. "}Ctrl+C ends the studio.\n`);
   try {
     await new Promise<void>((resolve) => {
       leave.signal.addEventListener("abort", () => resolve(), { once: true });

@@ -248,6 +248,7 @@ const workCommands: readonly CommandEntry[] = [
       "Serves a page for the browser that shows sessions live, and can stop, resume and write to agents.",
     options: [
       { flags: "--all", description: "the sessions of all folders, not only of this one" },
+      { flags: "--open", description: "open the page in the browser" },
       { flags: "--port <n>", description: "the port; a free one when left out", value: port },
       { flags: "--host <address>", description: "listen on another address than 127.0.0.1; needs --token" },
       { flags: "--token <text>", description: "the token of the link; a random one when left out" },

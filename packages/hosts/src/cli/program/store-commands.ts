@@ -63,6 +63,7 @@ const agentCommands: readonly StoreCommand[] = [
     usage: "studio",
     description: "Serves a page for the browser that shows the sessions of the store live.",
     options: [
+      { flags: "--open", description: "open the page in the browser" },
       { flags: "--port <n>", description: "the port; a free one when left out" },
       { flags: "--host <address>", description: "listen on another address than 127.0.0.1; needs --token" },
       { flags: "--token <text>", description: "the token of the link; a random one when left out" },
