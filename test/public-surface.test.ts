@@ -92,6 +92,7 @@ const exportMap = {
   "./mcp": { types: "./dist/types/src/mcp.d.ts", default: "./dist/lib/mcp.js" },
   "./cluster": { types: "./dist/types/packages/cluster/src/index.d.ts", default: "./dist/lib/cluster.js" },
   "./testing": { types: "./dist/types/packages/testing/src/index.d.ts", default: "./dist/lib/testing.js" },
+  "./schemas/*.json": "./schemas/*.json",
   "./package.json": "./package.json",
 };
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { parseJson } from "@retinue/base/foundation/json-record.ts";
 import { type SchemaName, schemaNames } from "@retinue/base/foundation/json-schema.ts";
 import { parseAgentDefinition } from "@retinue/config/agents/parse-agent-definition.ts";
 import { readSessionAgents } from "@retinue/config/agents/read-definition-object.ts";
@@ -13,6 +14,7 @@ import type { ValueReader } from "@retinue/config/settings/read-environment.ts";
 import { readSettings } from "@retinue/config/settings/settings.ts";
 import { readSkillFields } from "@retinue/config/skills/skill-fields.ts";
 import { skillVocabulary } from "@retinue/config/skills/skill-keys.ts";
+import { readWorkflowScript } from "@retinue/config/workflows/read-workflow-script.ts";
 import { readEvalFile } from "@retinue/hosts/commands/eval/read-eval-file.ts";
 import { schemaText } from "@retinue/hosts/commands/schema.ts";
 import { Ajv } from "ajv";
@@ -66,15 +68,18 @@ const readings: Readonly<Record<string, (text: string, file: string) => Reading 
     return { value, isTaken: isQuiet([...frontmatter.diagnostics, ...readSkillFields(frontmatter).issues]) };
   },
   settings: (text) => {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
+    if (value === undefined) return undefined;
     return { value, isTaken: isQuiet(readSettings(value, { scope: "managed" }).issues) };
   },
   hooks: (text) => {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
+    if (value === undefined) return undefined;
     return { value, isTaken: isQuiet(readHooksFile(value).issues) };
   },
   mcp: (text) => {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
+    if (value === undefined) return undefined;
     return { value, isTaken: isQuiet(readMcpServers(value).issues) };
   },
 };
@@ -167,7 +172,7 @@ describe("schemas", () => {
       handler,
       fc.record({ hooks: fc.oneof(fc.array(handler, { maxLength: 2 }), handler) }),
     );
-    const validate = ajv.compile({ ...JSON.parse(schemaText("hooks")), $id: "urn:hooks" });
+    const validate = ajv.compile({ ...JSON.parse(schemaText("hooks")), $id: "urn:schema:hooks" });
     fc.assert(
       fc.property(fc.dictionary(event, fc.oneof(group, fc.array(group, { maxLength: 2 }))), (hooks) => {
         const isTaken = isQuiet(readHooks(hooks).issues);
@@ -229,6 +234,8 @@ describe("schemas", () => {
     ["skill", { "allowed-tools": { Read: true } }],
     ["mcp", { mcpServers: { a: {} } }],
     ["mcp", { mcpServers: [] }],
+    ["workflow", { name: "a" }],
+    ["workflow", { name: " ", description: "b" }],
     ["eval", { tasks: [] }],
     ["eval", { tasks: [{ prompt: "a" }] }],
     ["eval", { tasks: [{ prompt: "a", check: "true" }], repetition: 2 }],
@@ -264,6 +271,7 @@ describe("schemas", () => {
     ["agents", { a: { description: "b", prompt: "c", limits: { usd: 0.5 } } }],
     ["skill", { name: "a", "argument-hint": ["file"], context: "Fork", shell: "pwsh", other: 1 }],
     ["mcp", { a: { command: "node", args: ["x", 1] }, b: { type: "SSE", serverUrl: "https://b.example" } }],
+    ["workflow", { name: "a", description: "b", phases: [{ title: "c", maxAgents: 2 }] }],
     ["eval", { tasks: [{ prompt: "a", judge: "Is it good?" }], permissionMode: "plan", budgetUsd: 0.5 }],
   ])("%s takes %j, with an address of its schema or without [PUB-1]", (name, value) => {
     for (const whole of [
@@ -286,6 +294,8 @@ function isTakenByReader(name: SchemaName, value: unknown): boolean {
       } catch {
         return false;
       }
+    case "workflow":
+      return readWorkflowScript(`export const meta = ${JSON.stringify(value)};\nreturn 1;`).type === "script";
     case "agent":
     case "skill": {
       const { issues } = readFields(name, value as Readonly<Record<string, unknown>>);

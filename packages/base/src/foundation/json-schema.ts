@@ -4,7 +4,16 @@ import type { JsonRecord } from "./json-record.ts";
 export type JsonSchema = JsonRecord;
 
 /** The files that there is a schema for. */
-export const schemaNames = ["settings", "agent", "agents", "skill", "mcp", "hooks", "eval"] as const;
+export const schemaNames = [
+  "settings",
+  "agent",
+  "agents",
+  "skill",
+  "mcp",
+  "hooks",
+  "workflow",
+  "eval",
+] as const;
 export type SchemaName = (typeof schemaNames)[number];
 
 /** Where editors find a schema: in the published package. */

@@ -16,6 +16,7 @@ import { modeReader, switchesWithoutEffect, switchReaders } from "../settings/pe
 import { keysWithoutEffect, managedOnlyKeys, plainReaders } from "../settings/plain-settings.ts";
 import { environmentVariables, textList, type ValueReader } from "../settings/read-environment.ts";
 import { skillFieldReaders } from "../skills/skill-fields.ts";
+import { workflowMetaSchema } from "../workflows/workflow-meta-schema.ts";
 import { permissionDocs, settingDocs, skillDocs } from "./setting-docs.ts";
 
 /** A kind of file with its schema. */
@@ -33,6 +34,7 @@ export const fileSchemas: Readonly<Record<Exclude<SchemaName, "eval">, FileSchem
   skill: { files: "the frontmatter of SKILL.md and .claude/commands/*.md", schema: skillSchema },
   mcp: { files: ".mcp.json and the value of --mcp-config", schema: mcpFileSchema },
   hooks: { files: "hooks/hooks.json of a plugin", schema: hooksFileSchema },
+  workflow: { files: "the value of meta in the script of a workflow", schema: workflowMetaSchema },
 };
 
 /** The whole document: its address, a title, `$schema` as a key, and the definitions that it refers to. */
