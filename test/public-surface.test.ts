@@ -136,7 +136,7 @@ describe("the public surface is what is pinned here", () => {
     const files = Object.values(exportMap).flatMap((entry) =>
       typeof entry === "string" ? [entry] : Object.values(entry),
     );
-    const missing = files.filter((file) => !existsSync(join(projectRoot, file)));
+    const missing = files.filter((file) => !file.includes("*") && !existsSync(join(projectRoot, file)));
     expect(missing, "npm ci builds dist; after that, npm run build does.").toEqual([]);
   });
 });

@@ -5,37 +5,35 @@ import { transportWords } from "./read-transport.ts";
 
 const scalar = { type: ["string", "number", "boolean"] };
 const word = schemas.text;
-const addressKeys = ["url", "serverUrl", "httpUrl"] as const;
+const texts = orNull({ type: "object", additionalProperties: scalar });
+
+/** What each key is for. Which kind of value it takes depends on the kind of server. */
+const described = {
+  type: {
+    description: "How it is reached; without it, by command or url.",
+    anyOf: [{ enum: ["stdio", "http", "sse"] }, {}],
+  },
+  command: { description: "The program that is started." },
+  args: { description: "Its arguments." },
+  env: { description: "Its variables; variables in their values are replaced." },
+  cwd: { description: "The folder it is started in." },
+  url: { description: "Its address, http or https; variables in it are replaced." },
+  headers: { description: "Headers of each request; variables in them are replaced." },
+  headersHelper: { description: "A command that prints more headers as JSON." },
+};
 
 /** A server that can be used, and one that lives in a program. */
 export function mcpServerSchema(): JsonSchema {
-  const address = { type: "string", pattern: "\\$\\{|^\\s*[hH][tT][tT][pP][sS]?:" };
-  const isProgram = { required: ["command"] };
-  const isAddress = { anyOf: addressKeys.map((key) => ({ required: [key] })) };
+  const hasCommand = { required: ["command"] };
   return {
     type: "object",
     properties: {
-      type: { description: "How it is reached; without it, by command or url.", ...orNull(offered) },
-      command: {
-        description: "The program that is started.",
-        anyOf: [word, { type: "array", items: [word], additionalItems: { type: "string" }, minItems: 1 }],
-      },
-      args: {
-        description: "Its arguments.",
-        anyOf: [{ type: "array", items: scalar }, { type: "string" }, schemas.null],
-      },
-      env: { description: "Its variables; variables in it are replaced.", ...textsSchema },
-      cwd: { description: "The folder it is started in." },
-      url: { description: "Its address, http or https; variables in it are replaced.", ...address },
-      serverUrl: { description: "As url.", ...address },
-      httpUrl: { description: "As url.", ...address },
-      headers: { description: "Headers of each request; variables in it are replaced.", ...textsSchema },
-      headersHelper: { description: "A command that prints more headers as JSON." },
+      ...described,
       timeout: {
         description: "Milliseconds that a call may take.",
         anyOf: [
           { type: "number", exclusiveMinimum: 0 },
-          { type: "string", pattern: "^\\s*\\d+\\s*$" },
+          { type: "string", pattern: "^\\s*0*[1-9]\\d*\\s*$" },
           schemas.null,
         ],
       },
@@ -44,17 +42,37 @@ export function mcpServerSchema(): JsonSchema {
       alwaysLoad: { description: "Its tools are always in the prompt.", ...orNull({ type: "boolean" }) },
     },
     anyOf: [
-      { allOf: [hasKind("stdio"), isProgram] },
-      { allOf: [{ anyOf: [hasKind("http"), hasKind("sse")] }, isAddress] },
-      { allOf: [noKind, { anyOf: [isProgram, isAddress] }] },
+      { allOf: [hasKind("stdio"), program] },
+      { allOf: [{ anyOf: [hasKind("http"), hasKind("sse")] }, address] },
+      { allOf: [noKind, hasCommand, program] },
+      { allOf: [noKind, { not: hasCommand }, address] },
       hasKind("sdk"),
     ],
   };
 }
 
-const textsSchema = orNull({ type: "object", additionalProperties: scalar });
+const program: JsonSchema = {
+  properties: {
+    command: {
+      anyOf: [word, { type: "array", items: [word], additionalItems: { type: "string" }, minItems: 1 }],
+    },
+    args: { anyOf: [{ type: "array", items: scalar }, { type: "string" }, schemas.null] },
+    env: texts,
+  },
+  required: ["command"],
+};
 
-const offered: JsonSchema = { anyOf: [{ enum: ["stdio", "http", "sse"] }, { type: ["string", "number"] }] };
+const url = { type: "string", pattern: "\\$\\{|^\\s*[hH][tT][tT][pP][sS]?:" };
+
+/** `serverUrl` and `httpUrl` are what other clients call it. */
+const address: JsonSchema = {
+  properties: { headers: texts },
+  anyOf: [
+    { properties: { url }, required: ["url"] },
+    { properties: { url: schemas.null, serverUrl: url }, required: ["serverUrl"] },
+    { properties: { url: schemas.null, serverUrl: schemas.null, httpUrl: url }, required: ["httpUrl"] },
+  ],
+};
 
 /** `transport` is what some clients call `type`. */
 function hasKind(kind: McpKind): JsonSchema {
