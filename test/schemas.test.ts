@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseJson } from "@retinue/base/foundation/json-record.ts";
 import { type SchemaName, schemaNames } from "@retinue/base/foundation/json-schema.ts";
@@ -19,7 +20,8 @@ import { readEvalFile } from "@retinue/hosts/commands/eval/read-eval-file.ts";
 import { schemaText } from "@retinue/hosts/commands/schema.ts";
 import { Ajv } from "ajv";
 import * as fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { runInProcess } from "./scenarios/run-command.ts";
 
 // Its exports are not found by an import statement.
 const { getLanguageService, TextDocument }: typeof import("vscode-json-languageservice") = createRequire(
@@ -316,6 +318,18 @@ function readFields(name: "agent" | "skill", value: Readonly<Record<string, unkn
   if (name === "agent") return { issues: parseAgentDefinition(text).diagnostics };
   return readSkillFields(readFrontmatter(text, skillVocabulary));
 }
+
+test("the command prints a schema as the package has it, and names the one that was meant [PUB-1, CLI-6]", async () => {
+  const root = mkdtempSync(join(tmpdir(), "retinue-schema-"));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const run = (...words: readonly string[]) => runInProcess({ cwd: root, home: root }, words);
+  expect(await run("schema", "mcp")).toMatchObject({
+    code: 0,
+    out: readFileSync("schemas/mcp.json", "utf8"),
+  });
+  const { code, err } = await run("schema", "setings");
+  expect([code, err]).toEqual([2, expect.stringContaining("Did you mean settings?")]);
+});
 
 describe("in an editor", () => {
   const service = getLanguageService({ schemaRequestService: async (uri) => schemaText(nameOf(uri)) });
