@@ -160,8 +160,14 @@ function permissionsSchema(): JsonSchema {
 
 function agentProperties(): Readonly<Record<string, JsonSchema>> {
   const properties = Object.entries(definitionFields).map(([key, { schema, docs }]) => {
-    const [takes, means, without] = docs.map((text) => text.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1"));
-    return [key, { description: `${means}\nTakes: ${takes}. Without it: ${without}.`, ...schema }];
+    const [takes, means = "", without] = docs.map((text) => text.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1"));
+    return [
+      key,
+      {
+        description: `${means.charAt(0).toUpperCase()}${means.slice(1)}.\nTakes: ${takes}. Without it: ${without}.`,
+        ...schema,
+      },
+    ];
   });
   return Object.fromEntries(properties);
 }
