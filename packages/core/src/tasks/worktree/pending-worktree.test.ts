@@ -15,8 +15,8 @@ const pending: PendingWorktree = {
 
 test.each([
   ["/w/a1", true],
-  ["C:\\work\\a1", true],
-  ["C:/work/a1", true],
+  ["D:\\trees\\a1", true],
+  ["D:/trees/a1", true],
   ["\\\\server\\share\\a1", true],
   ["w/a1", false],
   ["..\\a1", false],
