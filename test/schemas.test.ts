@@ -16,6 +16,7 @@ import { readSettings } from "@retinue/config/settings/settings.ts";
 import { readSkillFields } from "@retinue/config/skills/skill-fields.ts";
 import { skillVocabulary } from "@retinue/config/skills/skill-keys.ts";
 import { readWorkflowScript } from "@retinue/config/workflows/read-workflow-script.ts";
+import { readLimitSettings } from "@retinue/core/planning/limit-plan.ts";
 import { readEvalFile } from "@retinue/hosts/commands/eval/read-eval-file.ts";
 import { schemaText } from "@retinue/hosts/commands/schema.ts";
 import { Ajv } from "ajv";
@@ -223,6 +224,10 @@ describe("schemas", () => {
     ["settings", { sandbox: { filesystem: { denyRead: 5 } } }],
     ["settings", { env: { A: {} } }],
     ["settings", { limits: { agent: { second: 5 } } }],
+    ["settings", { limits: { tree: { silenceSeconds: 5 } } }],
+    ["settings", { limits: { agnt: {} } }],
+    ["settings", { limits: { model: { firstTokenSeconds: "5", betweenTokensSeconds: 0 } } }],
+    ["settings", { limits: { unknownPrice: "maybe" } }],
     ["agent", { name: "a" }],
     ["agent", { name: "a", description: "b", tools: { Read: true } }],
     ["agent", { name: "a", description: "b", maxTurns: 0 }],
@@ -268,6 +273,10 @@ describe("schemas", () => {
         mcpServers: ["x", { y: null }],
       },
     ],
+    [
+      "settings",
+      { limits: { model: { firstTokenSeconds: 5 }, tree: { usd: 5 }, agents: 3, overflow: "queue" } },
+    ],
     ["agents", { a: { description: "b", prompt: "c", limits: { usd: 0.5 } } }],
     ["skill", { name: "a", "argument-hint": ["file"], context: "Fork", shell: "pwsh", other: 1 }],
     ["mcp", { a: { command: "node", args: ["x", 1] }, b: { type: "SSE", serverUrl: "https://b.example" } }],
@@ -302,9 +311,13 @@ function isTakenByReader(name: SchemaName, value: unknown): boolean {
       return isQuiet(issues);
     }
     case "settings": {
-      const { limits, ...others } = value as { limits?: { agent: object } };
-      const isLimit = limits === undefined || Object.keys(limits.agent).every((key) => key === "seconds");
-      return isLimit && isQuiet(readSettings(others, { scope: "user" }).issues);
+      const { settings, issues } = readSettings(value, { scope: "user" });
+      try {
+        readLimitSettings(settings.plain.limits);
+      } catch {
+        return false;
+      }
+      return isQuiet(issues);
     }
     default:
       return readings[name]?.(JSON.stringify(value), "file")?.isTaken === true;

@@ -57,9 +57,12 @@ const wholeKeys: ReadonlySet<string> = new Set<AgentLimitKey>(["tokens", "toolCa
 /** The model is informed of a repetition before it ends anything. */
 const smallest: ReadonlyMap<string, number> = new Map([["repeatedCalls", 4]]);
 
+/** The limits that there are for all agents of a session together. */
+export const treeLimitKeys: readonly AgentLimitKey[] = ["seconds", "tokens", "usd", "toolCalls"];
+
 /** What `readAgentLimits` takes. */
-export function agentLimitsSchema(): JsonSchema {
-  const properties = agentLimitKeys.map((key) => [
+export function agentLimitsSchema(known: readonly AgentLimitKey[] = agentLimitKeys): JsonSchema {
+  const properties = known.map((key) => [
     key,
     wholeKeys.has(key)
       ? { type: "integer", minimum: smallest.get(key) ?? 1, maximum: Number.MAX_SAFE_INTEGER }

@@ -7,7 +7,7 @@ import {
   schemas,
 } from "@retinue/base/foundation/json-schema.ts";
 import { definitionFields } from "../agents/agent-definition.ts";
-import { agentLimitsSchema } from "../agents/agent-limits.ts";
+import { agentLimitsSchema, treeLimitKeys } from "../agents/agent-limits.ts";
 import { fieldDefinitions } from "../agents/field-schemas.ts";
 import { hookDefinitions, hooksFileSchema } from "../hooks/hooks-schema.ts";
 import { mcpFileSchema, mcpServerSchema } from "../mcp/mcp-server-schema.ts";
@@ -114,16 +114,32 @@ function inside(key: string, { schema }: ValueReader<unknown>): JsonSchema {
   if (key === "sandbox") return { anyOf: [sandboxSchema(), schemas.flag] };
   if (key === "mcpServers" || key === "managedMcpServers")
     return { type: "object", additionalProperties: { $ref: "#/definitions/mcpServer" } };
-  const limits = { $ref: "#/definitions/limits" };
-  if (key === "limits")
-    return {
+  return key === "limits" ? limitsSchema() : schema;
+}
+
+/** What ends the start where it is anything else. */
+function limitsSchema(): JsonSchema {
+  const seconds = { type: "number", exclusiveMinimum: 0 };
+  const properties = {
+    agents: { description: "How many children of a session run concurrently." },
+    overflow: { description: "Whether one more is refused or waits.", enum: ["refuse", "queue"] },
+    agent: { description: "Of each child.", anyOf: [{ $ref: "#/definitions/limits" }] },
+    tree: {
+      description: "Of the main agent and all children together.",
+      ...agentLimitsSchema(treeLimitKeys),
+    },
+    model: {
+      description: "How long a provider may be silent.",
       type: "object",
-      properties: {
-        agent: { description: "Of each child.", anyOf: [limits] },
-        tree: { description: "Of the main agent and all children together.", anyOf: [limits] },
-      },
-    };
-  return schema;
+      properties: { firstTokenSeconds: seconds, betweenTokensSeconds: seconds },
+      additionalProperties: false,
+    },
+    unknownPrice: {
+      description: "What happens to calls of a model without a known price.",
+      enum: ["allow", "refuse"],
+    },
+  };
+  return { type: "object", properties, additionalProperties: false };
 }
 
 function permissionsSchema(): JsonSchema {

@@ -8,6 +8,7 @@ import {
   type AgentLimits,
   type LimitsReading,
   readAgentLimits,
+  treeLimitKeys,
 } from "@retinue/config/agents/agent-limits.ts";
 import type { AgentPlan, Decided, RunLimits } from "./agent-plan.ts";
 
@@ -102,7 +103,7 @@ export function refuseSessionLimits(limits: unknown): string | undefined {
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
     return `limits.${unknown} is not known here; write limits.agent for each child, or limits.tree for all agents together.`;
-  return refuseAgentLimits(agent, "limits.agent") ?? refuseAgentLimits(tree, "limits.tree", treeKeys);
+  return refuseAgentLimits(agent, "limits.agent") ?? refuseAgentLimits(tree, "limits.tree", treeLimitKeys);
 }
 
 function settingsFile(part: "agent" | "tree", { settingsFrom }: LimitFacts): (key: AgentLimitKey) => string {
@@ -181,7 +182,6 @@ export interface LimitSettings {
   readonly unknownPrice: "allow" | "refuse";
 }
 
-const treeKeys: readonly AgentLimitKey[] = ["seconds", "tokens", "usd", "toolCalls"];
 const known = ["agents", "overflow", "agent", "tree", "unknownPrice", "model"] as const;
 
 /** A value that cannot be used ends the start, because a limit that is not kept is worse than none that was promised. */
@@ -195,14 +195,14 @@ export function readLimitSettings(setting: Readonly<Record<string, unknown>> | u
   const { agent = {}, tree = {}, unknownPrice = "allow", model = {} } = setting;
   if (unknownPrice !== "allow" && unknownPrice !== "refuse")
     throw unusable("unknownPrice", `needs "allow" or "refuse", but is ${JSON.stringify(unknownPrice)}`);
-  const clocks = readModelClocks(setting);
+  const clocks = defined(readModelClocks(setting));
   if (!isRecord(model) || Object.keys(clocks).length !== Object.keys(model).length) {
     const expected = "needs firstTokenSeconds and betweenTokensSeconds as numbers above 0";
     throw unusable("model", `${expected}, but is ${JSON.stringify(model)}`);
   }
   return {
     agent: usable("agent", readAgentLimits(agent)),
-    tree: usable("tree", readAgentLimits(tree, treeKeys)),
+    tree: usable("tree", readAgentLimits(tree, treeLimitKeys)),
     unknownPrice,
   };
 }
