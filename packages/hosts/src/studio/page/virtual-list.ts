@@ -44,7 +44,7 @@ export function VirtualList<T>({ items, label, rowHeight, keyOf, row }: VirtualL
   );
 }
 
-function useWindow(
+export function useWindow(
   list: { readonly current: HTMLUListElement | null },
   { rowHeight, count, isWhole }: { rowHeight: number; count: number; isWhole: boolean },
 ): readonly [number, number] {
@@ -58,10 +58,11 @@ function useWindow(
       setRange((before) => (before[0] === first && before[1] === last ? before : [first, last]));
     };
     measure();
-    addEventListener("scroll", measure, { passive: true });
+    // Whatever scrolls, the page or the box that the list is in.
+    addEventListener("scroll", measure, { passive: true, capture: true });
     addEventListener("resize", measure);
     return () => {
-      removeEventListener("scroll", measure);
+      removeEventListener("scroll", measure, { capture: true });
       removeEventListener("resize", measure);
     };
   }, [rowHeight, count, isWhole]);
