@@ -25,11 +25,8 @@ export function ActBar({ place, agent, agentId }: ActBarProps): ComponentChild {
     if (done !== undefined) setText("");
   };
   const isEmpty = text.trim() === "" && (isMain || action === "message");
-  const label = agent.isLive
-    ? `Message to ${labelOf(agent)}, read between its turns`
-    : isMain
-      ? "Resume the session with a prompt"
-      : `Resume ${labelOf(agent)} with a prompt`;
+  const resuming = isMain ? "Resume the session with a prompt" : `Resume ${labelOf(agent)} with a prompt`;
+  const label = agent.isLive ? `Message to ${labelOf(agent)}, read between its turns` : resuming;
   return h(
     "form",
     {

@@ -300,7 +300,8 @@ function resultOf({ edits, result, outcome }: CallEntry): string {
   }
   if (result === undefined || result === "") return "";
   const count = result.replace(/\n$/, "").split("\n").length;
-  return count === 1 ? (result.length <= 24 ? result.trim() : "1 line") : `${count} lines`;
+  if (count > 1) return `${count} lines`;
+  return result.length <= 24 ? result.trim() : "1 line";
 }
 
 /** Why the call was allowed or refused, as far as the journal says. */

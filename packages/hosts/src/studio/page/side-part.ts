@@ -118,7 +118,8 @@ function Context({
 }): ComponentChild {
   const { tokens, window } = context;
   const percent = Math.round((100 * tokens) / window);
-  const tone = percent > 95 ? "st-bad" : percent > 80 ? "strong" : "";
+  const high = percent > 80 ? "strong" : "";
+  const tone = percent > 95 ? "st-bad" : high;
   return h(
     "section",
     { class: "sec" },

@@ -111,10 +111,12 @@ interface RowProps {
   readonly closed: boolean | undefined;
 }
 
+const tones: Readonly<Record<string, string>> = { waiting: " w", failed: " b", interrupted: " b" };
+
 const TreeRow = memo(({ place, row, position, isSelected, closed }: RowProps): ComponentChild => {
   const { agent, state, doing } = row;
   const { totals } = agent;
-  const tone = state === "waiting" ? " w" : state === "failed" || state === "interrupted" ? " b" : "";
+  const tone = tones[state] ?? "";
   return h(
     "a",
     {
