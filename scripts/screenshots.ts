@@ -31,7 +31,7 @@ mkdirSync(folder, { recursive: true });
 await using shop = await openShop();
 const live = writeRunning(shop);
 const browser = await launchBrowser();
-const page = await browser.newPage({ viewport: { width: 900, height: 720 }, colorScheme: "light" });
+const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: "dark" });
 let total = 0;
 
 async function take(name: string, { hash, there }: { readonly hash: string; readonly there: string }) {
@@ -48,19 +48,19 @@ async function shoot(shown: Page, name: string, there: string): Promise<void> {
   console.log(`docs/images/${name}.png ${Math.round(size / 1024)} KB`);
 }
 
-await take("sessions", { hash: "", there: "$0.75" });
 live.write();
+await take("sessions", { hash: "", there: "$0.75" });
 await take("session", { hash: `#/session/${project}/${running}`, there: "piece of shelf" });
+await page.emulateMedia({ colorScheme: "light" });
 await take("agent", { hash: `#/agent/${project}/${small}/main`, there: "There are four shelves." });
 await take("team", { hash: `#/team/${project}/${small}`, there: "Begin at the door." });
 await take("compare", {
   hash: `#/compare/${project}/${small}/${project}/${running}`,
   there: "By tool: calls",
 });
-await page.goto(`${shop.studio.link}#/session/${project}/${small}`);
-await page.getByRole("article", { name: /Question/ }).scrollIntoViewIfNeeded();
-await page.getByLabel("Allow for").selectOption("session");
-await shoot(page, "approvals", "Allow for");
+await page.emulateMedia({ colorScheme: "dark" });
+await take("approvals", { hash: "#/approvals", there: "Why it asks" });
+await page.emulateMedia({ colorScheme: "light" });
 await page.goto(pathToFileURL(writeEval(shop)).href);
 await shoot(page, "eval", "Not passed");
 live.end();

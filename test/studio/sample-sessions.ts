@@ -155,12 +155,21 @@ function writeSmall(files: SessionFiles): void {
   );
 }
 
-function writeQuestion({ approvals }: SessionFiles): void {
-  const call = { tool: "Bash", input: { command: "rm -r old-shelves" }, directory: "/shop", paths: [] };
+/** A call of the small session that waits for a person. */
+export function writeQuestion(
+  { approvals }: SessionFiles,
+  {
+    id = "0123456789ab",
+    tool = "Bash",
+    input = { command: "rm -r old-shelves" },
+    directory = "/shop",
+  }: { id?: string; tool?: string; input?: Readonly<Record<string, unknown>>; directory?: string } = {},
+): void {
+  const call = { tool, input, directory, paths: [] };
   openInboxFiles(approvals).putQuestion({
     ...call,
     version: 1,
-    id: "0123456789ab",
+    id,
     session: small,
     digest: digestOf(call),
     reason: "no rule allows it",

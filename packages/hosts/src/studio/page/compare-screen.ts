@@ -44,7 +44,7 @@ export function CompareScreen({ left, right }: { left: Place; right: Place }): C
           ),
         ),
       ),
-      h(Table, { caption: "Figures", heads: ["", "A", "B"], rows: figureRows(...views) }),
+      h(Table, { caption: "Figures", heads: ["figure", "A", "B"], rows: figureRows(...views) }),
       h(Table, {
         caption: "By model: tokens and cost",
         heads: ["model", "A", "B"],

@@ -248,7 +248,7 @@ function CallBody({
       ? null
       : h(
           "pre",
-          { key: "in", class: "out", tabIndex: 0, role: "region", "aria-label": "Arguments" },
+          { key: "in", class: "out", tabIndex: 0, role: "group", "aria-label": "Arguments" },
           command === undefined ? colouredCode(call.input, "json") : colouredCode(command, "bash"),
         ),
     call.result === undefined ? null : h(Output, { key: "out", text: call.result, language }),
@@ -269,7 +269,7 @@ function Output({ text, language }: { text: string; language: string | undefined
   return [
     h(
       "pre",
-      { key: "text", class: "out", tabIndex: 0, role: "region", "aria-label": "Result" },
+      { key: "text", class: "out", tabIndex: 0, role: "group", "aria-label": "Result" },
       colouredCode(shown, language),
     ),
     isWhole || lines.length <= maxLines
@@ -320,7 +320,7 @@ const names = { same: "", removed: "r", added: "a" } as const;
 function Diff({ edit }: { edit: FileEdit }): ComponentChild {
   return h(
     "div",
-    { class: "diff", tabIndex: 0, role: "region", "aria-label": `Changes of ${edit.file}` },
+    { class: "diff", tabIndex: 0, role: "group", "aria-label": `Changes of ${edit.file}` },
     diffLines(edit.before, edit.after).map(({ kind, text }, at) =>
       h("div", { key: at, class: names[kind] }, h("i", {}), h("span", {}, signs[kind]), h("pre", {}, text)),
     ),

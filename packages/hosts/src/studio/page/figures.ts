@@ -9,6 +9,7 @@ export function money(usd: number, isWhole = true): string {
 /** 18:26, below a minute 11.8 s. */
 export function duration(milliseconds: number | undefined): string {
   if (milliseconds === undefined) return "";
+  if (milliseconds >= 86_400_000) return `${Math.floor(milliseconds / 86_400_000)} d`;
   return milliseconds < 60_000 ? `${(milliseconds / 1000).toFixed(1)} s` : describeOffset(milliseconds);
 }
 

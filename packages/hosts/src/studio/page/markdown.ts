@@ -34,7 +34,7 @@ function block(token: Tokens.Generic, at: number): ComponentChild {
       const code = colouredCode(String(token["text"]), language?.toLowerCase());
       return h(
         "pre",
-        { key: at, class: "code", tabIndex: 0, role: "region", "aria-label": language ?? "Code" },
+        { key: at, class: "code", tabIndex: 0, role: "group", "aria-label": language ?? "Code" },
         h("code", {}, code),
       );
     }
@@ -72,7 +72,7 @@ function table({ header, rows }: Tokens.Table, at: number): ComponentChild {
     row.map((cell, column) => h(name, { key: column }, inline(cell.tokens)));
   return h(
     "div",
-    { key: at, class: "wide", role: "region", tabIndex: 0, "aria-label": "Table" },
+    { key: at, class: "wide", role: "group", tabIndex: 0, "aria-label": "Table" },
     h(
       "table",
       {},

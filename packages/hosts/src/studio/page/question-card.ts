@@ -70,11 +70,11 @@ function What({ question }: { question: InboxQuestion }): ComponentChild {
   const { command, edit, input, asks } = question;
   if (asks !== undefined) return null;
   if (command !== undefined)
-    return h("pre", { class: "cmd", tabIndex: 0, role: "region", "aria-label": "Command" }, command);
+    return h("pre", { class: "cmd", tabIndex: 0, role: "group", "aria-label": "Command" }, command);
   if (edit !== undefined) return h(EditBox, { edit });
   const fields = fieldsOf(input);
   if (fields === undefined)
-    return h("pre", { class: "cmd", tabIndex: 0, role: "region", "aria-label": "Arguments" }, input);
+    return h("pre", { class: "cmd", tabIndex: 0, role: "group", "aria-label": "Arguments" }, input);
   return h(
     "dl",
     { class: "dl cmd" },
@@ -121,7 +121,7 @@ function EditBox({ edit }: { edit: NonNullable<InboxQuestion["edit"]> }): Compon
     ),
     h(
       "div",
-      { class: "diff", role: "region", "aria-label": `Changes of ${edit.path}`, tabIndex: 0 },
+      { class: "diff", role: "group", "aria-label": `Changes of ${edit.path}`, tabIndex: 0 },
       lines.map(({ sign, number, text }, at) => {
         const [name, shown] = signs[sign] ?? ["", " "];
         return h(
@@ -160,17 +160,21 @@ function Answering({ question, isCurrent }: AnswerProps): ComponentChild {
   useEffect(() => {
     readyAt.current = isCurrent ? Date.now() + restMs : Number.POSITIVE_INFINITY;
   }, [isCurrent]);
-  const send = (more: Pick<ActRequest, "action" | "grant" | "text">): void => {
-    if (!isBusy && Date.now() >= readyAt.current) void act({ ...requestOf(question), ...more });
+  const isSent = useRef(false);
+  const send = async (more: Pick<ActRequest, "action" | "grant" | "text">): Promise<void> => {
+    if (isSent.current || Date.now() < readyAt.current) return;
+    isSent.current = true;
+    // What failed can be tried again; what was answered goes away with the next update.
+    isSent.current = (await act({ ...requestOf(question), ...more })) !== undefined;
   };
   const ruleList = rules
     .split("\n")
     .map((text) => text.trim())
     .filter((text) => text !== "");
   const answers = {
-    a: () => send({ action: "approve", grant: { scope: "call" } }),
+    a: () => void send({ action: "approve", grant: { scope: "call" } }),
     s: () => (question.everyTime ? undefined : send({ action: "approve", grant: grantOf(limits, ruleList) })),
-    d: () => send({ action: "deny", ...(message.trim() === "" ? {} : { text: message }) }),
+    d: () => void send({ action: "deny", ...(message.trim() === "" ? {} : { text: message }) }),
     e: () => rule.current?.focus(),
   };
   useAnswerKeys(isCurrent, answers);

@@ -2,7 +2,7 @@ import { allTokens, describeTokens } from "@retinue/core/inspection/describe-dur
 import { createTimeAxis } from "@retinue/core/inspection/time-axis.ts";
 import type { OverviewAgent, SessionOverview } from "@retinue/core/kernel/live/session-overview.ts";
 import { type ComponentChild, h } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ActBar, StopButtons } from "./act-bar.ts";
 import { ConversationPart } from "./conversation-part.ts";
 import { duration, folderOf, money } from "./figures.ts";
@@ -28,6 +28,12 @@ export function SessionScreen({ place, agentId }: { place: Place; agentId: strin
   const [all, setAll] = useState(false);
   const [tab, setTab] = useState<string>(agentId === "main" ? "mid" : "talk");
   const { state, problem } = useSession(place, { agentId, all });
+  const isFirst = useRef(true);
+  useEffect(() => {
+    // On narrow screens, who chooses an agent wants to read it.
+    if (!isFirst.current) setTab("talk");
+    isFirst.current = false;
+  }, [agentId]);
   const view = state?.session;
   const arranged = useMemo(() => arrange(view), [view]);
   if (state === undefined || view === undefined || arranged === undefined)
@@ -61,7 +67,7 @@ export function SessionScreen({ place, agentId }: { place: Place; agentId: strin
       h(
         "div",
         { class: "cols", "data-tab": tab },
-        h(TreePart, { place, agents: rows, selected: agentId }),
+        h(TreePart, { place, agents: rows, selected: agentId, onOpen: () => setTab("talk") }),
         h(
           "div",
           { class: "pane p-mid" },
@@ -171,7 +177,7 @@ function Tabs({ tab, onChoose }: { tab: string; onChoose: (name: string) => void
             key: name,
             type: "button",
             class: size,
-            "aria-pressed": tab === name,
+            "aria-pressed": isShown(name, tab),
             onClick: () => onChoose(name),
           },
           label,
@@ -179,6 +185,11 @@ function Tabs({ tab, onChoose }: { tab: string; onChoose: (name: string) => void
       ),
     ),
   );
+}
+
+/** Wide screens show in one what narrow ones have as three. */
+function isShown(name: string, tab: string): boolean {
+  return name === "mid" ? tab !== "side" : name === tab || (name === "tree" && tab === "mid");
 }
 
 interface HeadProps {

@@ -20,6 +20,7 @@ interface TreeProps {
   readonly place: Place;
   readonly agents: readonly TreeAgent[];
   readonly selected: string;
+  readonly onOpen: () => void;
 }
 
 const rowHeight = 46;
@@ -27,7 +28,7 @@ const rowHeight = 46;
 const maxOpen = 200;
 
 /** All agents below those that started them. The arrow keys and J, K walk through it. */
-export function TreePart({ place, agents, selected }: TreeProps): ComponentChild {
+export function TreePart({ place, agents, selected, onOpen }: TreeProps): ComponentChild {
   const list = useRef<HTMLUListElement>(null);
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
   const [search, setSearch] = useState("");
@@ -74,6 +75,7 @@ export function TreePart({ place, agents, selected }: TreeProps): ComponentChild
         ref: list,
         class: isWhole ? "tree" : "tree virtual",
         role: "tree",
+        onClick: onOpen,
         "aria-label": "Agents",
         style: isWhole ? {} : { height: `${shown.length * rowHeight}px` },
       },
