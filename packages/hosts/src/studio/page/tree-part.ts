@@ -6,7 +6,7 @@ import { StateSign } from "./icons.ts";
 import { describeInFlight, labelOf, memo } from "./parts.ts";
 import { agentLink, type Place } from "./route.ts";
 import { isTyping } from "./timeline.ts";
-import { useWindow } from "./virtual-list.ts";
+import { useWindow } from "./use-window.ts";
 
 export interface TreeAgent {
   readonly agent: OverviewAgent;
