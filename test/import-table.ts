@@ -16,6 +16,7 @@ export const importTable = readTable(`
   config/agents       | all of config/plugins, config/plugins, config/formats
   config/workflows    | all of config/plugins, config/plugins
   config/skills       | all of config/agents, config/agents
+  config/schemas      | all of config/skills, config/skills, config/workflows
   config/instructions | all of config/skills, config/skills
   core/conversation   |
   core/protocol       | core/conversation

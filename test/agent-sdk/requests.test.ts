@@ -90,7 +90,7 @@ test("a host reads settings, rules and the output of tasks, changes settings and
   expect(known["outside"]).toBeNull();
   expect(changes).toMatchObject([{ hook_event_name: "ConfigChange", source: "local_settings" }]);
   const local = readFileSync(join(stage.cwd, ".claude/settings.local.json"), "utf8");
-  expect(JSON.parse(local)).toEqual({ model: "haiku" });
+  expect(JSON.parse(local)).toMatchObject({ model: "haiku" });
   expect(ofType(finished, "system", "session_title_changed")).toMatchObject([{ title: "Another title" }]);
 });
 
@@ -459,7 +459,7 @@ describe("what programs see as from the other engine [DRP-1]", () => {
       }),
     });
     const text = readFileSync(join(stage.cwd, ".claude", "settings.json"), "utf8");
-    expect(JSON.parse(text)).toEqual({ permissions: { allow: ["Bash(touch *)"] } });
+    expect(JSON.parse(text)).toMatchObject({ permissions: { allow: ["Bash(touch *)"] } });
   });
 
   test("hooks of the project run, and are reported, where the host names its settings", async () => {

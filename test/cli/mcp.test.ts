@@ -88,13 +88,14 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
       },
     });
     expect(read("project/.mcp.json")).toEqual({
+      $schema: "https://unpkg.com/retinue/schemas/mcp.json",
       mcpServers: { web: { type: "http", url: "https://a.example", headers: { "X-Key": "a:b" } } },
     });
     expect((await run("mcp", "add", "db", "--", "other")).err).toContain("already has a server");
     expect((await run("mcp", "add", "--force", "db", "--", "other")).code).toBe(0);
     expect((await run("mcp", "remove", "web")).out).toContain(".mcp.json (project)");
     expect((await run("mcp", "remove", "web")).code).toBe(1);
-    expect(read("project/.mcp.json")).toEqual({ mcpServers: {} });
+    expect(read("project/.mcp.json")).toMatchObject({ mcpServers: {} });
   });
 
   test.each([
@@ -119,7 +120,7 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
   test("approves a server as it is written, and rejects it", async () => {
     const { run, read, write } = createFixture(project);
     expect((await run("mcp", "approve", "db")).out).toMatch(/Approved.*db.*\n.*not trusted yet/);
-    expect(read("project/.claude/settings.local.json")).toEqual({ enabledMcpjsonServers: ["db"] });
+    expect(read("project/.claude/settings.local.json")).toMatchObject({ enabledMcpjsonServers: ["db"] });
     expect((await run("--trust", "mcp")).out).toMatch(/^db +project +stdio +connects/m);
     write("project/.mcp.json", { mcpServers: { db: { command: "npx", args: ["evil"] } } });
     expect((await run("--trust", "mcp")).out).toMatch(/^db +project +stdio +changed/m);

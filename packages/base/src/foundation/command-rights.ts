@@ -34,6 +34,7 @@ export const commandRights: Readonly<Record<string, "anyone" | "person">> = {
   "plugin disable": "person",
   "plugin validate": "anyone",
   doctor: "anyone",
+  schema: "anyone",
   acp: "anyone",
   auth: "anyone",
   "auth status": "anyone",

@@ -1,5 +1,6 @@
 import type { DocumentPath, Issue, Place } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { type JsonSchema, orNull, schemas } from "@retinue/base/foundation/json-schema.ts";
 import { effortLevels } from "@retinue/base/foundation/option-words.ts";
 import {
   isWiderMode,
@@ -10,6 +11,7 @@ import {
 import { type HookRule, readHooks } from "../hooks/read-hooks.ts";
 import { type AgentLimits, readAgentLimits } from "./agent-limits.ts";
 import type { AgentSource } from "./agent-source.ts";
+import { booleanWords, fieldSchemas } from "./field-schemas.ts";
 import type { FrontmatterField } from "./read-frontmatter.ts";
 import { readDisallowedTools, readTools } from "./read-tool-list.ts";
 
@@ -94,6 +96,8 @@ export interface FieldReader {
   /** What to write, as one sentence for the person. */
   readonly expected: string;
   readonly read: (field: FrontmatterField, to: FieldReport) => unknown;
+  /** What `read` takes without a warning. References are to the definitions of config/schemas. */
+  readonly schema: JsonSchema;
 }
 
 /** Everything there is to know of a field but what it does: that is decided where plans are made. */
@@ -120,11 +124,14 @@ interface DefinitionField extends FieldReader {
   readonly decidedElsewhere?: true;
 }
 
+const memoryScopes: readonly MemoryScope[] = ["user", "project", "local"];
+
 /** Every field a definition may have, in the order in which they are shown. Readers take every shape that real files use. */
 export const definitionFields = {
   name: {
     expected: "Write `name: my-agent`.",
     read: readName,
+    schema: fieldSchemas.name,
     docs: [
       "text",
       "identifies the agent; lower-case letters, digits and hyphens are advised",
@@ -135,6 +142,7 @@ export const definitionFields = {
   description: {
     expected: "Write `description: …` as one text.",
     read: readDescription,
+    schema: fieldSchemas.description,
     docs: [
       "text",
       "what it does, when to use it, what it is not for; a model decides by this text alone",
@@ -146,6 +154,7 @@ export const definitionFields = {
   tools: {
     expected: "Write a list, such as `tools: Read, Grep, Glob`.",
     read: readTools,
+    schema: fieldSchemas.toolList,
     docs: [
       "list",
       "the tools it has, perhaps narrowed: `Bash(git *)` ([tools](tools.md))",
@@ -160,6 +169,7 @@ export const definitionFields = {
   disallowedTools: {
     expected: "Write a list, such as `disallowedTools: Write, Edit`.",
     read: readDisallowedTools,
+    schema: orNull(fieldSchemas.toolList),
     docs: ["list", "what is taken away; wins over `tools`", "nothing"],
     restricts: true,
     addsUp: true,
@@ -170,6 +180,7 @@ export const definitionFields = {
   model: {
     expected: "Write an alias (sonnet, opus, haiku, inherit), a model id, or `provider/model`.",
     read: readWord,
+    schema: fieldSchemas.word,
     docs: ["text", "alias, id, `provider/model` or `inherit` ([models](models.md))", "`inherit`"],
     shownDefault: "inherit: the model of its parent",
     decidedElsewhere: true,
@@ -177,6 +188,7 @@ export const definitionFields = {
   permissionMode: {
     expected: `Write one of ${permissionModes.join(", ")}.`,
     read: readMode,
+    schema: orNull({ enum: [...permissionModes, "manual"] }),
     docs: [
       "`default` `acceptEdits` `plan` `dontAsk` `bypassPermissions` `delegate` `auto` (`manual` is `default`)",
       "what holds for calls that no rule speaks of",
@@ -191,6 +203,7 @@ export const definitionFields = {
   maxTurns: {
     expected: "Write a whole number from 1, such as `maxTurns: 30`.",
     read: readTurns,
+    schema: { anyOf: [{ type: "integer", minimum: 1 }, schemas.numberText, schemas.null] },
     docs: ["whole number from 1", "answers of the model before it must end", "50"],
     shownDefault: "50",
     decidedElsewhere: true,
@@ -198,11 +211,13 @@ export const definitionFields = {
   skills: {
     expected: "Write a list of skill names.",
     read: readNames,
+    schema: fieldSchemas.names,
     docs: ["list", "skills whose text it starts with", "none"],
   },
   mcpServers: {
     expected: "Write a list of server names or `name: {command: …}` entries.",
     read: readServers,
+    schema: fieldSchemas.servers,
     docs: [
       "list of names or `name: config`, or a mapping",
       "[MCP servers](mcp.md#what-a-definition-can-say): named ones, narrowed ones, or its own",
@@ -215,6 +230,7 @@ export const definitionFields = {
   hooks: {
     expected: "Write `hooks:` with events below it, as in settings.json.",
     read: readHooksField,
+    schema: orNull(fieldSchemas.hooks),
     docs: ["as in settings", "what runs at events of this agent ([settings](settings.md#hooks))", "none"],
     restricts: true,
     notInPlugins: true,
@@ -224,6 +240,7 @@ export const definitionFields = {
   memory: {
     expected: "Write user, project or local.",
     read: readMemory,
+    schema: orNull({ enum: memoryScopes }),
     docs: [
       "`user` `project` `local`",
       "a directory to keep [notes](memory.md) in; adds Read, Write and Edit there",
@@ -233,24 +250,28 @@ export const definitionFields = {
   color: {
     expected: "Write a colour name.",
     read: readWord,
+    schema: fieldSchemas.word,
     docs: ["red blue green yellow purple orange pink cyan", "display only", "chosen"],
     spellings: "colour",
   },
   background: {
     expected: "Write true or false.",
     read: readBoolean,
+    schema: fieldSchemas.flag,
     docs: ["true or false", "always runs in the background", "false"],
     decidedElsewhere: true,
   },
   effort: {
     expected: "Write low, medium, high, xhigh, max or a number.",
     read: readEffort,
+    schema: fieldSchemas.effort,
     docs: ["`low` `medium` `high` `xhigh` `max` or a number", "how much the model thinks", "the session's"],
     decidedElsewhere: true,
   },
   isolation: {
     expected: "Write `isolation: worktree`, or leave it out.",
     read: readIsolation,
+    schema: fieldSchemas.isolation,
     docs: ["`worktree`", "works in a git worktree of its own", "none"],
     restricts: true,
     decidedElsewhere: true,
@@ -258,6 +279,7 @@ export const definitionFields = {
   initialPrompt: {
     expected: "Write one text.",
     read: readText,
+    schema: fieldSchemas.prose,
     docs: ["text", "first message when it is the main agent", "none"],
     notInPlugins: true,
     isProse: true,
@@ -266,11 +288,13 @@ export const definitionFields = {
   omitClaudeMd: {
     expected: "Write true or false.",
     read: readBoolean,
+    schema: fieldSchemas.flag,
     docs: ["true or false", "does not get the CLAUDE.md files", "false"],
   },
   criticalSystemReminder_EXPERIMENTAL: {
     expected: "Write one text.",
     read: readText,
+    schema: fieldSchemas.prose,
     docs: ["text", "repeated to it on every turn", "none"],
     isProse: true,
     spellings: "criticalsystemreminder",
@@ -278,11 +302,13 @@ export const definitionFields = {
   forkContext: {
     expected: "Write true or false.",
     read: readBoolean,
+    schema: fieldSchemas.flag,
     docs: ["true or false", "sees the conversation so far", "false"],
   },
   limits: {
     expected: "Write `limits:` with lines such as `seconds: 900` or `usd: 0.5` below it.",
     read: readLimits,
+    schema: orNull(fieldSchemas.limits),
     docs: [
       "`seconds` `tokens` `usd` `toolCalls` `toolSeconds` `silenceSeconds` `repeatedCalls` below it",
       "what it may take ([limits](limits.md)); a field of Retinue alone",
@@ -401,8 +427,6 @@ function readHooksField(field: FrontmatterField, to: FieldReport): unknown {
   return hooks;
 }
 
-const memoryScopes: readonly MemoryScope[] = ["user", "project", "local"];
-
 function readMemory(field: FrontmatterField, to: FieldReport): MemoryScope | undefined {
   if (field.value === null) return undefined;
   const scope = memoryScopes.find((known) => known === field.value);
@@ -435,11 +459,6 @@ function holdsLimit(value: unknown): boolean {
     ([key, written]) => readAgentLimits({ [key]: written }).type === "limits",
   );
 }
-
-const booleanWords = new Map<unknown, boolean>([
-  ...["true", "yes", "on", "1", "y"].map((word): [string, boolean] => [word, true]),
-  ...["false", "no", "off", "0", "n"].map((word): [string, boolean] => [word, false]),
-]);
 
 function readBoolean(field: FrontmatterField, to: FieldReport): boolean | undefined {
   if (field.value === null) return undefined;

@@ -1,5 +1,6 @@
 import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
+import type { JsonSchema } from "@retinue/base/foundation/json-schema.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 
 /** What one agent may take, as people write it in settings, definitions and calls. */
@@ -55,6 +56,17 @@ const wholeKeys: ReadonlySet<string> = new Set<AgentLimitKey>(["tokens", "toolCa
 
 /** The model is informed of a repetition before it ends anything. */
 const smallest: ReadonlyMap<string, number> = new Map([["repeatedCalls", 4]]);
+
+/** What `readAgentLimits` takes. */
+export function agentLimitsSchema(): JsonSchema {
+  const properties = agentLimitKeys.map((key) => [
+    key,
+    wholeKeys.has(key)
+      ? { type: "integer", minimum: smallest.get(key) ?? 1, maximum: Number.MAX_SAFE_INTEGER }
+      : { type: "number", exclusiveMinimum: 0 },
+  ]);
+  return { type: "object", properties: Object.fromEntries(properties), additionalProperties: false };
+}
 
 function flawOf(key: string, written: unknown, known: readonly AgentLimitKey[]): string | undefined {
   if (!known.some((name) => name === key)) {

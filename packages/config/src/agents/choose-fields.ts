@@ -20,7 +20,9 @@ export function chooseFields<Key extends string>(
   issues: Issue[],
 ): ReadonlyMap<Key, readonly FrontmatterField[]> {
   const chosen = new Map<Key, readonly FrontmatterField[]>();
-  const meanings = [...fields.values()].map((field) => ({ field, meaning: meaningOf(field.key) }));
+  const meanings = [...fields.values()]
+    .filter(({ key }) => key !== "$schema")
+    .map((field) => ({ field, meaning: meaningOf(field.key) }));
   for (const { field, meaning } of meanings) {
     if (meaning.type === "known") chosen.set(meaning.key, [field]);
   }

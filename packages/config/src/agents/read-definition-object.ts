@@ -16,7 +16,9 @@ export function readSessionAgents(value: unknown, locate: Locate, file?: string)
   if (!isMapping(value)) {
     return { definitions: [], diagnostics: [notAnObject("The agents", file, locate([]))] };
   }
-  const readings = Object.entries(value).map(([name, fields]): ParsedAgent => {
+  // Editors know the form of a file by its `$schema`.
+  const agents = Object.entries(value).filter(([name, fields]) => name !== "$schema" || isMapping(fields));
+  const readings = agents.map(([name, fields]): ParsedAgent => {
     const locateInside: Locate = (path) => locate([name, ...path]);
     if (!isMapping(fields))
       return { diagnostics: [notAnObject(`The agent ${JSON.stringify(name)}`, file, locateInside([]))] };

@@ -1,5 +1,6 @@
 import type { DocumentPath, Issue } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord, type JsonRecord, kindOf, quote } from "@retinue/base/foundation/json-record.ts";
+import { type JsonSchema, orNull, schemas } from "@retinue/base/foundation/json-schema.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import type { HookHandler, HookHandlerType } from "./hook-rule.ts";
 
@@ -104,32 +105,107 @@ type FieldReader = (value: unknown) => unknown;
 interface FieldRule {
   readonly read: FieldReader;
   readonly expected: string;
+  readonly schema: JsonSchema;
+  readonly means: string;
   readonly types?: readonly HookHandlerType[];
 }
 
+type Kind = Pick<FieldRule, "read" | "expected" | "schema">;
+
+const text: Kind = { read: textOrNothing, expected: "a text", schema: schemas.text };
+const texts: Kind = {
+  read: textListOrNothing,
+  expected: "a list of texts",
+  schema: { type: "array", items: { type: ["string", "number"] } },
+};
+const headers: Kind = {
+  read: headersOrNothing,
+  expected: "an object of texts",
+  schema: { type: "object", additionalProperties: { type: ["string", "number"] } },
+};
+const record: Kind = { read: recordOrNothing, expected: "an object", schema: { type: "object" } };
+const seconds: Kind = {
+  read: secondsOrNothing,
+  expected: "a number of seconds above 0",
+  schema: { anyOf: [{ type: "number", exclusiveMinimum: 0 }, schemas.numberText] },
+};
+const flag: Kind = { read: flagOrNothing, expected: "true or false", schema: schemas.flag };
+
+function oneOf(first: string, second: string): Kind {
+  const choices = [first, second];
+  return {
+    read: (value) => choices.find((choice) => choice === value),
+    expected: `"${first}" or "${second}"`,
+    schema: { enum: choices },
+  };
+}
+
 const fields: ReadonlyMap<string, FieldRule> = new Map<string, FieldRule>([
-  ["command", { read: textOrNothing, expected: "a text", types: ["command"] }],
-  ["args", { read: textListOrNothing, expected: "a list of texts", types: ["command"] }],
-  ["url", { read: textOrNothing, expected: "a text", types: ["http"] }],
-  ["headers", { read: headersOrNothing, expected: "an object of texts", types: ["http"] }],
-  ["allowedEnvVars", { read: textListOrNothing, expected: "a list of texts", types: ["http"] }],
-  ["prompt", { read: textOrNothing, expected: "a text", types: ["prompt", "agent"] }],
-  ["model", { read: textOrNothing, expected: "a text", types: ["prompt", "agent"] }],
-  ["server", { read: textOrNothing, expected: "a text", types: ["mcp_tool"] }],
-  ["tool", { read: textOrNothing, expected: "a text", types: ["mcp_tool"] }],
-  ["input", { read: recordOrNothing, expected: "an object", types: ["mcp_tool"] }],
-  ["if", { read: textOrNothing, expected: "a text" }],
-  ["timeout", { read: secondsOrNothing, expected: "a number of seconds above 0" }],
-  ["async", { read: flagOrNothing, expected: "true or false", types: ["command"] }],
-  ["asyncRewake", { read: flagOrNothing, expected: "true or false", types: ["command"] }],
-  ["shell", { read: oneOf(["bash", "powershell"]), expected: '"bash" or "powershell"', types: ["command"] }],
+  [
+    "command",
+    { ...text, types: ["command"], means: "The command line, or the program where there are args." },
+  ],
+  ["args", { ...texts, types: ["command"], means: "Arguments of the program, without a shell." }],
+  ["url", { ...text, types: ["http"], means: "Where the event is sent as JSON." }],
+  ["headers", { ...headers, types: ["http"], means: "Headers of the request." }],
+  ["allowedEnvVars", { ...texts, types: ["http"], means: "Variables that headers may name." }],
+  [
+    "prompt",
+    { ...text, types: ["prompt", "agent"], means: "What a model or an agent is asked about the event." },
+  ],
+  ["model", { ...text, types: ["prompt", "agent"], means: "The model that is asked." }],
+  ["server", { ...text, types: ["mcp_tool"], means: "The MCP server of the tool." }],
+  ["tool", { ...text, types: ["mcp_tool"], means: "The tool that is called." }],
+  ["input", { ...record, types: ["mcp_tool"], means: "The input of the tool." }],
+  ["if", { ...text, means: "A permission rule: the hook runs only for calls that it matches." }],
+  ["timeout", { ...seconds, means: "Seconds after which it is stopped." }],
+  ["async", { ...flag, types: ["command"], means: "The run does not wait for it." }],
+  [
+    "asyncRewake",
+    { ...flag, types: ["command"], means: "As async, and its exit code 2 is reported to the model." },
+  ],
+  ["shell", { ...oneOf("bash", "powershell"), types: ["command"], means: "The shell of the command." }],
   [
     "onFailure",
-    { read: oneOf(["continue", "block"]), expected: '"continue" or "block"', types: ["command", "http"] },
+    {
+      ...oneOf("continue", "block"),
+      types: ["command", "http"],
+      means: "Whether a hook that fails stops what it is asked about.",
+    },
   ],
-  ["statusMessage", { read: textOrNothing, expected: "a text" }],
-  ["once", { read: flagOrNothing, expected: "true or false" }],
+  ["statusMessage", { ...text, means: "Shown while it runs." }],
+  ["once", { ...flag, means: "It runs once in a session." }],
 ]);
+
+/** What `readHookHandler` takes: each type with its fields, or the fields alone where they show the type. */
+export function hookHandlerDefinitions(): Readonly<Record<string, JsonSchema>> {
+  const fieldsOf = (type: HookHandlerType): JsonSchema => {
+    const known = [...fields].filter(([, { types }]) => types?.includes(type) !== false);
+    const properties = known.map(([name, { schema, means }]) => [
+      name,
+      { description: means, ...(neededFields[type].includes(name) ? schema : orNull(schema)) },
+    ]);
+    return { properties: Object.fromEntries(properties), required: neededFields[type] };
+  };
+  const has = (type: HookHandlerType) => ({ allOf: [{ $ref: `#/definitions/${type}Hook` }] });
+  const named = hookHandlerTypes.map((type) => ({
+    properties: { type: { description: "What the hook is.", const: type } },
+    required: ["type"],
+    ...has(type),
+  }));
+  const inferred = inferenceOrder.map((type, at) => {
+    const earlier = inferenceOrder.slice(0, at).map((each) => ({ required: neededFields[each] }));
+    return {
+      properties: { type: schemas.null },
+      ...has(type),
+      ...(at === 0 ? {} : { not: { anyOf: earlier } }),
+    };
+  });
+  return {
+    ...Object.fromEntries(hookHandlerTypes.map((type) => [`${type}Hook`, fieldsOf(type)])),
+    hookHandler: { type: "object", anyOf: [...named, ...inferred] },
+  };
+}
 
 function readFields(value: JsonRecord, type: HookHandlerType, path: DocumentPath): HandlerReading {
   const issues: Issue[] = [];
@@ -194,8 +270,4 @@ function flagOrNothing(value: unknown): boolean | undefined {
   if (value === "true") return true;
   if (value === "false") return false;
   return typeof value === "boolean" ? value : undefined;
-}
-
-function oneOf(choices: readonly string[]): FieldReader {
-  return (value) => choices.find((choice) => choice === value);
 }

@@ -65,12 +65,12 @@ export function losesHook({ code }: Pick<Issue, "code">): boolean {
 export function readHooksFile(value: unknown): HooksReading {
   if (!isRecord(value)) return readHooks(value, []);
   if (Object.hasOwn(value, "hooks")) return readHooks(value["hooks"], ["hooks"]);
-  const events = Object.entries(value).filter(([key]) => !fileKeys.has(key));
+  const events = Object.entries(value).filter(([key]) => !hooksFileKeys.has(key));
   return readHooks(Object.fromEntries(events), []);
 }
 
 /** Keys beside the events that describe the file itself. */
-const fileKeys: ReadonlySet<string> = new Set(["$schema", "description", "name", "version"]);
+export const hooksFileKeys: ReadonlySet<string> = new Set(["$schema", "description", "name", "version"]);
 
 const shapeAdvice =
   'Write {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}.';

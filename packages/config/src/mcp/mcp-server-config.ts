@@ -112,7 +112,7 @@ function isServer(value: unknown): boolean {
   return isRecord(value) && serverKeys.some((key) => Object.hasOwn(value, key) && !isRecord(value[key]));
 }
 
-const serverKeys = ["command", "url", "serverUrl", "httpUrl", "type", "transport", "args"] as const;
+export const serverKeys = ["command", "url", "serverUrl", "httpUrl", "type", "transport", "args"] as const;
 
 function readTimeout(
   written: JsonRecord,

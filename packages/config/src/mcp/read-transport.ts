@@ -27,7 +27,8 @@ export function readTransport(written: JsonRecord, to: Report): TransportReading
   return kind === "stdio" ? readProcess(written, to) : readAddress(kind, written, to);
 }
 
-const kinds: ReadonlyMap<string, McpKind> = new Map([
+/** The words for each kind of transport, as products write them. */
+export const transportWords: ReadonlyMap<string, McpKind> = new Map([
   ["stdio", "stdio"],
   ["local", "stdio"],
   ["http", "http"],
@@ -46,7 +47,7 @@ const kinds: ReadonlyMap<string, McpKind> = new Map([
 function readKind(written: JsonRecord): McpKind | "unknown" | undefined {
   const type = own(written, "type") ?? own(written, "transport");
   if (typeof type === "string" && type.trim() !== "") {
-    return kinds.get(type.trim().toLowerCase()) ?? "unknown";
+    return transportWords.get(type.trim().toLowerCase()) ?? "unknown";
   }
   if (own(written, "command") !== undefined) return "stdio";
   const url = addressOf(written);

@@ -53,6 +53,7 @@ describe("[MCP-1] an approval", () => {
     await approveMcpServers(paths, [{ name: "db", hash: "A" }]);
     expect(await rejectMcpServers(paths, ["db"])).toMatchObject({ type: "saved" });
     expect(JSON.parse(await read("project/.claude/settings.local.json"))).toEqual({
+      $schema: "https://unpkg.com/retinue/schemas/settings.json",
       enabledMcpjsonServers: [],
       disabledMcpjsonServers: ["db"],
     });

@@ -8,6 +8,7 @@ import {
   withoutByteOrderMark,
 } from "@retinue/base/foundation/parse-json-document.ts";
 import { applyEdits, modify } from "jsonc-parser";
+import { emptyJsonFile } from "./empty-json-file.ts";
 import { readBounded } from "./load-settings.ts";
 import type { Paths } from "./paths.ts";
 import { updateFile } from "./update-file.ts";
@@ -170,7 +171,7 @@ type JsonEdit =
 
 /** The text with some values changed and all else as it was written; a file that cannot be understood is left alone. */
 export function editJson(text: string | undefined, changes: readonly JsonChange[], file: string): JsonEdit {
-  const before = text === undefined || text.trim() === "" ? "{}\n" : withoutByteOrderMark(text);
+  const before = text === undefined || text.trim() === "" ? emptyJsonFile(file) : withoutByteOrderMark(text);
   const document = parseJsonDocument(before, file);
   if (document.diagnostic !== undefined)
     return { type: "broken", why: `${file} is broken and was not touched`, diagnostic: document.diagnostic };

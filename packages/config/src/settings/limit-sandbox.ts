@@ -1,5 +1,6 @@
 import type { Issue } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord, type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
+import { type JsonSchema, orNull } from "@retinue/base/foundation/json-schema.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import { wrongValue } from "./plain-settings.ts";
 import { flag, textList } from "./read-environment.ts";
@@ -106,6 +107,28 @@ function readPart(record: JsonRecord, above: readonly string[], issues: Issue[])
     return [key, value];
   });
   return Object.fromEntries(entries);
+}
+
+/** What `readSandbox` takes. Keys that only open something are passed on as they are. */
+export function sandboxSchema(): JsonSchema {
+  const known = [
+    ...parts,
+    ...switches,
+    "allowUnsandboxedCommands",
+    ...restrictingLists,
+    ...otherKeys,
+    ...forbidden,
+  ];
+  const propertiesBelow = (prefix: string): JsonSchema => {
+    const names = known.filter((name) => name.startsWith(prefix) && !name.slice(prefix.length).includes("."));
+    return Object.fromEntries(names.map((name) => [name.slice(prefix.length), orNull(schemaOf(name))]));
+  };
+  const schemaOf = (name: string): JsonSchema => {
+    if (parts.has(name)) return { type: "object", properties: propertiesBelow(`${name}.`) };
+    if (switches.has(name) || name === "allowUnsandboxedCommands") return flag.schema;
+    return restrictingLists.has(name) ? textList.schema : {};
+  };
+  return { type: "object", properties: propertiesBelow("") };
 }
 
 /** The key that restricts, where this is no key and nearly that one. */

@@ -1,5 +1,6 @@
 import type { DocumentPath, Issue } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord, kindOf, quote } from "@retinue/base/foundation/json-record.ts";
+import { looseWords } from "@retinue/base/foundation/json-schema.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import { type PermissionMode, parseModeLoosely, permissionModes } from "@retinue/gate/permission-policy.ts";
 import {
@@ -34,7 +35,7 @@ export interface PermissionSettings {
   readonly unknownKeys: readonly string[];
 }
 
-const switchReaders = {
+export const switchReaders = {
   blockReadsOutsideWorkingDirectories: flag,
   blockWritesOutsideWorkingDirectories: flag,
   blockReadsExemptPaths: textList,
@@ -226,9 +227,12 @@ function readDetails(value: Readonly<Record<string, unknown>>) {
   return { details, issues, broken };
 }
 
-const modeReader: ValueReader<PermissionMode> = {
+export const modeReader: ValueReader<PermissionMode> = {
   expected: `one of ${permissionModes.join(", ")}`,
   read: (value) => (typeof value === "string" ? parseModeLoosely(value.trim()) : undefined),
+  schema: {
+    anyOf: [looseWords(permissionModes, "[-_\\s]*"), { type: "string", pattern: "^\\s*manual\\s*$" }],
+  },
 };
 
 const knownKeys: readonly string[] = [

@@ -19,7 +19,7 @@ import {
 } from "./read-environment.ts";
 
 /** The settings that are read one by one; permissions, hooks and env have readers of their own. */
-const plainReaders = {
+export const plainReaders = {
   agent: text,
   agentSources: textList,
   allowManagedHooksOnly: flag,
@@ -87,7 +87,7 @@ export type PlainSettings = {
 };
 
 /** Keys that only an organisation's own file may set. */
-const managedOnlyKeys: ReadonlySet<string> = new Set<PlainKey>([
+export const managedOnlyKeys: ReadonlySet<string> = new Set<PlainKey>([
   "allowManagedHooksOnly",
   "allowManagedMcpServersOnly",
   "allowManagedPermissionRulesOnly",

@@ -1,10 +1,13 @@
 import type { Issue } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord, type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
+import { type JsonSchema, looseWords, schemas } from "@retinue/base/foundation/json-schema.ts";
 
 /** Reads one value tolerantly: undefined means it is not what was expected. */
 export interface ValueReader<T> {
   readonly expected: string;
   readonly read: (value: unknown) => T | undefined;
+  /** What `read` takes, for editors and other programs. */
+  readonly schema: JsonSchema;
 }
 
 export const flag: ValueReader<boolean> = {
@@ -14,11 +17,13 @@ export const flag: ValueReader<boolean> = {
     if (value === "false") return false;
     return typeof value === "boolean" ? value : undefined;
   },
+  schema: schemas.flag,
 };
 
 export const text: ValueReader<string> = {
   expected: "a text that is not empty",
   read: (value) => (typeof value === "string" && value.trim() !== "" ? value : undefined),
+  schema: schemas.text,
 };
 
 /** A single text is taken for a list of one. */
@@ -28,26 +33,31 @@ export const textList: ValueReader<readonly string[]> = {
     if (typeof value === "string") return [value];
     return Array.isArray(value) && value.every((entry) => typeof entry === "string") ? value : undefined;
   },
+  schema: schemas.textList,
 };
 
 export const object: ValueReader<JsonRecord> = {
   expected: "an object",
   read: (value) => (isRecord(value) ? value : undefined),
+  schema: { type: "object" },
 };
 
 export const objectList: ValueReader<readonly JsonRecord[]> = {
   expected: "a list of objects",
   read: (value) => (Array.isArray(value) && value.every(isRecord) ? value : undefined),
+  schema: { type: "array", items: { type: "object" } },
 };
 
 export const flagOrTextList: ValueReader<boolean | readonly string[]> = {
   expected: "true, false or a list of texts",
   read: (value) => (typeof value === "string" ? undefined : (flag.read(value) ?? textList.read(value))),
+  schema: { anyOf: [{ type: "boolean" }, { type: "array", items: { type: "string" } }] },
 };
 
 export const textOrNumber: ValueReader<string | number> = {
   expected: "a text or a number",
   read: (value) => text.read(value) ?? (typeof value === "number" ? value : undefined),
+  schema: { anyOf: [schemas.text, { type: "number" }] },
 };
 
 export function integer(least: number, most = Number.MAX_SAFE_INTEGER): ValueReader<number> {
@@ -60,6 +70,7 @@ export function integer(least: number, most = Number.MAX_SAFE_INTEGER): ValueRea
         ? number
         : undefined;
     },
+    schema: { anyOf: [{ type: "integer", minimum: least, maximum: most }, schemas.integerText] },
   };
 }
 
@@ -70,6 +81,7 @@ export function numberBetween(least: number, most: number): ValueReader<number> 
       const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
       return typeof number === "number" && number >= least && number <= most ? number : undefined;
     },
+    schema: { anyOf: [{ type: "number", minimum: least, maximum: most }, schemas.numberText] },
   };
 }
 
@@ -77,6 +89,7 @@ export function numberBetween(least: number, most: number): ValueReader<number> 
 export const disable: ValueReader<"disable"> = {
   expected: '"disable"',
   read: (value) => (flag.read(value) === true || value === "disable" ? "disable" : undefined),
+  schema: { anyOf: [{ enum: ["disable", true] }, { type: "string", pattern: "^true$" }] },
 };
 
 /** A flag means an object with nothing but `enabled`. */
@@ -86,12 +99,14 @@ export const enabledObject: ValueReader<JsonRecord> = {
     const enabled = flag.read(value);
     return enabled === undefined ? object.read(value) : { enabled };
   },
+  schema: { anyOf: [{ type: "object" }, schemas.flag] },
 };
 
 export function choice<const T extends string>(...choices: readonly T[]): ValueReader<T> {
   return {
     expected: choices.map((each) => `"${each}"`).join(" or "),
     read: (value) => choices.find((each) => each === value),
+    schema: { enum: choices },
   };
 }
 
@@ -120,6 +135,27 @@ export const approvals: ValueReader<ApprovalsValue> = {
     const isWhole = isWebhookUrl(url) && typeof secretEnv === "string" && /^\w+$/.test(secretEnv);
     return isWhole && Object.keys(more).length === 0 ? { mode, webhook: { url, secretEnv } } : undefined;
   },
+  schema: {
+    anyOf: [
+      { enum: ["refuse", "inbox"] },
+      {
+        type: "object",
+        properties: {
+          mode: { enum: ["refuse", "inbox"] },
+          webhook: {
+            type: "object",
+            properties: {
+              url: { type: "string", pattern: "^\\s*[hH][tT][tT][pP][sS]?:" },
+              secretEnv: { type: "string", pattern: "^\\w+$" },
+            },
+            required: ["url", "secretEnv"],
+            additionalProperties: false,
+          },
+        },
+        additionalProperties: false,
+      },
+    ],
+  },
 };
 
 function isWebhookUrl(value: unknown): value is string {
@@ -137,6 +173,7 @@ const toggle: ValueReader<boolean> = {
     if (["1", "true", "yes", "on"].includes(word)) return true;
     return ["0", "false", "no", "off"].includes(word) ? false : undefined;
   },
+  schema: looseWords(["1", "true", "yes", "on", "0", "false", "no", "off"]),
 };
 
 const percent: ValueReader<number> = {
@@ -146,6 +183,7 @@ const percent: ValueReader<number> = {
     const number = numberBetween(0, 100).read(bare);
     return number === 0 ? undefined : number;
   },
+  schema: { anyOf: [{ type: "number", exclusiveMinimum: 0, maximum: 100 }, { type: "string" }] },
 };
 
 const milliseconds = integer(0);
@@ -204,6 +242,11 @@ const variables = {
   safeMode: ["CLAUDE_CODE_SAFE_MODE", toggle],
   localModels: ["RETINUE_LOCAL_MODELS", toggle],
 } as const satisfies Readonly<Record<string, readonly [string, ValueReader<unknown>]>>;
+
+/** What each variable takes, by its name. */
+export const environmentVariables: ReadonlyMap<string, ValueReader<unknown>> = new Map(
+  Object.values<readonly [string, ValueReader<unknown>]>(variables),
+);
 
 /** What the variables that steer this product say. */
 export type EnvironmentOptions = {

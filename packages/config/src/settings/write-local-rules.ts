@@ -10,6 +10,7 @@ import {
 } from "@retinue/base/foundation/parse-json-document.ts";
 import { formatRule, parseRule, type RuleList } from "@retinue/gate/rules/parse-rule.ts";
 import { applyEdits, modify } from "jsonc-parser";
+import { emptyJsonFile } from "./empty-json-file.ts";
 import { type UpdateFileOptions, updateFile } from "./update-file.ts";
 
 export interface LocalRules {
@@ -78,7 +79,7 @@ type RulesChange =
 
 /** The settings with more rules; a file whose lists cannot be understood is left alone. */
 export function addRules(text: string | undefined, { list, rules }: LocalRules, file: string): RulesChange {
-  const before = text === undefined || text.trim() === "" ? "{}\n" : withoutByteOrderMark(text);
+  const before = text === undefined || text.trim() === "" ? emptyJsonFile(file) : withoutByteOrderMark(text);
   const document = parseJsonDocument(before, file);
   if (document.diagnostic !== undefined) {
     return { type: "broken", why: `${file} is broken and was not touched`, diagnostic: document.diagnostic };

@@ -1,9 +1,11 @@
 import type { Issue } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { looseWords, orNull, schemas } from "@retinue/base/foundation/json-schema.ts";
 import { canonicalToolName } from "@retinue/base/foundation/tool-table.ts";
 import { specifierKind } from "@retinue/gate/rules/permission-rule.ts";
 import { definitionFields, type FieldReader, type FieldReport } from "../agents/agent-definition.ts";
 import { chooseFields } from "../agents/choose-fields.ts";
+import { fieldSchemas } from "../agents/field-schemas.ts";
 import type { Frontmatter, FrontmatterField } from "../agents/read-frontmatter.ts";
 import { readToolList } from "../agents/read-tool-list.ts";
 import { resolveToolName, splitWords } from "../tools/tool-entry.ts";
@@ -185,34 +187,81 @@ const words: ReadonlyMap<string, readonly string[]> = new Map([
   ["none", []],
 ]);
 
+const argumentsSchema = {
+  anyOf: [
+    { type: "string" },
+    { type: "array", items: { anyOf: [{ type: "string" }, { type: "object" }] } },
+    { type: "object" },
+    schemas.null,
+  ],
+};
+
 /** One reader for each field; each takes every shape real files use, and makes a Finding of what it cannot. */
-const skillFieldReaders: Readonly<Record<SkillKey, FieldReader>> = {
-  name: { expected: "Write `name: my-skill`.", read: definitionFields.name.read },
-  description: definitionFields.description,
-  when_to_use: { expected: "Write one text.", read: readProse },
-  "argument-hint": { expected: 'Write a text in quotes, such as `"[file] [--fix]"`.', read: readProse },
-  arguments: { expected: "Write names, such as `arguments: [file, mode]`.", read: readArguments },
-  "disable-model-invocation": { expected: "Write true or false.", read: readGuard },
-  "user-invocable": { expected: "Write true or false.", read: definitionFields.background.read },
+export const skillFieldReaders: Readonly<Record<SkillKey, FieldReader>> = {
+  name: { expected: "Write `name: my-skill`.", read: definitionFields.name.read, schema: fieldSchemas.word },
+  description: { ...definitionFields.description, schema: {} },
+  when_to_use: { expected: "Write one text.", read: readProse, schema: {} },
+  "argument-hint": {
+    expected: 'Write a text in quotes, such as `"[file] [--fix]"`.',
+    read: readProse,
+    schema: {},
+  },
+  arguments: {
+    expected: "Write names, such as `arguments: [file, mode]`.",
+    read: readArguments,
+    schema: argumentsSchema,
+  },
+  "disable-model-invocation": {
+    expected: "Write true or false.",
+    read: readGuard,
+    schema: fieldSchemas.flag,
+  },
+  "user-invocable": {
+    expected: "Write true or false.",
+    read: definitionFields.background.read,
+    schema: fieldSchemas.flag,
+  },
   "allowed-tools": {
     expected: "Write rules, such as `allowed-tools: Read, Bash(git status *)`.",
     read: readAllowedRules,
+    schema: orNull(fieldSchemas.toolList),
   },
   "disallowed-tools": {
     expected: "Write rules, such as `disallowed-tools: Write, Edit`.",
     read: readDisallowedRules,
+    schema: orNull(fieldSchemas.toolList),
   },
   model: definitionFields.model,
   effort: definitionFields.effort,
-  context: { expected: "Write `context: fork`, or leave it out.", read: readContext },
-  agent: { expected: "Write the name of one agent.", read: definitionFields.model.read },
+  context: {
+    expected: "Write `context: fork`, or leave it out.",
+    read: readContext,
+    schema: orNull(looseWords(["fork", "inline", "main", "none", ""])),
+  },
+  agent: {
+    expected: "Write the name of one agent.",
+    read: definitionFields.model.read,
+    schema: fieldSchemas.word,
+  },
   background: definitionFields.background,
-  hooks: { expected: definitionFields.hooks.expected, read: readHooksField },
-  paths: { expected: "Write patterns, such as `paths: [src/**/*.ts]`.", read: readPatterns },
-  shell: { expected: "Write bash or powershell.", read: readShell },
-  metadata: { expected: "", read: () => undefined },
-  license: { expected: "", read: () => undefined },
-  compatibility: { expected: "", read: () => undefined },
+  hooks: {
+    expected: definitionFields.hooks.expected,
+    read: readHooksField,
+    schema: orNull(fieldSchemas.hooks),
+  },
+  paths: {
+    expected: "Write patterns, such as `paths: [src/**/*.ts]`.",
+    read: readPatterns,
+    schema: { type: ["string", "array", "number", "boolean", "null"] },
+  },
+  shell: {
+    expected: "Write bash or powershell.",
+    read: readShell,
+    schema: orNull(looseWords(["bash", "powershell", "pwsh"])),
+  },
+  metadata: { expected: "", read: () => undefined, schema: {} },
+  license: { expected: "", read: () => undefined, schema: {} },
+  compatibility: { expected: "", read: () => undefined, schema: {} },
 };
 
 /** `[file] [--fix]` is a list to YAML, or nothing at all; people mean the text as it is. */

@@ -142,7 +142,7 @@ describe("a program asks a runtime what the command line shows [SDK-1, CLI-2]", 
     const [found] = await runtime.plugins.list();
     expect(found).toMatchObject({ name: "helper", version: "1.2.0" });
     const { key, file } = await runtime.plugins.disable("helper");
-    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ enabledPlugins: { [key]: false } });
+    expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ enabledPlugins: { [key]: false } });
     expect((await runtime.plugins.list())[0]?.enabled).toBe(false);
     await expect(runtime.plugins.enable("hlper")).rejects.toMatchObject({ code: "unknown-plugin" });
     expect((await runtime.plugins.validate("broken")).isValid).toBe(false);

@@ -232,7 +232,7 @@ describe("[MCP-1, PRM-11] what came with the project", () => {
       { tool: "McpServer", input: { name: "db", definition: { command: "db" } } },
     ]);
     const local = JSON.parse(await readFile(join(root, "project/.claude/settings.local.json"), "utf8"));
-    expect(local).toEqual({ enabledMcpjsonServers: ["db"] });
+    expect(local).toMatchObject({ enabledMcpjsonServers: ["db"] });
     await write("project/.mcp.json", { mcpServers: { db: { command: "db", args: ["--eval", "x"] } } });
     expect((await gather()).reasons).toEqual(["project db: changed"]);
     await gather({ ask });

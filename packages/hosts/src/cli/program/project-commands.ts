@@ -333,6 +333,11 @@ const hostCommands: readonly CommandEntry[] = [
     run: async (context, options) => (await import("../../commands/doctor.ts")).doctor(context, options),
   },
   {
+    usage: "schema [name]",
+    description: "Prints the JSON Schema of a kind of file; without a name, lists them.",
+    run: async (context, _, [name]) => (await import("../../commands/schema.ts")).schema(context, name),
+  },
+  {
     usage: "acp",
     description: "Serves an editor over stdin and stdout by the Agent Client Protocol.",
     run: async (context, options) => (await import("../../acp/serve-acp.ts")).serveAcp(context, options),

@@ -6,6 +6,7 @@ import {
 } from "@retinue/base/foundation/option-words.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { load } from "js-yaml";
+import { evalFields, judgeFields, taskFields } from "./eval-fields.ts";
 
 /** How an answer is scored: by a command, by a schema, by an agent. All that are given must pass. */
 export interface EvalScoring {
@@ -47,21 +48,6 @@ export interface EvalPlan {
 
 export const mainDefinition = "main";
 
-const keys = [
-  "tasks",
-  "definitions",
-  "models",
-  "repetitions",
-  "concurrency",
-  "budgetUsd",
-  "maxTurns",
-  "permissionMode",
-  "allowedTools",
-  "workspace",
-] as const;
-const taskKeys = ["name", "prompt", "check", "schema", "judge"] as const;
-const judgeKeys = ["question", "agent", "model", "pass"] as const;
-
 /** Reads YAML or JSON; throws a RetinueError that names the file, the field and what is expected there. */
 export function readEvalFile(text: string, file: string): EvalPlan {
   const fail = (at: string, expected: string): never => {
@@ -71,7 +57,7 @@ export function readEvalFile(text: string, file: string): EvalPlan {
   };
   const value = parse(text, file);
   if (!isRecord(value)) return fail("the file", "an object with tasks");
-  refuseUnknown(value, keys, { at: "the file", fail });
+  refuseUnknown(value, ["$schema", ...Object.keys(evalFields)], { at: "the file", fail });
   const { tasks, permissionMode } = value;
   if (!Array.isArray(tasks) || tasks.length === 0) return fail("tasks", "a list with at least one task");
   const read = tasks.map((task: unknown, index) => readTask(task, `tasks[${index}]`, fail));
@@ -115,13 +101,14 @@ function refuseUnknown(
   { at, fail }: { readonly at: string; readonly fail: Fail },
 ): void {
   const [unknown] = Object.keys(value).filter((key) => !known.includes(key));
+  const offered = known.filter((key) => key !== "$schema");
   if (unknown !== undefined)
-    fail(`${at} has the key ${JSON.stringify(unknown)}, which`, `one of ${known.join(", ")}`);
+    fail(`${at} has the key ${JSON.stringify(unknown)}, which`, `one of ${offered.join(", ")}`);
 }
 
 function readTask(value: unknown, at: string, fail: Fail): EvalTask {
   if (!isRecord(value)) return fail(at, "an object with prompt");
-  refuseUnknown(value, taskKeys, { at, fail });
+  refuseUnknown(value, Object.keys(taskFields), { at, fail });
   const { prompt, schema } = value;
   if (typeof prompt !== "string" || prompt.trim() === "") return fail(`${at}.prompt`, "a text");
   const inTask: Fail = (key, expected) => fail(`${at}.${key}`, expected);
@@ -142,7 +129,7 @@ function readTask(value: unknown, at: string, fail: Fail): EvalTask {
 function readJudge(value: unknown, fail: Fail): NonNullable<EvalTask["judge"]> {
   if (typeof value === "string") return { question: value, pass: defaultPass };
   if (!isRecord(value)) return fail("judge", "a question, or an object with question");
-  refuseUnknown(value, judgeKeys, { at: "judge", fail });
+  refuseUnknown(value, Object.keys(judgeFields), { at: "judge", fail });
   const question = text1(value, "question", fail) ?? fail("judge.question", "a text");
   const agent = text1(value, "agent", fail);
   const model = text1(value, "model", fail);
