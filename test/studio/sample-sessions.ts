@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type SessionFiles, sessionFiles } from "@retinue/core/journal/session-files.ts";
 import { openInboxFiles } from "@retinue/core/kernel/approvals/inbox-files.ts";
 import { openTeamStore, type TeamPlaces } from "@retinue/core/teams/team-store.ts";
-import { digestOf } from "@retinue/gate/grants/approval-record.ts";
+import { type ApprovalQuestion, digestOf } from "@retinue/gate/grants/approval-record.ts";
 import { type Studio, startStudio } from "@retinue/hosts/studio/start-studio.ts";
 import { type Browser, chromium } from "playwright-core";
 
@@ -163,7 +163,13 @@ export function writeQuestion(
     tool = "Bash",
     input = { command: "rm -r old-shelves" },
     directory = "/shop",
-  }: { id?: string; tool?: string; input?: Readonly<Record<string, unknown>>; directory?: string } = {},
+    ...more
+  }: Partial<
+    Pick<
+      ApprovalQuestion,
+      "id" | "tool" | "input" | "directory" | "session" | "places" | "at" | "suggestedRules"
+    >
+  > = {},
 ): void {
   const call = { tool, input, directory, paths: [] };
   openInboxFiles(approvals).putQuestion({
@@ -177,6 +183,7 @@ export function writeQuestion(
     everyTime: false,
     places: [{ agent: "afailed", path: "main > Measure the shelves", call: "c1", at: 1 }],
     at: Date.UTC(2026, 9, 1, 10),
+    ...more,
   });
 }
 

@@ -497,6 +497,13 @@ describe("what is done", () => {
     const asked = question(id, "0123456789ab");
     inbox.putQuestion(asked);
     const path = `/api/session?project=${project}&id=${id}`;
+    const { inbox: asking } = await follow<SessionUpdate>(
+      "/api/sessions",
+      (update) => update.inbox?.some(({ sessionId }) => sessionId === id) === true,
+    );
+    expect(asking).toMatchObject([
+      { id: "0123456789ab", project, sessionId: id, title: "Go.", command: "make", directory: root },
+    ]);
     const shown = await follow<SessionUpdate>(path, ({ session: seen }) => seen?.questions !== undefined);
     expect(shown.session?.questions).toMatchObject([
       { id: "0123456789ab", state: "waiting", tool: "Bash", places: [{ agent: "a1" }, { agent: "a2" }] },

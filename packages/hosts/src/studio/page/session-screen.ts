@@ -5,7 +5,7 @@ import { type ComponentChild, h } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ActBar, StopButtons } from "./act-bar.ts";
 import { ConversationPart } from "./conversation-part.ts";
-import { duration, folderOf, money } from "./figures.ts";
+import { counted, duration, folderOf, money } from "./figures.ts";
 import { StateSign } from "./icons.ts";
 import { Badge, labelOf } from "./parts.ts";
 import { agentLink, type Place, teamLink } from "./route.ts";
@@ -279,7 +279,11 @@ function AgentHead({ agent, place }: { agent: OverviewAgent; place: Place }): Co
       h("span", { class: "chip hide-s" }, agent.name ?? agent.agentType),
       agent.models.length === 0 ? null : h("span", { class: "chip hide-s" }, agent.models.join(", ")),
       h("span", { class: "grow" }),
-      h("span", { class: "dim hide-m" }, `${totals.turns} turns, ${totals.toolUses} calls`),
+      h(
+        "span",
+        { class: "dim hide-m" },
+        `${counted(totals.turns, "turn")}, ${counted(totals.toolUses, "call")}`,
+      ),
       h(StopButtons, { place, agent, agentId: agent.id }),
     ),
     ending === undefined ? null : h("p", { key: "end", class: "ban bad" }, ending),
