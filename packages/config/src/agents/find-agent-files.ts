@@ -1,6 +1,6 @@
 // @io
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { createFootprint, type Footprint, type PathStamp } from "@retinue/base/foundation/footprint.ts";
 import { type FormatId, formatFacts } from "../formats/format-places.ts";
@@ -72,7 +72,7 @@ export function findAgentFiles(
   function entersFirstTime(child: string, entry: Dirent): boolean {
     if (!entry.isSymbolicLink()) return true;
     const real = realpathSync(child);
-    if (visited.has(real) || path.startsWith(`${real}/`) || path === real) return false;
+    if (visited.has(real) || path.startsWith(`${real}${sep}`) || path === real) return false;
     visited.add(real);
     return true;
   }

@@ -63,6 +63,16 @@ describe("paths", () => {
     expect(createPaths({ ...base, platform }).settings.managed).toBe(file);
   });
 
+  it.each([
+    ["win32", "~\\conf", "C:\\Users\\ada\\conf"],
+    ["win32", "~/conf", "C:\\Users\\ada\\conf"],
+    ["win32", "D:\\conf", "D:\\conf"],
+  ])("on %s, CLAUDE_CONFIG_DIR %s is %s [PUB-3]", (platform, value, folder) => {
+    const place = { cwd: "C:\\work", home: "C:\\Users\\ada", platform };
+    const paths = createPaths({ ...place, environment: { CLAUDE_CONFIG_DIR: value } });
+    expect(paths.configDirectory).toBe(folder);
+  });
+
   it("keeps agent memory where people have it [MEM-1]", () => {
     expect(createPaths({ ...base, repositoryRoot: "/srv" }).agentMemory).toEqual({
       user: "/home/ada/.claude/agent-memory",

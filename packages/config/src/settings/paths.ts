@@ -136,7 +136,7 @@ function readConfigDirectory({ home, environment }: PathsInput, path: PathModule
   const value = environment["CLAUDE_CONFIG_DIR"];
   if (value === undefined || value === "") return undefined;
   if (value === "~") return home;
-  if (value.startsWith("~/")) return path.join(home, value.slice(2));
+  if (value.startsWith("~/") || value.startsWith(`~${path.sep}`)) return path.join(home, value.slice(2));
   if (path.isAbsolute(value)) return path.resolve(value);
   // Below the working folder is what its files bring, and that must not pass for the person's own.
   throw new RetinueError(

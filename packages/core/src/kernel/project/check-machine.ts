@@ -9,6 +9,7 @@ import { type AccountModels, listAccountModels } from "../../models/anthropic/li
 import { createSandboxRuntime } from "../../tools/sandbox/sandbox-runtime.ts";
 import { readSandboxSettings } from "../../tools/sandbox/sandbox-settings.ts";
 import { findIsolation } from "./find-isolation.ts";
+import { platformNotes } from "./platform-notes.ts";
 import type { Checkup, DoctorFacts } from "./project-doctor.ts";
 
 /** What agents need of the machine. */
@@ -26,7 +27,12 @@ export async function checkMachine(facts: DoctorFacts, signal?: AbortSignal): Pr
     folder: checkConfigDirectory(facts),
     keys: checkKeys(facts, account),
     models: checkModels(facts, account),
-    programs: [checkGit(facts), await checkSandbox(facts), await checkIsolation(facts)],
+    programs: [
+      checkGit(facts),
+      await checkSandbox(facts),
+      await checkIsolation(facts),
+      ...checkPlatform(facts),
+    ],
   };
 }
 
@@ -174,6 +180,11 @@ async function checkIsolation(facts: DoctorFacts): Promise<Checkup> {
     text,
     advice,
   };
+}
+
+function checkPlatform({ platform }: DoctorFacts): readonly Checkup[] {
+  const notes = platformNotes(platform);
+  return notes.length === 0 ? [] : [{ name: "platform", state: "note", text: notes.join(" ") }];
 }
 
 const sandboxPrograms: ReadonlyMap<string, string> = new Map([

@@ -1,3 +1,4 @@
+import { posix, win32 } from "node:path";
 import { isRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { type ProcessIdentity, toIdentity } from "@retinue/base/storage/process-identity.ts";
 
@@ -32,7 +33,7 @@ export function parsePending(text: string): PendingWorktree | undefined {
   const { stage, agentId, path, branch, base, top, links, started } = value;
   const owner = toIdentity(value.owner);
   if (stage !== "adding" && stage !== "removing") return undefined;
-  if (typeof agentId !== "string" || typeof path !== "string" || !path.startsWith("/")) return undefined;
+  if (typeof agentId !== "string" || typeof path !== "string" || !isAbsoluteAnywhere(path)) return undefined;
   if (typeof branch !== "string" || !/^retinue\/[A-Za-z0-9_-]+$/.test(branch)) return undefined;
   if (typeof base !== "string" || !/^[0-9a-f]{40,64}$/.test(base) || typeof started !== "number")
     return undefined;
@@ -43,4 +44,9 @@ export function parsePending(text: string): PendingWorktree | undefined {
     links: links.filter((link) => typeof link === "string"),
     owner,
   };
+}
+
+/** Records of a machine are read on it, but with this the form does not depend on where the code runs. */
+function isAbsoluteAnywhere(path: string): boolean {
+  return posix.isAbsolute(path) || /^(?:[A-Za-z]:|[\\/]{2})/.test(win32.parse(path).root);
 }
