@@ -149,8 +149,10 @@ async function measureLarge(shop: Shop, browser: Browser): Promise<readonly Figu
   const first = await sinceStart(page);
   await page.getByRole("heading", { name: `Agents (${largeAgents + 1})` }).waitFor({ timeout: 60_000 });
   const whole = await sinceStart(page);
-  await page.evaluate("scrollTo(0, document.body.scrollHeight / 2)");
-  await page.locator('li[aria-posinset="500"]').waitFor();
+  await page.evaluate(
+    "document.querySelector('.p-tree').scrollTo(0, document.querySelector('.p-tree').scrollHeight / 2)",
+  );
+  await page.locator('[aria-posinset="500"]').waitFor();
   const cdp = await page.context().newCDPSession(page);
   await cdp.send("HeapProfiler.collectGarbage");
   const { usedSize } = await cdp.send("Runtime.getHeapUsage");
@@ -166,7 +168,7 @@ async function measureLarge(shop: Shop, browser: Browser): Promise<readonly Figu
 
 async function openPage(browser: Browser, address: string): Promise<Page> {
   // Asking the page needs a context without its policy, which lets no text run as a script.
-  const page = await browser.newPage({ viewport: { width: 1100, height: 900 }, bypassCSP: true });
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, bypassCSP: true });
   await page.goto(address, { waitUntil: "commit" });
   return page;
 }

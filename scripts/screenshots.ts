@@ -3,11 +3,11 @@ import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
+import type { SessionFiles } from "@retinue/core/journal/session-files.ts";
 import { createLiveText, liveFiles } from "@retinue/core/kernel/live/live-text.ts";
 import { renderEvalPage, summarize } from "@retinue/hosts/commands/eval/eval-results.ts";
 import type { Page } from "playwright-core";
 import {
-  answer,
   clock,
   ending,
   launchBrowser,
@@ -20,18 +20,40 @@ import {
   type Shop,
   said,
   small,
+  stamp,
+  writeQuestion,
 } from "../test/studio/sample-sessions.ts";
 
 const folder = fileURLToPath(new URL("../docs/images/", import.meta.url));
 const running = "6f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
-const maxTotal = 600_000;
+const maxTotal = 900_000;
+
+const painters = [
+  { description: "Measure every wall", type: "Explore", begin: 3, turns: 4, isDone: true },
+  { description: "Shelves by the door", type: "painter", begin: 16, turns: 14 },
+  { description: "Shelves by the window", type: "painter", begin: 17, turns: 13 },
+  { description: "Order more paint", type: "buyer", begin: 19, turns: 5, error: "The shop is closed." },
+  { description: "Label the shelves", type: "writer", begin: 20, turns: 6 },
+] as const;
+
+const commands = ["npm test -- shelves", "ls -l walls", "make paint", "git diff --stat"];
+const explained = [
+  "The old shelves had **three** coats; the new paint needs two:",
+  "",
+  "- `primer` dries in an hour",
+  "- the blue goes on top",
+  "",
+  "```ts",
+  "export const coats = { primer: 1, blue: 2 } as const; // two in all",
+  "```",
+].join("\n");
 
 if (missingBrowser !== undefined) throw new Error(`Pictures need a browser: ${missingBrowser}.`);
 mkdirSync(folder, { recursive: true });
 await using shop = await openShop();
 const live = writeRunning(shop);
 const browser = await launchBrowser();
-const page = await browser.newPage({ viewport: { width: 900, height: 720 }, colorScheme: "light" });
+const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: "dark" });
 let total = 0;
 
 async function take(name: string, { hash, there }: { readonly hash: string; readonly there: string }) {
@@ -48,19 +70,19 @@ async function shoot(shown: Page, name: string, there: string): Promise<void> {
   console.log(`docs/images/${name}.png ${Math.round(size / 1024)} KB`);
 }
 
-await take("sessions", { hash: "", there: "$0.75" });
 live.write();
-await take("session", { hash: `#/session/${project}/${running}`, there: "piece of shelf" });
+await take("sessions", { hash: "", there: "$0.75" });
+await take("session", { hash: `#/agent/${project}/${running}/p1`, there: "piece of shelf" });
+await page.emulateMedia({ colorScheme: "light" });
 await take("agent", { hash: `#/agent/${project}/${small}/main`, there: "There are four shelves." });
 await take("team", { hash: `#/team/${project}/${small}`, there: "Begin at the door." });
 await take("compare", {
   hash: `#/compare/${project}/${small}/${project}/${running}`,
   there: "By tool: calls",
 });
-await page.goto(`${shop.studio.link}#/session/${project}/${small}`);
-await page.getByRole("article", { name: /Question/ }).scrollIntoViewIfNeeded();
-await page.getByLabel("Allow for").selectOption("session");
-await shoot(page, "approvals", "Allow for");
+await page.emulateMedia({ colorScheme: "dark" });
+await take("approvals", { hash: "#/approvals", there: "Why it asks" });
+await page.emulateMedia({ colorScheme: "light" });
 await page.goto(pathToFileURL(writeEval(shop)).href);
 await shoot(page, "eval", "Not passed");
 live.end();
@@ -68,46 +90,97 @@ await browser.close();
 if (total > maxTotal)
   throw new Error(`The pictures have ${total} bytes together; at most ${maxTotal} are kept.`);
 
+/** An answer as a provider bills it, with some of the time that it took. */
+function turn(id: string, content: readonly object[], second: number): string {
+  const usage = { input_tokens: 900, cache_read_input_tokens: 21_400, output_tokens: 310 };
+  const message = { id, model: "claude-sonnet-5", content, usage };
+  const timestamp = stamp(second);
+  return line({
+    type: "assistant",
+    uuid: id,
+    timestamp,
+    costUSD: 0.034,
+    durationMs: 1800,
+    message,
+    gitBranch: "blue",
+    cwd: "/home/ada/shop",
+  });
+}
+
+function writePainter(files: SessionFiles, at: number): void {
+  const painter = painters[at];
+  if (painter === undefined) return;
+  const { meta, transcript } = files.agent(`p${at}`);
+  writeFileSync(meta, line({ agentType: painter.type, description: painter.description }));
+  const work = Array.from({ length: painter.turns }, (_, round) => {
+    const second = painter.begin + 3 * round + 2;
+    const id = `${at}-${round}`;
+    const isEdit = round % 3 === 1;
+    const input = isEdit
+      ? {
+          file_path: "src/shelf.ts",
+          old_string: 'coats: 3,\ncolour: "grey",',
+          new_string: 'coats: 2,\ncolour: "blue",',
+        }
+      : { command: commands[(round + at) % commands.length] };
+    const call = { type: "tool_use", id: `t${id}`, name: isEdit ? "Edit" : "Bash", input };
+    const content = round === painter.turns - 2 ? [{ type: "text", text: explained }, call] : [call];
+    const allowed = {
+      by: "rule",
+      reason: isEdit ? "acceptEdits, in this folder" : "the rule Bash(npm test *) allows it",
+    };
+    return (
+      turn(`a${id}`, content, second) +
+      result(`r${id}`, `t${id}`, { durationMs: 900 + 70 * at, allowed }, second + 1)
+    );
+  });
+  const end = painter.begin + 3 * painter.turns + 2;
+  let ends = "";
+  if ("error" in painter)
+    ends = ending(`e${at}`, { status: "failed", reason: "error", error: painter.error }, end);
+  else if ("isDone" in painter)
+    ends =
+      said(`d${at}`, "Eleven walls, 63 metres.", end) +
+      ending(`e${at}`, { status: "completed", reason: "end_turn" }, end + 1);
+  writeFileSync(
+    transcript,
+    prompt(`p${at}`, `${painter.description}, and say what you changed.`, painter.begin) +
+      work.join("") +
+      ends,
+  );
+}
+
 /** A session whose agents still write. */
 function writeRunning({ files: filesOf }: Shop) {
   const files = filesOf(running);
-  clock.start = Date.now() - 12_000;
+  clock.start = Date.now() - 62_000;
   mkdirSync(files.subagents, { recursive: true });
   writeFileSync(
     files.transcript,
-    prompt("u1", "Paint every shelf of the shop.") + said("a1", "I send painters.", 2),
+    prompt("u1", "Paint every shelf of the shop blue.") +
+      turn("m1", [{ type: "text", text: "I send painters." }], 3) +
+      turn("m2", [{ type: "text", text: "The walls are measured." }], 16),
   );
-  const ids = ["Paint the shelves by the door", "Paint the shelves by the window", "Buy more paint"].map(
-    (description, at) => {
-      const { meta, transcript } = files.agent(`p${at}`);
-      const call = {
-        type: "tool_use",
-        id: `t${at}`,
-        name: "Bash",
-        input: { command: "paint --colour blue" },
-      };
-      writeFileSync(meta, line({ agentType: "painter", description }));
-      writeFileSync(
-        transcript,
-        prompt(`p${at}`, description) +
-          answer(`a${at}`, [call], 2 + at) +
-          result(`r${at}`, `t${at}`, { durationMs: 3000 }, 6 + at) +
-          (at === 2
-            ? ending("e", { status: "failed", reason: "error", error: "The shop is closed." }, 9)
-            : ""),
-      );
-      return `p${at}`;
-    },
-  );
-  const locks = [files.transcript, ...ids.slice(0, 2).map((id) => files.agent(id).transcript)].map((file) =>
-    takeOwnerLock(file),
+  for (const at of painters.keys()) writePainter(files, at);
+  writeQuestion(files, {
+    id: "3f9c2a7b10de",
+    session: running,
+    input: { command: "npm run paint -- --wall window --colour blue" },
+    directory: "/home/ada/shop",
+    suggestedRules: ["Bash(npm run paint *)"],
+    places: [{ agent: "p4", path: "main > Label the shelves", call: "c1", at: 1 }],
+    at: clock.start + 41_000,
+  });
+  const ids = ["p1", "p2"];
+  const locks = [files.transcript, ...["p1", "p2", "p4"].map((id) => files.agent(id).transcript)].map(
+    (file) => takeOwnerLock(file),
   );
   const text = createLiveText(liveFiles(files));
   let timer: NodeJS.Timeout | undefined;
   return {
     write() {
       timer = setInterval(() => {
-        for (const id of ids.slice(0, 2))
+        for (const id of ids)
           text.onEvent(id, {
             type: "model-streamed",
             event: { type: "text-delta", index: 0, text: "one more piece of shelf is blue, " },

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type SessionFiles, sessionFiles } from "@retinue/core/journal/session-files.ts";
 import { openInboxFiles } from "@retinue/core/kernel/approvals/inbox-files.ts";
 import { openTeamStore, type TeamPlaces } from "@retinue/core/teams/team-store.ts";
-import { digestOf } from "@retinue/gate/grants/approval-record.ts";
+import { type ApprovalQuestion, digestOf } from "@retinue/gate/grants/approval-record.ts";
 import { type Studio, startStudio } from "@retinue/hosts/studio/start-studio.ts";
 import { type Browser, chromium } from "playwright-core";
 
@@ -155,12 +155,27 @@ function writeSmall(files: SessionFiles): void {
   );
 }
 
-function writeQuestion({ approvals }: SessionFiles): void {
-  const call = { tool: "Bash", input: { command: "rm -r old-shelves" }, directory: "/shop", paths: [] };
+/** A call of the small session that waits for a person. */
+export function writeQuestion(
+  { approvals }: SessionFiles,
+  {
+    id = "0123456789ab",
+    tool = "Bash",
+    input = { command: "rm -r old-shelves" },
+    directory = "/shop",
+    ...more
+  }: Partial<
+    Pick<
+      ApprovalQuestion,
+      "id" | "tool" | "input" | "directory" | "session" | "places" | "at" | "suggestedRules"
+    >
+  > = {},
+): void {
+  const call = { tool, input, directory, paths: [] };
   openInboxFiles(approvals).putQuestion({
     ...call,
     version: 1,
-    id: "0123456789ab",
+    id,
     session: small,
     digest: digestOf(call),
     reason: "no rule allows it",
@@ -168,6 +183,7 @@ function writeQuestion({ approvals }: SessionFiles): void {
     everyTime: false,
     places: [{ agent: "afailed", path: "main > Measure the shelves", call: "c1", at: 1 }],
     at: Date.UTC(2026, 9, 1, 10),
+    ...more,
   });
 }
 

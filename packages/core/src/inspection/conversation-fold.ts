@@ -2,8 +2,8 @@ import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import { readAssistantBlocks, readUserBlocks } from "../journal/read-assistant-blocks.ts";
-import type { CallStep, Step } from "./inspection.ts";
-import { bounded, readSystemLine, textField, timeOf } from "./read-answer.ts";
+import type { CallStep, Step, TurnStep } from "./inspection.ts";
+import { bounded, numberField, readAnswer, readSystemLine, textField, timeOf } from "./read-answer.ts";
 import { readCall, settleCall } from "./read-call.ts";
 
 /** One thing that was said or done in an agent's conversation, with its text in full up to a generous limit. */
@@ -24,6 +24,8 @@ export type ConversationEntry =
       readonly id?: string;
       readonly text: string;
     }
+  /** Begins an answer of the model, with what it took; what it says and calls follows. */
+  | Omit<TurnStep, "text" | "stopReason">
   | (CallStep & {
       /** The arguments as indented JSON. */
       readonly input: string;
@@ -61,6 +63,8 @@ interface FoldState {
   readonly positions: Map<string, number>;
   readonly seen: Set<string>;
   changed: Set<number>;
+  /** The answer that lines were added for last. */
+  turn?: { readonly key: string; readonly position: number };
   plan?: JsonRecord;
 }
 
@@ -131,12 +135,29 @@ function push(state: FoldState, entry: ConversationEntry): number {
 function addAnswer(state: FoldState, record: JsonRecord, id: string | undefined): void {
   const at = timeOf(record);
   const message = isRecord(record.message) ? record.message : {};
+  if (record.isApiErrorMessage !== true) addTurn(state, record, message);
   for (const block of readAssistantBlocks(message.content)) {
     if (block.type === "text") push(state, defined({ type: "text" as const, at, id, text: cut(block.text) }));
     else if (block.type === "thinking")
       push(state, defined({ type: "thinking" as const, at, id, text: cut(block.thinking) }));
     else if (block.type === "tool_use" && !state.positions.has(block.id))
       state.positions.set(block.id, push(state, openEntry(block, at)));
+  }
+}
+
+/** An answer may have several lines; the last one has what the whole took. */
+function addTurn(state: FoldState, record: JsonRecord, message: JsonRecord): void {
+  const key = textField(message, "id") ?? textField(record, "uuid") ?? "";
+  const entry = defined({
+    type: "turn" as const,
+    at: timeOf(record),
+    durationMs: numberField(record, "durationMs"),
+    ...readAnswer(record, message),
+  });
+  if (state.turn?.key !== key) state.turn = { key, position: push(state, entry) };
+  else if (state.entries.has(state.turn.position)) {
+    state.entries.set(state.turn.position, entry);
+    state.changed.add(state.turn.position);
   }
 }
 

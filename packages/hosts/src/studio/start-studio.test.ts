@@ -17,7 +17,7 @@ import { createInspectionSource } from "@retinue/core/inspection/inspection-sour
 import { sessionFiles } from "@retinue/core/journal/session-files.ts";
 import { openInboxFiles } from "@retinue/core/kernel/approvals/inbox-files.ts";
 import { createLiveText, type LivePiece, liveFiles } from "@retinue/core/kernel/live/live-text.ts";
-import type { AgentUpdate, SessionList, SessionUpdate } from "@retinue/core/kernel/live/session-update.ts";
+import type { AgentUpdate, SessionUpdate } from "@retinue/core/kernel/live/session-update.ts";
 import { createTaskManager, type TaskManager } from "@retinue/core/tasks/task-manager.ts";
 import { controlFiles, watchControl, watchMain } from "@retinue/core/tasks/watch-control.ts";
 import { type ApprovalQuestion, digestOf } from "@retinue/gate/grants/approval-record.ts";
@@ -227,14 +227,19 @@ describe("what is shown", () => {
   });
 
   test("the list has the sessions of the folder with their costs [STU-1]", async () => {
-    const list = await follow<SessionList>(
+    const { list } = await follow<SessionUpdate>(
       "/api/sessions",
-      ({ sessions }) => sessions[0]?.figures !== undefined,
+      (update) => update.list?.sessions[0]?.figures !== undefined,
     );
     expect(list).toMatchObject({
       scope: "folder",
       sessions: [
-        { id: session, title: "Count the shelves.", isLive: false, figures: { cost: 0.5, agents: 1 } },
+        {
+          id: session,
+          title: "Count the shelves.",
+          isLive: false,
+          figures: { cost: 0.5, agents: 1, calls: 0, now: "Four." },
+        },
       ],
     });
   });
@@ -311,7 +316,8 @@ describe("what is shown", () => {
       plan: { model: { value: "m", from: "the call" } },
       entries: [
         [0, { type: "prompt", text: "Edit." }],
-        [1, { type: "call", outcome: "running", edits: [{ file: "/a.ts" }] }],
+        [1, { type: "turn", model: "m", costUsd: 0.5 }],
+        [2, { type: "call", outcome: "running", edits: [{ file: "/a.ts" }] }],
       ],
     });
     const content = [{ type: "tool_result", tool_use_id: "t1", content: "no", is_error: true }];
@@ -321,7 +327,7 @@ describe("what is shown", () => {
       line({ type: "user", uuid: "u2", timestamp, toolCall, message: { role: "user", content } }),
     );
     expect((await settled).agent?.entries).toMatchObject([
-      [1, { outcome: "refused", reason: "a rule denies it" }],
+      [2, { outcome: "refused", reason: "a rule denies it" }],
     ]);
   });
 });
@@ -491,6 +497,13 @@ describe("what is done", () => {
     const asked = question(id, "0123456789ab");
     inbox.putQuestion(asked);
     const path = `/api/session?project=${project}&id=${id}`;
+    const { inbox: asking } = await follow<SessionUpdate>(
+      "/api/sessions",
+      (update) => update.inbox?.some(({ sessionId }) => sessionId === id) === true,
+    );
+    expect(asking).toMatchObject([
+      { id: "0123456789ab", project, sessionId: id, title: "Go.", command: "make", directory: root },
+    ]);
     const shown = await follow<SessionUpdate>(path, ({ session: seen }) => seen?.questions !== undefined);
     expect(shown.session?.questions).toMatchObject([
       { id: "0123456789ab", state: "waiting", tool: "Bash", places: [{ agent: "a1" }, { agent: "a2" }] },

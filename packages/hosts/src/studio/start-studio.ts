@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { followInbox } from "@retinue/core/kernel/live/follow-inbox.ts";
 import {
   checkPlace,
   type FollowOptions,
@@ -197,7 +198,12 @@ async function get(
       return send(response, 204, "image/x-icon", "");
     case "/api/sessions": {
       const { scope } = state.options;
-      return stream(response, (follow) => followSessions(scope, { ...follow, cache: state.cache }));
+      return stream(response, (follow) =>
+        followAll(follow, {
+          list: (own) => followSessions(scope, { ...own, cache: state.cache }),
+          inbox: (own) => followInbox(scope, own),
+        }),
+      );
     }
     case "/api/inspection": {
       const inspection = await inspectSession(await placeOf(state, url.searchParams));
@@ -205,7 +211,7 @@ async function get(
     }
     case "/api/session": {
       const place = await placeOf(state, url.searchParams);
-      return stream(response, (follow) => followAll(follow, sessionParts(place)));
+      return stream(response, (follow) => followAll(follow, sessionParts(state, place)));
     }
     case "/api/agent": {
       const place = await placeOf(state, url.searchParams);
@@ -214,7 +220,7 @@ async function get(
       const all = url.searchParams.get("all") === "1";
       return stream(response, (follow) =>
         followAll(follow, {
-          ...sessionParts(place),
+          ...sessionParts(state, place),
           agent: (own) => followAgent({ ...place, agentId, all }, own),
         }),
       );
@@ -251,8 +257,12 @@ function followAll(
   };
 }
 
-function sessionParts(place: SessionPlace): Readonly<Record<string, Follow>> {
-  return { session: (own) => followSession(place, own), live: (own) => followLive(place, own) };
+function sessionParts({ options }: ServerState, place: SessionPlace): Readonly<Record<string, Follow>> {
+  return {
+    session: (own) => followSession(place, own),
+    live: (own) => followLive(place, own),
+    inbox: (own) => followInbox(options.scope, own),
+  };
 }
 
 async function act(state: ServerState, request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -60,7 +60,7 @@ function newest(agent: AgentUpdate, kept: number): AgentUpdate {
 }
 
 function shortened(entry: ConversationEntry, limit: number): ConversationEntry {
-  if (entry.type === "note") return entry;
+  if (entry.type === "note" || entry.type === "turn") return entry;
   if (entry.type !== "call") return { ...entry, text: bounded(entry.text, limit) };
   const { edits, result } = entry;
   return {

@@ -1,7 +1,6 @@
 // @io
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
 import { createConversationFold } from "../../inspection/conversation-fold.ts";
@@ -9,13 +8,13 @@ import type { Inspection } from "../../inspection/inspection.ts";
 import { createInspectionSource, createLineSource } from "../../inspection/inspection-source.ts";
 import { isAgentId, isSessionId, sessionFiles } from "../../journal/session-files.ts";
 import { openTeamStore, type TeamPlaces } from "../../teams/team-store.ts";
-import { askingTool } from "../approvals/answer-question.ts";
-import { type Approval, readApprovals } from "../approvals/find-approvals.ts";
+import { readApprovals } from "../approvals/find-approvals.ts";
 import { withTeam } from "../teams/mail-of-team.ts";
 import { type LivePiece, liveFiles } from "./live-text.ts";
 import { readLiveText } from "./read-live-text.ts";
 import { overviewOf, type SessionOverview } from "./session-overview.ts";
-import type { AgentUpdate, StudioQuestion } from "./session-update.ts";
+import type { AgentUpdate } from "./session-update.ts";
+import { questionOf } from "./studio-question.ts";
 import { createRefresher, type FolderWatch, watchFolders } from "./watch-folders.ts";
 
 export interface SessionPlace {
@@ -62,7 +61,7 @@ export function createOverviewSource(place: SessionPlace): {
   return {
     async load(budgetMs) {
       const inspection = await source.load(budgetMs === undefined ? {} : { budgetMs });
-      const questions = readApprovals(approvals, { now: Date.now }).map(questionOf);
+      const questions = await Promise.all(readApprovals(approvals, { now: Date.now }).map(questionOf));
       const overview = overviewOf(place.teams === undefined ? inspection : withTeam(inspection, place.teams));
       return questions.length === 0 ? overview : { ...overview, questions };
     },
@@ -106,58 +105,6 @@ function teamFolders(places: TeamPlaces, name: string) {
   const own = join(places.teams, name);
   const list = openTeamStore(places, name).config()?.taskList ?? name;
   return [own, join(own, "inboxes"), join(places.tasks, list)].map((path) => ({ path }));
-}
-
-const maxInput = 20_000;
-
-function questionOf({ question, state, answer, revoked, uses }: Approval): StudioQuestion {
-  const { id, digest, at, tool, reason, everyTime, suggestedRules, places } = question;
-  const said = answer === undefined ? undefined : describeAnswer({ answer, revoked, uses });
-  return {
-    id,
-    digest,
-    at,
-    state,
-    tool,
-    reason,
-    everyTime,
-    suggestedRules,
-    input: JSON.stringify(question.input, undefined, 2).slice(0, maxInput).toWellFormed(),
-    places: places.map(({ agent, path }) => ({ agent, path })),
-    ...(tool === askingTool ? { asks: asksOf(question.input) } : {}),
-    answer: said,
-  };
-}
-
-function asksOf(input: Approval["question"]["input"]): NonNullable<StudioQuestion["asks"]> {
-  const questions: readonly unknown[] = Array.isArray(input["questions"]) ? input["questions"] : [];
-  return questions.filter(isRecord).flatMap(({ question, options }) => {
-    const choices = Array.isArray(options) ? options.filter(isRecord) : [];
-    const labels = choices.flatMap(({ label }) => (typeof label === "string" ? [label] : []));
-    return typeof question === "string" ? [{ text: question, choices: labels }] : [];
-  });
-}
-
-function describeAnswer({
-  answer,
-  revoked,
-  uses,
-}: {
-  readonly answer: NonNullable<Approval["answer"]>;
-  readonly revoked: Approval["revoked"];
-  readonly uses: Approval["uses"];
-}): string {
-  if (answer.type === "deny")
-    return `denied by ${answer.by} (${answer.via})${answer.message === undefined ? "" : `: ${answer.message}`}`;
-  const { scope, rules, until, maxUses, maxUsd } = answer;
-  return [
-    `allowed by ${answer.by} (${answer.via}) for this ${scope}`,
-    ...(rules.length === 0 ? [] : [rules.join(" and ")]),
-    ...(until === undefined ? [] : [`until ${new Date(until).toISOString()}`]),
-    maxUses === undefined ? `used ${uses.length} times` : `used ${uses.length} of ${maxUses} times`,
-    ...(maxUsd === undefined ? [] : [`up to $${maxUsd}`]),
-    ...(revoked === undefined ? [] : [`revoked by ${revoked.by}`]),
-  ].join(", ");
 }
 
 /** The entries sent first; earlier ones are asked for. */

@@ -2,13 +2,12 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
-import { allTokens } from "../../inspection/describe-duration.ts";
-import type { Inspection } from "../../inspection/inspection.ts";
 import { createInspectionSource, type InspectionSource } from "../../inspection/inspection-source.ts";
 import { findSessions } from "../../journal/find-sessions.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import { readApprovals } from "../approvals/find-approvals.ts";
 import type { FollowOptions } from "./follow-session.ts";
+import { sessionFigures } from "./session-figures.ts";
 import type { SessionFigures, SessionList, SessionRow } from "./session-update.ts";
 import { createRefresher, watchFolders } from "./watch-folders.ts";
 
@@ -22,6 +21,7 @@ export interface StudioScope {
   readonly isStore?: boolean;
 }
 
+const liveMs = 2000;
 const maxListed = 500;
 const maxMeasured = 100;
 
@@ -47,10 +47,12 @@ export function followSessions(
   { send, onError, cache }: FollowOptions<SessionList> & { readonly cache: FiguresCache },
 ): () => void {
   let isClosed = false;
+  let hasLive = false;
   const refresher = createRefresher(async () => {
     const names = await findProjects(scope);
     watch.add(names.map((name) => ({ path: join(scope.projects, name) })));
     const sessions = await listSessions(scope.projects, names, cache);
+    hasLive = sessions.some(({ isLive }) => isLive);
     send({ scope: nameOf(scope), sessions });
     let isNew = false;
     for (const row of sessions.slice(0, maxMeasured)) {
@@ -63,9 +65,14 @@ export function followSessions(
     }
   }, onError);
   const watch = watchFolders([{ path: scope.projects }], refresher.request);
+  // Children write below the folder that is watched, and a process that is killed writes nothing.
+  const timer = setInterval(() => {
+    if (hasLive) refresher.request();
+  }, liveMs).unref();
   refresher.request();
   return () => {
     isClosed = true;
+    clearInterval(timer);
     watch.close();
     refresher.close();
   };
@@ -104,7 +111,8 @@ function withFigures(row: SessionRow, cache: FiguresCache): SessionRow {
 /** Whether there is something new. Children of a running session write files of their own, so that is read each time. */
 async function measure(projects: string, row: SessionRow, cache: FiguresCache): Promise<boolean> {
   const name = `${row.project}/${row.id}`;
-  const key = `${row.modified} ${row.isLive}`;
+  const midnight = new Date().setHours(0, 0, 0, 0);
+  const key = `${row.modified} ${row.isLive} ${midnight}`;
   if (!row.isLive && cache.get(name)?.key === key) return false;
   const transcripts = join(projects, row.project);
   const source =
@@ -113,20 +121,7 @@ async function measure(projects: string, row: SessionRow, cache: FiguresCache): 
   if (inspection === undefined) return false;
   const { approvals } = sessionFiles(transcripts, row.id);
   const questions = readApprovals(approvals, { now: Date.now }).filter(({ state }) => state === "waiting");
-  const figures = { ...figuresOf(inspection), questions: questions.length };
+  const figures = { ...sessionFigures(inspection, midnight), questions: questions.length };
   cache.set(name, { key, figures, ...(row.isLive ? { source } : {}) });
   return true;
-}
-
-function figuresOf({ agents, totals }: Inspection): Omit<SessionFigures, "questions"> {
-  const [main] = agents;
-  return {
-    state: main?.state ?? "empty",
-    cost: totals.costUsd,
-    pricedCost: totals.pricedCost,
-    tokens: allTokens(totals.usage),
-    agents: agents.length,
-    running: agents.filter(({ state }) => state === "running").length,
-    failed: agents.filter(({ state }) => state === "failed").length,
-  };
 }

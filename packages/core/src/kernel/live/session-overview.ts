@@ -1,7 +1,8 @@
 import { contextTokens } from "../../conversation/usage.ts";
-import type { InspectedAgent, Inspection } from "../../inspection/inspection.ts";
+import type { InspectedAgent, Inspection, Span, Step } from "../../inspection/inspection.ts";
 import { bounded } from "../../inspection/read-answer.ts";
-import { type Bar, barsOf } from "../../inspection/time-axis.ts";
+import type { BarKind } from "../../inspection/time-axis.ts";
+import { spanOf } from "../../inspection/totals-of.ts";
 import { lookUpModel } from "../../models/look-up-model.ts";
 import type { StudioQuestion } from "./session-update.ts";
 
@@ -11,12 +12,21 @@ export interface SessionOverview extends Omit<Inspection, "agents"> {
   readonly agents: readonly OverviewAgent[];
   /** Those that wait first; absent where there were none. */
   readonly questions?: readonly StudioQuestion[];
+  /** What turns cost by the tools they called: the cost of a turn is divided by its calls. The dearest first; no tool: no call. */
+  readonly costByTool: readonly { readonly tool?: string; readonly costUsd: number }[];
+}
+
+/** `agents`: a call that waits for agents it started; `waiting`: for a person. */
+export type OverviewBarKind = BarKind | "waiting" | "agents";
+
+export interface OverviewBar extends Span {
+  readonly kind: OverviewBarKind;
 }
 
 export interface OverviewAgent extends Omit<InspectedAgent, "steps"> {
   readonly stepCount: number;
   /** What it did when, in milliseconds since 1970; neighbours that could not be told apart are one. */
-  readonly bars: readonly Bar[];
+  readonly bars: readonly OverviewBar[];
   /** How full its context window was at its last answer. */
   readonly context?: { readonly tokens: number; readonly window: number };
 }
@@ -36,7 +46,11 @@ export function overviewOf(inspection: Inspection): SessionOverview {
   const perAgent = maxBars / Math.max(1, inspection.agents.length);
   const resolution = Math.min(maxResolution, Math.max(leastResolution, perAgent));
   const gap = Math.max(1, (to - from) / resolution);
-  return { ...inspection, agents: inspection.agents.map((agent) => overviewAgent(agent, gap)) };
+  return {
+    ...inspection,
+    agents: inspection.agents.map((agent) => overviewAgent(agent, gap)),
+    costByTool: costByTool(inspection.agents),
+  };
 }
 
 function overviewAgent(agent: InspectedAgent, gap: number): OverviewAgent {
@@ -48,7 +62,7 @@ function overviewAgent(agent: InspectedAgent, gap: number): OverviewAgent {
     ...(prompt === undefined ? {} : { prompt: isMain ? prompt : bounded(prompt, maxPrompt) }),
     ...(result === undefined ? {} : { result: isMain ? result : bounded(result, maxResult) }),
     stepCount: steps.length,
-    bars: mergeBars(barsOf(agent, { durationMs: 0, place: (at) => at }), gap),
+    bars: mergeBars(overviewBars(agent), gap),
     ...(context === undefined ? {} : { context }),
   };
 }
@@ -63,8 +77,34 @@ function contextOf({ steps }: InspectedAgent): OverviewAgent["context"] {
   return { tokens: contextTokens(last.usage) + last.usage.outputTokens, window };
 }
 
-function mergeBars(bars: readonly Bar[], gap: number): readonly Bar[] {
-  const merged = new Map<Bar["kind"], { kind: Bar["kind"]; from: number; to: number }[]>();
+/** What an agent did when; runs as a whole lie below what filled them. */
+export function overviewBars({
+  runs,
+  steps,
+}: Pick<InspectedAgent, "runs" | "steps">): readonly OverviewBar[] {
+  return [
+    ...runs.map((run): OverviewBar => ({ ...run, kind: "other" })),
+    ...steps.flatMap((step) => [
+      ...spanOf(step).map((span): OverviewBar => ({ ...span, kind: kindOf(step) })),
+      ...waitOf(step),
+    ]),
+  ];
+}
+
+function kindOf(step: Step): OverviewBarKind {
+  if (step.type !== "call") return "model";
+  if (step.outcome === "refused" || step.outcome === "failed") return step.outcome;
+  return step.agentId === undefined ? "tool" : "agents";
+}
+
+function waitOf(step: Step): readonly OverviewBar[] {
+  if (step.type !== "call" || step.asked !== true || step.at === undefined) return [];
+  return [{ kind: "waiting", from: step.at, to: step.at + (step.decidedMs ?? 0) }];
+}
+
+/** Neighbours of one kind that are closer than `gap` are one. */
+export function mergeBars(bars: readonly OverviewBar[], gap: number): readonly OverviewBar[] {
+  const merged = new Map<OverviewBarKind, { kind: OverviewBarKind; from: number; to: number }[]>();
   for (const bar of bars.toSorted((a, b) => a.from - b.from)) {
     const row = merged.get(bar.kind) ?? [];
     merged.set(bar.kind, row);
@@ -73,4 +113,30 @@ function mergeBars(bars: readonly Bar[], gap: number): readonly Bar[] {
     else row.push({ ...bar });
   }
   return [...merged.values()].flat();
+}
+
+function costByTool(agents: readonly InspectedAgent[]): SessionOverview["costByTool"] {
+  const costs = new Map<string | undefined, number>();
+  const add = (tool: string | undefined, cost: number): void =>
+    void costs.set(tool, (costs.get(tool) ?? 0) + cost);
+  for (const { steps } of agents) {
+    let cost = 0;
+    let tools: string[] = [];
+    const close = (): void => {
+      for (const tool of tools) add(tool, cost / tools.length);
+      if (tools.length === 0 && cost > 0) add(undefined, cost);
+      [cost, tools] = [0, []];
+    };
+    for (const step of steps) {
+      if (step.type === "call") tools.push(step.tool);
+      else if (step.type === "turn" || step.type === "compaction" || step.type === "lost") {
+        close();
+        cost = step.costUsd ?? 0;
+      }
+    }
+    close();
+  }
+  return [...costs]
+    .map(([tool, costUsd]) => (tool === undefined ? { costUsd } : { tool, costUsd }))
+    .toSorted((a, b) => b.costUsd - a.costUsd);
 }

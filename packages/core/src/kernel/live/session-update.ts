@@ -4,8 +4,9 @@ import { type GrantScope, grantScopes } from "@retinue/gate/grants/approval-reco
 import type { ConversationEntry } from "../../inspection/conversation-fold.ts";
 import { isAgentId } from "../../journal/session-files.ts";
 import type { Approval } from "../approvals/find-approvals.ts";
+import type { EditPreview } from "../approvals/preview-edit.ts";
 import type { LivePiece } from "./live-text.ts";
-import type { SessionOverview } from "./session-overview.ts";
+import type { OverviewBar, SessionOverview } from "./session-overview.ts";
 
 /** What server and page send each other, besides overviews of sessions. */
 
@@ -32,6 +33,28 @@ export interface SessionFigures {
   readonly failed: number;
   /** Questions that wait for an answer. */
   readonly questions: number;
+  readonly calls: number;
+  /** The time in which anybody worked. */
+  readonly durationMs: number;
+  readonly startedAt?: number;
+  readonly branch?: string;
+  /** What goes on now, else what came of it. */
+  readonly now: string;
+  /** What it was asked and which agents it had, for the search. */
+  readonly words: string;
+  /** Of a running session, what its first agents did when, from the beginning of its work. */
+  readonly lanes?: readonly (readonly OverviewBar[])[];
+  readonly today: DaySums;
+}
+
+/** Since midnight. */
+export interface DaySums {
+  readonly cost: number;
+  readonly tokensIn: number;
+  readonly cached: number;
+  readonly tokensOut: number;
+  readonly agents: number;
+  readonly failed: number;
 }
 
 export interface SessionList {
@@ -40,8 +63,11 @@ export interface SessionList {
   readonly sessions: readonly SessionRow[];
 }
 
-/** One event of the stream of a session or of an agent: each has one of these. */
+/** One event of a stream: each has one of these. */
 export interface SessionUpdate {
+  readonly list?: SessionList;
+  /** The questions of all sessions that are served: those that wait, and the newest of the others. */
+  readonly inbox?: readonly InboxQuestion[];
   readonly session?: SessionOverview;
   readonly agent?: AgentUpdate;
   /** Pieces of answers that models are writing now. */
@@ -73,6 +99,20 @@ export interface StudioQuestion extends Pick<Approval, "state"> {
   readonly asks?: readonly { readonly text: string; readonly choices: readonly string[] }[];
   /** What was answered, by whom, how often it was used, whether it was revoked. */
   readonly answer?: string;
+  readonly answeredAt?: number | undefined;
+  /** The folder the call starts in. */
+  readonly directory: string;
+  /** The command, where the call is one. */
+  readonly command?: string;
+  /** What the call would change in a file. */
+  readonly edit?: EditPreview;
+}
+
+/** A question with the session that it is of. */
+export interface InboxQuestion extends StudioQuestion {
+  readonly project: string;
+  readonly sessionId: string;
+  readonly title: string;
 }
 
 /** A session that is part of its page. */

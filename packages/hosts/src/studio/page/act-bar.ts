@@ -2,6 +2,7 @@ import type { OverviewAgent } from "@retinue/core/kernel/live/session-overview.t
 import type { StudioAction } from "@retinue/core/kernel/live/session-update.ts";
 import { type ComponentChild, h } from "preact";
 import { useState } from "preact/hooks";
+import { labelOf } from "./parts.ts";
 import type { Place } from "./route.ts";
 import { exported, useActs } from "./use-events.ts";
 
@@ -11,50 +12,63 @@ interface ActBarProps {
   readonly agentId: string;
 }
 
-const labels = {
-  session: "Resume the session with a prompt",
-  resume: "Resume this agent with a prompt",
-  message: "Message to this agent",
-} as const;
-
-/** What can be done to an agent from here: only what another process can do to it is offered. */
+/** The message field of an agent: only what another process can do to it is offered. */
 export function ActBar({ place, agent, agentId }: ActBarProps): ComponentChild {
   const [text, setText] = useState("");
   const { status, isBusy, act } = useActs();
   if (agent === undefined || exported !== undefined) return null;
   const isMain = agentId === "main";
-  const send = async (action: StudioAction): Promise<void> => {
-    const takesText = action === "message" || action === "resume";
-    const own = text.trim() === "" || !takesText ? {} : { text };
-    const done = await act({ project: place.project, sessionId: place.id, agentId, action, ...own });
-    if (done !== undefined && takesText) setText("");
-  };
   const action = agent.isLive ? "message" : "resume";
+  const send = async (): Promise<void> => {
+    const own = text.trim() === "" ? {} : { text };
+    const done = await act({ project: place.project, sessionId: place.id, agentId, action, ...own });
+    if (done !== undefined) setText("");
+  };
   const isEmpty = text.trim() === "" && (isMain || action === "message");
-  const button = (label: string, wanted: StudioAction): ComponentChild =>
-    h("button", { type: "button", disabled: isBusy, onClick: () => void send(wanted) }, label);
+  const resuming = isMain ? "Resume the session with a prompt" : `Resume ${labelOf(agent)} with a prompt`;
+  const label = agent.isLive ? `Message to ${labelOf(agent)}, read between its turns` : resuming;
   return h(
     "form",
     {
-      class: "acts",
+      class: "comp",
       onSubmit: (event: Event) => {
         event.preventDefault();
-        void send(action);
+        if (!isEmpty && !isBusy) void send();
       },
     },
+    h("input", {
+      class: "field",
+      "aria-label": label,
+      placeholder: label,
+      value: text,
+      onInput: (event: Event) => setText((event.target as HTMLInputElement).value),
+    }),
     h(
-      "label",
-      {},
-      labels[isMain && action === "resume" ? "session" : action],
-      h("textarea", {
-        rows: 2,
-        value: text,
-        onInput: (event: Event) => setText((event.target as HTMLTextAreaElement).value),
-      }),
+      "button",
+      { class: "btn", type: "submit", disabled: isBusy || isEmpty },
+      agent.isLive ? "Send " : "Resume ",
+      h("kbd", {}, "Enter"),
     ),
-    h("button", { type: "submit", disabled: isBusy || isEmpty }, agent.isLive ? "Send" : "Resume"),
-    agent.isLive ? button(isMain ? "Stop the main agent" : "Stop this agent", "stop") : null,
-    agent.isLive && !isMain ? button("Move to the background", "background") : null,
+    h("span", { role: "status" }, status),
+  );
+}
+
+/** Stop asks once, in place. */
+export function StopButtons({ place, agent, agentId }: ActBarProps): ComponentChild {
+  const { status, isBusy, act } = useActs();
+  const [isSure, setSure] = useState(false);
+  if (agent === undefined || exported !== undefined || !agent.isLive) return null;
+  const send = (action: StudioAction): void =>
+    void act({ project: place.project, sessionId: place.id, agentId, action });
+  const button = (text: string, onClick: () => void, tone = ""): ComponentChild =>
+    h("button", { class: `btn ghost ${tone}`, type: "button", disabled: isBusy, onClick }, text);
+  return h(
+    "span",
+    { class: "row" },
+    agentId === "main" ? null : button("Background", () => send("background")),
+    isSure
+      ? [button("Stop it now", () => send("stop"), "bad"), button("Keep", () => setSure(false))]
+      : button("Stop", () => setSure(true), "bad"),
     h("span", { role: "status" }, status),
   );
 }

@@ -7,54 +7,60 @@ import {
 } from "@retinue/core/inspection/describe-duration.ts";
 import { createTimeAxis } from "@retinue/core/inspection/time-axis.ts";
 import { type ComponentChild, h } from "preact";
-import { Problem, Table } from "./parts.ts";
+import { Table } from "./parts.ts";
 import { type Place, sessionLink } from "./route.ts";
+import { Shell } from "./shell.ts";
 import { type SessionView, useSession } from "./use-events.ts";
 
 /** Two sessions side by side. */
 export function CompareScreen({ left, right }: { left: Place; right: Place }): ComponentChild {
   const a = useSession(left);
   const b = useSession(right);
-  const problem = h(Problem, { text: a.problem ?? b.problem });
-  const back = h("nav", { "aria-label": "Breadcrumb" }, h("a", { href: "#/" }, "All sessions"));
+  const around = { active: "sessions", inbox: a.state?.inbox, problem: a.problem ?? b.problem } as const;
   const [one, other] = [a.state?.session, b.state?.session];
   if (one === undefined || other === undefined)
-    return h("main", {}, back, problem, h("p", { role: "status" }, "Reading the sessions…"));
+    return h(Shell, around, h("p", { class: "wrap dim", role: "status" }, "Reading the sessions…"));
   const views = [one, other] as const;
   return h(
-    "main",
-    {},
-    back,
-    problem,
-    h("h1", {}, "Two sessions"),
+    Shell,
+    around,
     h(
-      "ul",
-      {},
-      [left, right].map((place, at) =>
-        h(
-          "li",
-          { key: at },
-          `${at === 0 ? "A" : "B"}: `,
-          h("a", { href: sessionLink(place) }, views[at]?.overview.session.title ?? place.id),
+      "div",
+      { class: "wrap" },
+      h("h1", {}, "Two sessions"),
+      h(
+        "ul",
+        {},
+        [left, right].map((place, at) =>
+          h(
+            "li",
+            { key: at },
+            `${at === 0 ? "A" : "B"}: `,
+            h(
+              "a",
+              { class: "link", href: sessionLink(place) },
+              views[at]?.overview.session.title ?? place.id,
+            ),
+          ),
         ),
       ),
+      h(Table, { caption: "Figures", heads: ["figure", "A", "B"], rows: figureRows(...views) }),
+      h(Table, {
+        caption: "By model: tokens and cost",
+        heads: ["model", "A", "B"],
+        rows: pairs(views.map(tokensByModel)),
+      }),
+      h(Table, {
+        caption: "By tool: calls",
+        heads: ["tool", "A", "B"],
+        rows: pairs(views.map(callsByTool)),
+      }),
+      h(Table, {
+        caption: "Answers",
+        heads: ["A", "B"],
+        rows: [views.map(({ agents }) => agents.get("main")?.result ?? "No answer.")],
+      }),
     ),
-    h(Table, { caption: "Figures", heads: ["", "A", "B"], rows: figureRows(...views) }),
-    h(Table, {
-      caption: "By model: tokens and cost",
-      heads: ["model", "A", "B"],
-      rows: pairs(views.map(tokensByModel)),
-    }),
-    h(Table, {
-      caption: "By tool: calls",
-      heads: ["tool", "A", "B"],
-      rows: pairs(views.map(callsByTool)),
-    }),
-    h(Table, {
-      caption: "Answers",
-      heads: ["A", "B"],
-      rows: [views.map(({ agents }) => agents.get("main")?.result ?? "No answer.")],
-    }),
   );
 }
 

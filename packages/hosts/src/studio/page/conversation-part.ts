@@ -1,8 +1,14 @@
+import { contextTokens } from "@retinue/core/conversation/usage.ts";
 import type { ConversationEntry, FileEdit } from "@retinue/core/inspection/conversation-fold.ts";
-import { describeDuration } from "@retinue/core/inspection/describe-duration.ts";
+import { describeTokens } from "@retinue/core/inspection/describe-duration.ts";
 import { describeStep } from "@retinue/core/inspection/describe-step.ts";
 import { type ComponentChild, h } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { colouredCode, languageOf } from "./code-colours.ts";
 import { diffLines } from "./diff-lines.ts";
+import { duration, money, timeOfDay } from "./figures.ts";
+import { Icon, StateSign } from "./icons.ts";
+import { Markdown } from "./markdown.ts";
 import { memo } from "./parts.ts";
 import { agentLink, type Place, sessionLink } from "./route.ts";
 import { exported, useActs } from "./use-events.ts";
@@ -21,10 +27,12 @@ interface ConversationProps {
 /** What was said and done, oldest first. The browser lays out only what is near the screen. */
 export function ConversationPart(props: ConversationProps): ComponentChild {
   const { entries, from, place, writing, mayFork, onEarlier } = props;
+  const end = useRef<HTMLDivElement>(null);
+  const fresh = useFollowing(end, from + entries.length, writing);
   return h(
     "section",
-    { "aria-labelledby": "conversation" },
-    h("h2", { id: "conversation" }, "Conversation"),
+    { class: "msgs", "aria-labelledby": "conversation" },
+    h("h2", { id: "conversation", class: "vh" }, "Conversation"),
     from === 0 ? null : h(Earlier, { from, onEarlier }),
     h(
       "ol",
@@ -33,14 +41,59 @@ export function ConversationPart(props: ConversationProps): ComponentChild {
     ),
     writing === undefined
       ? null
-      : h("div", { class: "text writing", "aria-label": "Being written", role: "group" }, writing),
+      : h(
+          "div",
+          { class: "writing", "aria-label": "Being written", role: "group" },
+          writing,
+          h("span", { class: "caret", "aria-hidden": true }),
+        ),
+    h("div", { ref: end }),
+    fresh === 0
+      ? null
+      : h(
+          "button",
+          { class: "btn fresh", type: "button", onClick: () => end.current?.scrollIntoView() },
+          `${fresh} new`,
+        ),
   );
+}
+
+/** Follows the end only while it is seen; otherwise says how much is new. */
+function useFollowing(
+  end: { readonly current: HTMLElement | null },
+  count: number,
+  writing: string | undefined,
+): number {
+  const isAtEnd = useRef(true);
+  const [seen, setSeen] = useState(0);
+  useEffect(() => {
+    const { current } = end;
+    if (current === null) return;
+    const observer = new IntersectionObserver(
+      ([entry]) => {
+        isAtEnd.current = entry?.isIntersecting === true;
+        if (isAtEnd.current) setSeen(Number.POSITIVE_INFINITY);
+      },
+      { rootMargin: "40px" },
+    );
+    observer.observe(current);
+    return () => observer.disconnect();
+  }, []);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (isAtEnd.current || isFirst.current) {
+      if (exported === undefined) end.current?.scrollIntoView({ block: "nearest" });
+      setSeen(count);
+    }
+    if (count > 0) isFirst.current = false;
+  }, [count, writing]);
+  return isAtEnd.current ? 0 : Math.max(0, count - (Number.isFinite(seen) ? seen : count));
 }
 
 function Earlier({ from, onEarlier }: { from: number; onEarlier: () => void }): ComponentChild {
   if (exported !== undefined)
-    return h("p", { class: "soft" }, `${from} earlier entries are not in this file.`);
-  return h("button", { type: "button", onClick: onEarlier }, `Show ${from} earlier entries`);
+    return h("p", { class: "dim" }, `${from} earlier entries are not in this file.`);
+  return h("button", { class: "btn", type: "button", onClick: onEarlier }, `Show ${from} earlier entries`);
 }
 
 interface ItemProps {
@@ -49,12 +102,15 @@ interface ItemProps {
   readonly mayFork: boolean;
 }
 
-const Item = memo(drawItem);
-
-function drawItem({ entry, place, mayFork }: ItemProps): ComponentChild {
+const Item = memo(({ entry, place, mayFork }: ItemProps): ComponentChild => {
   const canFork = mayFork && (entry.type === "text" || (entry.type === "prompt" && !entry.isMeta));
-  return h("li", {}, h(Entry, { entry, place }), canFork ? h(Fork, { entry, place }) : null);
-}
+  return h(
+    "li",
+    { class: `e-${entry.type}` },
+    h(Entry, { entry, place }),
+    canFork ? h(Fork, { entry, place }) : null,
+  );
+});
 
 function Fork(props: {
   entry: Extract<ConversationEntry, { type: "prompt" | "text" | "thinking" }>;
@@ -71,10 +127,10 @@ function Fork(props: {
   };
   return h(
     "p",
-    { class: "soft small" },
+    { class: "fork" },
     h(
       "button",
-      { type: "button", disabled: isBusy, onClick: () => void fork() },
+      { class: "btn ghost", type: "button", disabled: isBusy, onClick: () => void fork() },
       entry.type === "prompt" ? "Fork before this prompt" : "Fork after this answer",
     ),
     h("span", { role: "status" }, ` ${status}`),
@@ -83,73 +139,190 @@ function Fork(props: {
 
 function Entry({ entry, place }: { entry: ConversationEntry; place: Place }): ComponentChild {
   switch (entry.type) {
+    case "turn":
+      return h(TurnHead, { turn: entry });
     case "prompt":
       return entry.isMeta
-        ? h("details", {}, h("summary", {}, "From the runtime"), h("div", { class: "text" }, entry.text))
-        : h("div", { class: "prompt" }, h("h3", {}, "Prompt"), h("div", { class: "text" }, entry.text));
+        ? h(Folded, { label: "From the runtime", text: entry.text })
+        : h(
+            "div",
+            { class: "prompt" },
+            h("h3", {}, "Prompt ", h("span", { class: "dim" }, timeOfDay(entry.at))),
+            h(Markdown, { text: entry.text }),
+          );
     case "text":
-      return h("div", { class: "text" }, entry.text);
+      return h(Markdown, { text: entry.text });
     case "thinking":
-      return h("details", {}, h("summary", {}, "Thinking"), h("div", { class: "text soft" }, entry.text));
+      return h(Folded, { label: "Thinking", text: entry.text });
     case "call":
       return h(Call, { call: entry, place });
     case "note": {
       const { what, detail, isBad } = describeStep(entry.step);
-      return h("p", { class: isBad ? "bad" : "soft" }, `${what}: ${detail}`);
+      return h("p", { class: isBad ? "note st-bad" : "note dim" }, `${what}: ${detail}`);
     }
   }
 }
 
-type CallEntry = Extract<ConversationEntry, { type: "call" }>;
+/** Tokens and money of one answer. */
+function TurnHead({ turn }: { turn: Extract<ConversationEntry, { type: "turn" }> }): ComponentChild {
+  const { usage, costUsd, model, at } = turn;
+  const tokens = contextTokens(usage);
+  const share = tokens === 0 ? 0 : Math.round((100 * usage.cacheReadTokens) / tokens);
+  const facts = [
+    `in ${describeTokens(tokens)}`,
+    `out ${describeTokens(usage.outputTokens)}`,
+    ...(share > 0 ? [`${share} % cached`] : []),
+    costUsd === undefined ? "price not known" : money(costUsd),
+  ];
+  return h(
+    "div",
+    { class: "th" },
+    h("b", {}, model),
+    h("span", {}, timeOfDay(at)),
+    h("span", { class: "u" }, facts.join(" · ")),
+  );
+}
 
-function Call({ call, place }: { call: CallEntry; place: Place }): ComponentChild {
-  const { tool, about, outcome, durationMs, edits = [] } = call;
+function Folded({ label, text }: { label: string; text: string }): ComponentChild {
+  const [isOpen, setOpen] = useState(false);
   return h(
     "details",
-    { class: `call ${outcome}`, open: edits.length > 0 },
+    { class: "folded", onToggle: (event: Event) => setOpen((event.target as HTMLDetailsElement).open) },
+    h("summary", {}, label),
+    isOpen ? h(Markdown, { text }) : null,
+  );
+}
+
+type CallEntry = Extract<ConversationEntry, { type: "call" }>;
+
+const maxLines = 40;
+
+/** One line; open, what went in and what came out. */
+function Call({ call, place }: { call: CallEntry; place: Place }): ComponentChild {
+  const { tool, about, outcome, durationMs, edits = [] } = call;
+  const [isOpen, setOpen] = useState(edits.length > 0 && outcome !== "failed");
+  const state = outcome === "unanswered" ? "stopped" : outcome;
+  return h(
+    "details",
+    {
+      class: `call ${outcome}`,
+      open: isOpen,
+      onToggle: (event: Event) => setOpen((event.target as HTMLDetailsElement).open),
+    },
     h(
       "summary",
       {},
-      h("b", {}, tool),
-      ` ${about} `,
-      outcome === "ok" ? null : h("span", { class: `badge ${outcome}` }, outcome),
-      h("span", { class: "soft" }, ` ${describeDuration(durationMs)}`),
+      h(Icon, { name: "chevron" }),
+      h(StateSign, { state }),
+      h("span", { class: "tn" }, tool),
+      h("code", { class: "clip", title: about }, about),
+      h(
+        "span",
+        {
+          class: outcome === "refused" || outcome === "failed" ? "why clip no" : "why clip",
+          title: decisionOf(call),
+        },
+        decisionOf(call),
+      ),
+      h("span", { class: "res" }, [resultOf(call), duration(durationMs)].filter(Boolean).join(" · ")),
     ),
-    h("p", { class: outcome === "refused" ? "bad" : "soft" }, decisionOf(call)),
+    isOpen ? h(CallBody, { call, place, edits }) : null,
+  );
+}
+
+function CallBody({
+  call,
+  place,
+  edits,
+}: {
+  call: CallEntry;
+  place: Place;
+  edits: readonly FileEdit[];
+}): ComponentChild {
+  const command = commandOf(call.input);
+  const language = call.tool === "Read" ? languageOf(call.about) : undefined;
+  return [
+    h("p", { key: "why", class: "why-full" }, decisionOf(call)),
     edits.map((edit, at) => h(Diff, { key: at, edit })),
-    edits.length > 0 ? null : h("pre", { tabIndex: 0, "aria-label": "Arguments" }, call.input),
-    call.result === undefined ? null : h("pre", { tabIndex: 0, "aria-label": "Result" }, call.result),
+    edits.length > 0
+      ? null
+      : h(
+          "pre",
+          { key: "in", class: "out", tabIndex: 0, role: "group", "aria-label": "Arguments" },
+          command === undefined ? colouredCode(call.input, "json") : colouredCode(command, "bash"),
+        ),
+    call.result === undefined ? null : h(Output, { key: "out", text: call.result, language }),
     call.agentId === undefined
       ? null
-      : h("a", { href: agentLink(place, call.agentId) }, "Open the agent it started"),
-  );
+      : h(
+          "p",
+          { key: "agent", class: "why-full" },
+          h("a", { class: "link", href: agentLink(place, call.agentId) }, "Open the agent it started"),
+        ),
+  ];
+}
+
+function Output({ text, language }: { text: string; language: string | undefined }): ComponentChild {
+  const [isWhole, setWhole] = useState(false);
+  const lines = text.split("\n");
+  const shown = isWhole ? text : lines.slice(0, maxLines).join("\n");
+  return [
+    h(
+      "pre",
+      { key: "text", class: "out", tabIndex: 0, role: "group", "aria-label": "Result" },
+      colouredCode(shown, language),
+    ),
+    isWhole || lines.length <= maxLines
+      ? null
+      : h(
+          "button",
+          { key: "more", class: "btn ghost", type: "button", onClick: () => setWhole(true) },
+          `Show all ${lines.length} lines`,
+        ),
+  ];
+}
+
+function commandOf(input: string): string | undefined {
+  try {
+    const { command } = JSON.parse(input);
+    return typeof command === "string" ? command : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function resultOf({ edits, result, outcome }: CallEntry): string {
+  if (outcome === "refused") return "refused";
+  if (edits !== undefined && edits.length > 0) {
+    const lines = edits.flatMap(({ before, after }) => diffLines(before, after));
+    const count = (wanted: string): number => lines.filter(({ kind }) => kind === wanted).length;
+    return `+${count("added")} −${count("removed")}`;
+  }
+  if (result === undefined || result === "") return "";
+  const count = result.replace(/\n$/, "").split("\n").length;
+  if (count > 1) return `${count} lines`;
+  return result.length <= 24 ? result.trim() : "1 line";
 }
 
 /** Why the call was allowed or refused, as far as the journal says. */
-function decisionOf({ outcome, asked, decidedMs, reason, allowed }: CallEntry): string {
-  const took = decidedMs === undefined ? "" : ` Deciding took ${describeDuration(decidedMs)}.`;
+function decisionOf({ outcome, asked, reason, allowed }: CallEntry): string {
   if (outcome === "refused")
-    return `Refused${asked === true ? " by a person" : ""}: ${reason ?? "no reason was written down"}.${took}`;
-  if (outcome === "running") return "Not decided or not finished yet.";
-  const failure = reason === undefined ? "" : ` It ${outcome}: ${reason}`;
-  if (allowed !== undefined) return `Allowed: ${allowed}.${took}${failure}`;
-  const who = asked === true ? "Allowed by the person who was asked." : "";
-  return `${who || "The transcript does not say why it was allowed."}${took}${failure}`;
+    return `refused${asked === true ? " by a person" : ""}: ${reason ?? "no reason was written down"}`;
+  if (outcome === "running") return "not finished";
+  const failure = reason === undefined ? "" : `${outcome}: ${reason}; `;
+  if (allowed !== undefined) return `${failure}allowed: ${allowed}`;
+  return asked === true ? `${failure}allowed by the person who was asked` : failure.replace(/; $/, "");
 }
+
+const signs = { same: " ", removed: "−", added: "+" } as const;
+const names = { same: "", removed: "r", added: "a" } as const;
 
 function Diff({ edit }: { edit: FileEdit }): ComponentChild {
   return h(
-    "figure",
-    { class: "diff" },
-    h("figcaption", {}, edit.file),
-    h(
-      "pre",
-      { tabIndex: 0, "aria-label": `Changes of ${edit.file}` },
-      diffLines(edit.before, edit.after).map(({ kind, text }, at) =>
-        h("span", { key: at, class: kind }, `${signs[kind]}${text}\n`),
-      ),
+    "div",
+    { class: "diff", tabIndex: 0, role: "group", "aria-label": `Changes of ${edit.file}` },
+    diffLines(edit.before, edit.after).map(({ kind, text }, at) =>
+      h("div", { key: at, class: names[kind] }, h("i", {}), h("span", {}, signs[kind]), h("pre", {}, text)),
     ),
   );
 }
-
-const signs = { same: "  ", removed: "- ", added: "+ " } as const;

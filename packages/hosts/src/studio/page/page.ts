@@ -1,16 +1,18 @@
 import { type ComponentChild, h, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { AgentScreen } from "./agent-screen.ts";
+import { ApprovalsScreen } from "./approvals-screen.ts";
 import { CompareScreen } from "./compare-screen.ts";
+import { LiveScreen, SessionsScreen } from "./live-screen.ts";
 import { type Route, readRoute } from "./route.ts";
 import { SessionScreen } from "./session-screen.ts";
-import { SessionsScreen } from "./sessions-screen.ts";
+import { restoreTheme, Search } from "./shell.ts";
 import { TeamScreen } from "./team-screen.ts";
 import { exported } from "./use-events.ts";
 
 /** Shows the screen that the address names. */
 function Page(): ComponentChild {
   const [route, setRoute] = useState<Route>(() => readRoute(location.hash));
+  const [search, setSearch] = useState("");
   useEffect(() => {
     const follow = (): void => {
       setRoute(readRoute(location.hash));
@@ -19,26 +21,24 @@ function Page(): ComponentChild {
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);
   }, []);
-  return screenOf(route);
+  return h(Search.Provider, { value: { text: search, set: setSearch } }, screenOf(route));
 }
 
 function screenOf(route: Route): ComponentChild {
   switch (route.type) {
-    case "sessions": {
-      if (exported === undefined) return h(SessionsScreen, {});
+    case "live":
+    case "sessions":
+    case "approvals": {
+      if (exported === undefined) return h(screens[route.type], {});
       const { id } = exported.session.session;
-      return h(SessionScreen, { key: id, place: { project: "export", id } });
+      return h(SessionScreen, { key: id, place: { project: "export", id }, agentId: "main" });
     }
     case "session":
-      return h(SessionScreen, { key: route.place.id, place: route.place });
+      return h(SessionScreen, { key: route.place.id, place: route.place, agentId: "main" });
+    case "agent":
+      return h(SessionScreen, { key: route.place.id, place: route.place, agentId: route.agentId });
     case "team":
       return h(TeamScreen, { key: route.place.id, place: route.place });
-    case "agent":
-      return h(AgentScreen, {
-        key: `${route.place.id} ${route.agentId}`,
-        place: route.place,
-        agentId: route.agentId,
-      });
     case "compare":
       return h(CompareScreen, {
         key: `${route.left.id} ${route.right.id}`,
@@ -48,6 +48,9 @@ function screenOf(route: Route): ComponentChild {
   }
 }
 
+const screens = { live: LiveScreen, sessions: SessionsScreen, approvals: ApprovalsScreen } as const;
+
+restoreTheme();
 const app = document.getElementById("app");
 if (app !== null) {
   app.replaceChildren();

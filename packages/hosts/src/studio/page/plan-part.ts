@@ -13,7 +13,25 @@ export function PlanPart({ plan }: { plan: Json }): ComponentChild {
   );
 }
 
-export function planRows(plan: Json): readonly (readonly [string, string, string])[] {
+const named: Readonly<Record<string, string>> = {
+  "permission mode": "Mode",
+  tools: "Tools",
+  "allow rule": "Allowed",
+  "ask rule": "Asked",
+  "deny rule": "Denied",
+};
+
+/** What an agent may, of its plan. */
+export function rightsOf(plan: Json): readonly (readonly [string, string])[] {
+  const found = new Map<string, string[]>();
+  for (const [field, value] of planRows(plan)) {
+    const name = named[field];
+    if (name !== undefined) found.set(name, [...(found.get(name) ?? []), value]);
+  }
+  return [...found].map(([name, values]) => [name, values.join(", ")]);
+}
+
+function planRows(plan: Json): readonly (readonly [string, string, string])[] {
   return Object.entries(plan).flatMap(([name, value]) => rowsOf(name, value, plan));
 }
 

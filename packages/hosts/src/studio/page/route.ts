@@ -5,23 +5,24 @@ export interface Place {
 }
 
 export type Route =
-  | { readonly type: "sessions" }
+  | { readonly type: "live" | "sessions" | "approvals" }
   | { readonly type: "session"; readonly place: Place }
   | { readonly type: "team"; readonly place: Place }
   | { readonly type: "agent"; readonly place: Place; readonly agentId: string }
   | { readonly type: "compare"; readonly left: Place; readonly right: Place };
 
-/** Total: what names nothing is the list of sessions. */
+/** Total: what names nothing is what runs now. */
 export function readRoute(hash: string): Route {
   const [kind, project, id, third, fourth] = hash.replace(/^#\/?/, "").split("/").map(decoded);
-  if (project === undefined || id === undefined) return { type: "sessions" };
+  if (kind === "sessions" || kind === "approvals") return { type: kind };
+  if (project === undefined || id === undefined) return { type: "live" };
   const place = { project, id };
   if (kind === "session") return { type: "session", place };
   if (kind === "team") return { type: "team", place };
   if (kind === "agent" && third !== undefined) return { type: "agent", place, agentId: third };
   if (kind === "compare" && third !== undefined && fourth !== undefined)
     return { type: "compare", left: place, right: { project: third, id: fourth } };
-  return { type: "sessions" };
+  return { type: "live" };
 }
 
 export function sessionLink({ project, id }: Place): string {

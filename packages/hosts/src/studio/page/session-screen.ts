@@ -1,104 +1,86 @@
-import {
-  allTokens,
-  describeCost,
-  describeDuration,
-  describeTokens,
-  describeTotalCost,
-} from "@retinue/core/inspection/describe-duration.ts";
-import type { InspectedAct } from "@retinue/core/inspection/inspection.ts";
-import { createTimeAxis, type TimeAxis } from "@retinue/core/inspection/time-axis.ts";
+import { allTokens, describeTokens } from "@retinue/core/inspection/describe-duration.ts";
+import { createTimeAxis } from "@retinue/core/inspection/time-axis.ts";
 import type { OverviewAgent, SessionOverview } from "@retinue/core/kernel/live/session-overview.ts";
 import { type ComponentChild, h } from "preact";
-import { useMemo, useState } from "preact/hooks";
-import { ActBar } from "./act-bar.ts";
-import { Badge, describeInFlight, Figures, labelOf, memo, Problem, Table, Timeline } from "./parts.ts";
-import { QuestionsPart } from "./questions-part.ts";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { ActBar, StopButtons } from "./act-bar.ts";
+import { ConversationPart } from "./conversation-part.ts";
+import { counted, duration, folderOf, money } from "./figures.ts";
+import { StateSign } from "./icons.ts";
+import { Badge, labelOf } from "./parts.ts";
 import { agentLink, type Place, teamLink } from "./route.ts";
+import { Shell } from "./shell.ts";
+import { SidePart } from "./side-part.ts";
+import { type Lane, Timeline } from "./timeline.ts";
+import { doingOf, type TreeAgent, TreePart } from "./tree-part.ts";
 import { exported, type SessionState, type SessionView, useSession } from "./use-events.ts";
-import { VirtualList } from "./virtual-list.ts";
 
-/** One session: what is going on or what came of it first, then failures, then the tree. */
-export function SessionScreen({ place }: { place: Place }): ComponentChild {
-  const { state, problem } = useSession(place);
-  const [search, setSearch] = useState("");
+const tabs = [
+  ["tree", "Agents", "only-s"],
+  ["time", "Timeline", "only-s"],
+  ["talk", "Conversation", "only-s"],
+  ["mid", "Timeline and conversation", "only-m"],
+  ["side", "Details", ""],
+] as const;
+
+/** One session and one of its agents: the tree, the timeline, the conversation, the details. */
+export function SessionScreen({ place, agentId }: { place: Place; agentId: string }): ComponentChild {
+  const [all, setAll] = useState(false);
+  const [tab, setTab] = useState<string>(agentId === "main" ? "mid" : "talk");
+  const { state, problem } = useSession(place, { agentId, all });
+  const isFirst = useRef(true);
+  useEffect(() => {
+    // On narrow screens, who chooses an agent wants to read it.
+    if (!isFirst.current) setTab("talk");
+    isFirst.current = false;
+  }, [agentId]);
   const view = state?.session;
   const arranged = useMemo(() => arrange(view), [view]);
-  if (view === undefined || arranged === undefined || state === undefined)
+  if (state === undefined || view === undefined || arranged === undefined)
     return h(
-      "main",
-      {},
-      h(Back, {}),
-      h(Problem, { text: problem }),
-      h("p", { role: "status" }, "Reading the session…"),
+      Shell,
+      { active: "sessions", inbox: state?.inbox, problem },
+      h("p", { class: "wrap dim", role: "status" }, "Reading the session…"),
     );
   const { overview } = view;
   const { agents, axis, ordered } = arranged;
-  const failed = agents.filter(isBad);
-  const words = search.toLowerCase();
-  const shown = ordered.filter((agent) =>
-    `${labelOf(agent)} ${agent.agentType} ${agent.id} ${agent.state}`.toLowerCase().includes(words),
-  );
+  const agent = view.agents.get(agentId);
+  const rows = treeRows(ordered, state, overview);
+  const choose = (id: string): void => {
+    location.hash = agentLink(place, id);
+  };
   return h(
-    "main",
-    {},
-    h(Back, {}),
-    h(Problem, { text: problem }),
-    h(SessionHead, { overview, agents, axis, live: state.live }),
-    overview.team === undefined
-      ? null
-      : h("p", {}, h("a", { href: teamLink(place) }, `Team ${overview.team.name}: members, board and mail`)),
-    h(QuestionsPart, { place, questions: overview.questions ?? [] }),
-    h(ActBar, { place, agent: view.agents.get("main"), agentId: "main" }),
-    failed.length === 0 ? null : h(FailedAgents, { place, failed }),
+    Shell,
+    { active: "sessions", inbox: state.inbox, problem },
     h(
-      "section",
-      { "aria-labelledby": "agents" },
-      h("h2", { id: "agents" }, `Agents (${agents.length})`),
+      "div",
+      { class: "session" },
+      h(SessionHead, { overview, agents, place, durationMs: axis.durationMs }),
       overview.unread === undefined
         ? null
-        : h("p", { role: "status" }, `Reading the other agents: ${overview.unread} left…`),
-      h(AgentsBar, { search, onSearch: setSearch }),
-      h(VirtualList<OverviewAgent>, {
-        items: shown,
-        label: "Agents",
-        rowHeight: 62,
-        keyOf: ({ id }) => id,
-        row: (agent) =>
-          h(AgentRow, { place, agent, axis, now: overview.takenAt, writing: state.live.get(agent.id)?.text }),
-      }),
-    ),
-    h(Shares, { overview }),
-    h(Acts, { acts: overview.acts ?? [], agents: view.agents }),
-    h(Notes, { notes: overview.notes }),
-  );
-}
-
-function AgentsBar({
-  search,
-  onSearch,
-}: {
-  search: string;
-  onSearch: (text: string) => void;
-}): ComponentChild {
-  return h(
-    "div",
-    { class: "bar" },
-    h(
-      "label",
-      {},
-      "Search agents ",
-      h("input", {
-        type: "search",
-        value: search,
-        onInput: (event: Event) => onSearch((event.target as HTMLInputElement).value),
-      }),
-    ),
-    h(
-      "span",
-      { class: "soft legend" },
-      "Timeline: ",
-      ["model", "tool", "failed", "refused"].map((kind) =>
-        h("span", { key: kind, class: `key ${kind}` }, kind),
+        : h(
+            "p",
+            { class: "ban", role: "status" },
+            `${agents.length} of ${agents.length + overview.unread} agents are read. Totals grow until all are.`,
+          ),
+      h(Tabs, { tab, onChoose: setTab }),
+      h(
+        "div",
+        { class: "cols", "data-tab": tab },
+        h(TreePart, { place, agents: rows, selected: agentId, onOpen: () => setTab("talk") }),
+        h(
+          "div",
+          { class: "pane p-mid" },
+          h(Timeline, {
+            lanes: lanesOf(rows, overview),
+            axis,
+            isLive: overview.session.isLive,
+            selected: agentId,
+            onSelect: choose,
+          }),
+          h(Talk, { place, agentId, agent, state, onEarlier: () => setAll(true) }),
+        ),
+        h(SidePart, { overview, agents, agent, plan: state.agent?.plan }),
       ),
     ),
   );
@@ -111,18 +93,8 @@ function arrange(view: SessionView | undefined) {
   return { agents, axis: createTimeAxis(agents), ordered: inTreeOrder(agents) };
 }
 
-function Back(): ComponentChild {
-  if (exported !== undefined)
-    return h("p", { class: "soft" }, `A snapshot of ${new Date(exported.session.takenAt).toISOString()}.`);
-  return h("nav", { "aria-label": "Breadcrumb" }, h("a", { href: "#/" }, "All sessions"));
-}
-
-function isBad({ state }: OverviewAgent): boolean {
-  return state === "failed" || state === "interrupted";
-}
-
 /** Each agent behind its parent; the order of their start among siblings. */
-export function inTreeOrder(agents: readonly OverviewAgent[]): readonly OverviewAgent[] {
+function inTreeOrder(agents: readonly OverviewAgent[]): readonly OverviewAgent[] {
   const ids = new Set(agents.map(({ id }) => id));
   const children = Map.groupBy(agents, ({ id, parentId }) =>
     id === "main" || parentId === undefined || !ids.has(parentId) ? "" : parentId,
@@ -140,220 +112,180 @@ export function inTreeOrder(agents: readonly OverviewAgent[]): readonly Overview
   return ordered;
 }
 
-function SessionHead(props: {
-  overview: SessionOverview;
-  agents: readonly OverviewAgent[];
-  axis: TimeAxis;
-  live: SessionState["live"];
-}): ComponentChild {
-  const { overview, agents, axis, live } = props;
-  const { session, totals, takenAt } = overview;
-  const main = agents.find(({ id }) => id === (overview.only ?? "main"));
-  const running = agents.filter(({ state }) => state === "running");
-  const { usage } = totals;
-  return h(
-    "header",
-    {},
-    h("h1", {}, session.title, " ", h(Badge, { state: main?.state ?? "empty" })),
-    h("p", { class: "soft" }, [session.cwd, session.gitBranch, session.id].filter(Boolean).join(" · ")),
-    h(Now, { main, running, now: takenAt, live }),
-    h(Figures, {
-      rows: [
-        ["cost", describeTotalCost(totals)],
-        ["tokens in / out", [usage.inputTokens, usage.outputTokens].map(describeTokens).join(" / ")],
-        [
-          "cache read / write",
-          [usage.cacheReadTokens, usage.cacheWriteTokens].map(describeTokens).join(" / "),
-        ],
-        ["time", describeDuration(axis.durationMs)],
-        ["agents", `${agents.length}, ${running.length} running`],
-        ["turns", String(totals.turns)],
-        ["calls", `${totals.toolUses}, ${totals.failedCalls} failed, ${totals.refusedCalls} refused`],
-      ],
-    }),
-    main?.context === undefined ? null : h(ContextFill, { context: main.context }),
-  );
-}
-
-/** The current activity of a running session, else its answer. */
-function Now(props: {
-  main: OverviewAgent | undefined;
-  running: readonly OverviewAgent[];
-  now: number;
-  live: SessionState["live"];
-}): ComponentChild {
-  const { main, running, now, live } = props;
-  if (running.length === 0) {
-    const ending = main?.error ?? main?.reason;
-    return h(
-      "section",
-      { class: "answer", "aria-label": "Answer" },
-      h("h2", {}, "Answer"),
-      h("div", { class: "text" }, main?.result ?? "No answer."),
-      main?.state === "failed" || main?.state === "interrupted"
-        ? h("p", { class: "bad" }, ending ?? main.state)
-        : null,
-    );
-  }
-  const busy = running.filter(({ inFlight }) => inFlight.length > 0).slice(0, 5);
-  return h(
-    "section",
-    { class: "answer", "aria-label": "Current activity" },
-    h("h2", {}, "Now"),
-    h(
-      "ul",
-      {},
-      busy.map((agent) =>
-        h("li", { key: agent.id }, h("b", {}, labelOf(agent)), ": ", activityOf(agent, live, now)),
-      ),
-    ),
-    main?.result === undefined ? null : h("div", { class: "text soft" }, main.result),
-  );
-}
-
-function activityOf(agent: OverviewAgent, live: SessionState["live"], now: number): string {
-  const writing = live.get(agent.id)?.text;
-  return writing === undefined ? describeInFlight(agent.inFlight, now) : `writes “${tailOf(writing)}”`;
-}
-
-export function ContextFill({ context }: { context: { tokens: number; window: number } }): ComponentChild {
-  const { tokens, window } = context;
-  const percent = Math.round((100 * tokens) / window);
-  const text = `Context: ${describeTokens(tokens)} of ${describeTokens(window)} (${percent} %)`;
-  return h(
-    "label",
-    { class: "fill" },
-    text,
-    " ",
-    h("progress", { max: window, value: Math.min(tokens, window) }),
-  );
-}
-
-function FailedAgents({ place, failed }: { place: Place; failed: readonly OverviewAgent[] }): ComponentChild {
-  return h(
-    "section",
-    { class: "failures", "aria-labelledby": "failed" },
-    h("h2", { id: "failed" }, `Failed (${failed.length})`),
-    h(VirtualList<OverviewAgent>, {
-      items: failed,
-      label: "Failed agents",
-      rowHeight: 48,
-      keyOf: ({ id }) => id,
-      row: (agent) =>
-        h(
-          "a",
-          { class: "row", href: agentLink(place, agent.id) },
-          h("span", { class: "name" }, labelOf(agent)),
-          h(Badge, { state: agent.state }),
-          h("span", { class: "bad" }, agent.error ?? agent.reason ?? "its process ended before it did"),
+function treeRows(
+  ordered: readonly OverviewAgent[],
+  { live }: SessionState,
+  overview: SessionOverview,
+): readonly TreeAgent[] {
+  const asking = new Map(
+    (overview.questions ?? [])
+      .filter(({ state }) => state === "waiting")
+      .flatMap((question) =>
+        question.places.map(
+          ({ agent }) => [agent === overview.session.id ? "main" : agent, question] as const,
         ),
-    }),
+      ),
   );
-}
-
-const AgentRow = memo(drawAgentRow);
-
-function drawAgentRow(props: {
-  place: Place;
-  agent: OverviewAgent;
-  axis: TimeAxis;
-  now: number;
-  writing: string | undefined;
-}): ComponentChild {
-  const { place, agent, axis, now, writing } = props;
-  const { totals, context } = agent;
-  const facts = [
-    agent.agentType,
-    describeCost(totals.costUsd ?? totals.pricedCost),
-    `${describeTokens(allTokens(totals.usage))} tokens`,
-    describeDuration(totals.durationMs),
-    ...(context === undefined ? [] : [`context ${Math.round((100 * context.tokens) / context.window)} %`]),
-    ...(agent.state === "running" ? [describeInFlight(agent.inFlight, now)] : []),
-  ];
-  return h(
-    "a",
-    { class: `row agent depth${Math.min(agent.depth, 6)}`, href: agentLink(place, agent.id) },
-    h("span", { class: "name" }, labelOf(agent)),
-    h(Badge, { state: agent.state }),
-    isBad(agent) ? h("span", { class: "bad" }, agent.error ?? agent.reason ?? "") : null,
-    h("span", { class: "soft facts" }, facts.filter((fact) => fact !== "").join(" · ")),
-    writing === undefined ? null : h("span", { class: "facts writing" }, tailOf(writing)),
-    h(Timeline, { bars: agent.bars, axis }),
-  );
-}
-
-const maxTail = 160;
-
-/** The end of a text, from a word on. */
-function tailOf(text: string): string {
-  const line = text.slice(-maxTail * 2).replace(/\s+/g, " ");
-  return line.length <= maxTail ? line : `… ${line.slice(-maxTail).replace(/^\S* /, "")}`;
-}
-
-const Shares = memo(drawShares);
-
-function drawShares({ overview }: { overview: SessionOverview }): ComponentChild {
-  const { byModel, byTool } = overview;
-  return h(
-    "section",
-    { class: "shares" },
-    h(Table, {
-      caption: "By model",
-      heads: ["model", "turns", "tokens", "cost"],
-      rows: byModel.map(({ model, turns, usage, costUsd: cost }) => [
-        model,
-        String(turns),
-        describeTokens(allTokens(usage)),
-        describeCost(cost),
-      ]),
-    }),
-    h(Table, {
-      caption: "By tool",
-      heads: ["tool", "calls", "failed", "refused", "time"],
-      rows: byTool.map(({ tool, calls, failed, refused, durationMs }) => [
-        tool,
-        String(calls),
-        String(failed),
-        String(refused),
-        describeDuration(durationMs),
-      ]),
-    }),
-  );
-}
-
-function Acts({
-  acts,
-  agents,
-}: {
-  acts: readonly InspectedAct[];
-  agents: SessionView["agents"];
-}): ComponentChild {
-  return h(Table, {
-    caption: "What people did",
-    heads: ["when", "who", "what", "agent", "state"],
-    rows: acts.map(({ at, by, action, agentId, text, state, reason }) => {
-      const agent = agents.get(agentId);
-      return [
-        at === undefined ? "" : new Date(at).toLocaleTimeString(),
-        by,
-        text === undefined ? action : `${action}: ${text}`,
-        agent === undefined ? agentId : labelOf(agent),
-        reason === undefined ? state : `${state}: ${reason}`,
-      ];
-    }),
+  return ordered.map((agent) => {
+    const question = asking.get(agent.id);
+    if (question === undefined)
+      return { agent, state: agent.state, doing: doingOf(agent, live.get(agent.id)?.text, overview.takenAt) };
+    return {
+      agent,
+      state: "waiting",
+      doing: `Asks: ${question.command ?? `${question.tool} ${question.edit?.path ?? ""}`}`,
+    };
   });
 }
 
-function Notes({ notes }: { notes: readonly string[] }): ComponentChild {
-  if (notes.length === 0) return null;
+const maxLanes = 200;
+
+/** What waits now is a bar up to now, until it is answered. */
+function lanesOf(
+  rows: readonly TreeAgent[],
+  { questions = [], takenAt, session }: SessionOverview,
+): readonly Lane[] {
+  const open = questions.filter(({ state }) => state === "waiting");
+  return rows.slice(0, maxLanes).map(({ agent }) => ({
+    id: agent.id,
+    label: labelOf(agent),
+    depth: agent.depth,
+    bars: [
+      ...agent.bars,
+      ...open
+        .filter(({ places }) =>
+          places.some(
+            (asked) => asked.agent === agent.id || (agent.id === "main" && asked.agent === session.id),
+          ),
+        )
+        .map(({ at }) => ({ kind: "waiting" as const, from: at, to: takenAt })),
+    ],
+  }));
+}
+
+function Tabs({ tab, onChoose }: { tab: string; onChoose: (name: string) => void }): ComponentChild {
   return h(
-    "section",
-    {},
-    h("h2", {}, "Notes"),
+    "div",
+    { class: "tabs" },
     h(
-      "ul",
-      {},
-      notes.map((note) => h("li", { key: note }, note)),
+      "div",
+      { class: "seg", role: "group", "aria-label": "Parts of the session" },
+      tabs.map(([name, label, size]) =>
+        h(
+          "button",
+          {
+            key: name,
+            type: "button",
+            class: size,
+            "aria-pressed": isShown(name, tab),
+            onClick: () => onChoose(name),
+          },
+          label,
+        ),
+      ),
     ),
   );
+}
+
+/** Wide screens show in one what narrow ones have as three. */
+function isShown(name: string, tab: string): boolean {
+  return name === "mid" ? tab !== "side" : name === tab || (name === "tree" && tab === "mid");
+}
+
+interface HeadProps {
+  readonly overview: SessionOverview;
+  readonly agents: readonly OverviewAgent[];
+  readonly place: Place;
+  readonly durationMs: number;
+}
+
+function SessionHead({ overview, agents, place, durationMs }: HeadProps): ComponentChild {
+  const { session, totals } = overview;
+  const main = agents.find(({ id }) => id === (overview.only ?? "main"));
+  const state = main?.state ?? "empty";
+  const facts = [
+    ["Cost", money(totals.pricedCost, totals.costUsd !== undefined)],
+    ["Tokens", describeTokens(allTokens(totals.usage))],
+    ["Agents", String(agents.length)],
+    ["Time", duration(durationMs)],
+  ] as const;
+  return h(
+    "div",
+    { class: "shead" },
+    h(StateSign, { state }),
+    h("h1", { class: "clip", title: session.title }, session.title),
+    h(Badge, { state }),
+    h(
+      "span",
+      { class: "dim clip mono hide-m", title: session.cwd ?? "" },
+      folderOf(session.cwd, session.gitBranch),
+    ),
+    exported === undefined
+      ? null
+      : h("span", { class: "dim" }, `A snapshot of ${new Date(exported.session.takenAt).toISOString()}.`),
+    overview.team === undefined
+      ? null
+      : h("a", { class: "btn", href: teamLink(place) }, `Team ${overview.team.name}`),
+    h(
+      "div",
+      { class: "kv" },
+      facts.map(([name, value]) => h("div", { key: name }, h("span", {}, name), " ", h("b", {}, value))),
+    ),
+  );
+}
+
+function Talk(props: {
+  place: Place;
+  agentId: string;
+  agent: OverviewAgent | undefined;
+  state: SessionState;
+  onEarlier: () => void;
+}): ComponentChild {
+  const { place, agentId, agent, state, onEarlier } = props;
+  const conversation = state.agent;
+  return h(
+    "div",
+    { class: "talkbox" },
+    h(
+      "div",
+      { class: "talk", tabIndex: 0, role: "group", "aria-label": "Conversation of the agent" },
+      agent === undefined ? null : h(AgentHead, { agent, place }),
+      conversation === undefined
+        ? h("p", { class: "msgs dim", role: "status" }, "Reading the conversation…")
+        : h(ConversationPart, {
+            key: agentId,
+            entries: conversation.entries,
+            from: conversation.from,
+            place,
+            writing: state.live.get(agentId)?.text,
+            mayFork: agentId === "main" && exported === undefined,
+            onEarlier,
+          }),
+    ),
+    h(ActBar, { place, agent, agentId }),
+  );
+}
+
+function AgentHead({ agent, place }: { agent: OverviewAgent; place: Place }): ComponentChild {
+  const { totals } = agent;
+  const ending =
+    agent.state === "failed" || agent.state === "interrupted" ? (agent.error ?? agent.reason) : undefined;
+  return [
+    h(
+      "div",
+      { key: "head", class: "ah" },
+      h(StateSign, { state: agent.state }),
+      h("h2", { class: "clip" }, labelOf(agent)),
+      h("span", { class: "chip hide-s" }, agent.name ?? agent.agentType),
+      agent.models.length === 0 ? null : h("span", { class: "chip hide-s" }, agent.models.join(", ")),
+      h("span", { class: "grow" }),
+      h(
+        "span",
+        { class: "dim hide-m" },
+        `${counted(totals.turns, "turn")}, ${counted(totals.toolUses, "call")}`,
+      ),
+      h(StopButtons, { place, agent, agentId: agent.id }),
+    ),
+    ending === undefined ? null : h("p", { key: "end", class: "ban bad" }, ending),
+  ];
 }

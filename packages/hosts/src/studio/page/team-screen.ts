@@ -1,8 +1,9 @@
 import type { InspectedTeam } from "@retinue/core/inspection/inspection.ts";
 import { type ComponentChild, h } from "preact";
 import { ActBar } from "./act-bar.ts";
-import { Badge, Problem, Table } from "./parts.ts";
+import { Badge, Table } from "./parts.ts";
 import { agentLink, type Place, sessionLink } from "./route.ts";
+import { Shell } from "./shell.ts";
 import { type SessionState, useSession } from "./use-events.ts";
 
 /** The team that a session leads: members, board and mail, live. */
@@ -11,19 +12,20 @@ export function TeamScreen({ place }: { place: Place }): ComponentChild {
   const overview = state?.session?.overview;
   const team = overview?.team;
   return h(
-    "main",
-    {},
+    Shell,
+    { active: "sessions", inbox: state?.inbox, problem },
     h(
-      "nav",
-      { "aria-label": "Breadcrumb" },
-      h("a", { href: "#/" }, "All sessions"),
-      " / ",
-      h("a", { href: sessionLink(place) }, overview?.session.title ?? "Session"),
+      "div",
+      { class: "wrap" },
+      h(
+        "nav",
+        { "aria-label": "Breadcrumb" },
+        h("a", { class: "link", href: sessionLink(place) }, overview?.session.title ?? "Session"),
+      ),
+      overview === undefined ? h("p", { role: "status" }, "Reading the team…") : null,
+      overview !== undefined && team === undefined ? h("p", {}, "This session leads no team.") : null,
+      team === undefined ? null : h(Team, { place, team, state }),
     ),
-    h(Problem, { text: problem }),
-    overview === undefined ? h("p", { role: "status" }, "Reading the team…") : null,
-    overview !== undefined && team === undefined ? h("p", {}, "This session leads no team.") : null,
-    team === undefined ? null : h(Team, { place, team, state }),
   );
 }
 
@@ -72,10 +74,10 @@ function Member(props: {
   return h(
     "li",
     { class: "row" },
-    agentId === undefined ? name : h("a", { href: agentLink(place, agentId) }, name),
+    agentId === undefined ? name : h("a", { class: "link", href: agentLink(place, agentId) }, name),
     h(Badge, { state: member.state }),
-    h("span", { class: "soft" }, facts),
-    writing === undefined ? null : h("span", { class: "soft facts" }, `Writing: ${writing.slice(-200)}`),
+    h("span", { class: "dim" }, facts),
+    writing === undefined ? null : h("span", { class: "dim facts" }, `Writing: ${writing.slice(-200)}`),
   );
 }
 
@@ -87,7 +89,7 @@ function Events({ title, events }: { title: string; events: InspectedTeam["event
     "section",
     { "aria-label": title },
     h("h2", {}, `${title} (${events.length})`),
-    events.length > maxEvents ? h("p", { class: "soft" }, `The newest ${maxEvents} are shown.`) : null,
+    events.length > maxEvents ? h("p", { class: "dim" }, `The newest ${maxEvents} are shown.`) : null,
     h(
       "ol",
       { class: "conversation" },
@@ -98,7 +100,7 @@ function Events({ title, events }: { title: string; events: InspectedTeam["event
           h(
             "li",
             { key: events.length - index },
-            h("span", { class: "soft" }, `${new Date(at).toLocaleTimeString()} `),
+            h("span", { class: "dim" }, `${new Date(at).toLocaleTimeString()} `),
             text,
           ),
         ),

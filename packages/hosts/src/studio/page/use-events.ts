@@ -5,6 +5,8 @@ import type {
   ActRequest,
   AgentUpdate,
   ExportedSession,
+  InboxQuestion,
+  SessionList,
   SessionUpdate,
 } from "@retinue/core/kernel/live/session-update.ts";
 import { useEffect, useState } from "preact/hooks";
@@ -89,9 +91,16 @@ export interface AgentView {
 type LiveTexts = ReadonlyMap<string, { readonly answer: string; readonly text: string }>;
 
 export interface SessionState {
+  readonly list?: SessionList;
+  readonly inbox?: readonly InboxQuestion[];
   readonly session?: SessionView;
   readonly agent?: AgentView;
   readonly live: LiveTexts;
+}
+
+/** Follows the list of sessions. */
+export function useList(): Followed<SessionState> {
+  return useEvents<SessionState, SessionUpdate>("api/sessions", {}, foldUpdate);
 }
 
 /** Follows a session, and one of its agents with its conversation; `all` from the first entry on. */
@@ -119,7 +128,9 @@ function foldUpdate(
   update: SessionUpdate,
   most = Number.POSITIVE_INFINITY,
 ): SessionState {
-  const { session, agent, live } = update;
+  const { session, agent, live, list, inbox } = update;
+  if (list !== undefined) return { ...before, list };
+  if (inbox !== undefined) return { ...before, inbox };
   if (session !== undefined) return { ...before, session: foldOverview(before.session, session) };
   if (agent !== undefined) return { ...before, agent: foldAgent(before.agent, agent, most) };
   return live === undefined ? before : { ...before, live: foldLive(before.live, live) };

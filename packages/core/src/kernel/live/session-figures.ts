@@ -1,0 +1,89 @@
+import { contextTokens } from "../../conversation/usage.ts";
+import { allTokens } from "../../inspection/describe-duration.ts";
+import type { InspectedAgent, Inspection } from "../../inspection/inspection.ts";
+import { boundedLine } from "../../inspection/read-answer.ts";
+import { createTimeAxis } from "../../inspection/time-axis.ts";
+import { mergeBars, overviewBars } from "./session-overview.ts";
+import type { DaySums, SessionFigures } from "./session-update.ts";
+
+const maxLanes = 12;
+const laneResolution = 150;
+const maxNow = 160;
+const maxWords = 2000;
+
+/** What the list of sessions shows of one. Pure. */
+export function sessionFigures(inspection: Inspection, midnight: number): Omit<SessionFigures, "questions"> {
+  const { agents, totals, session } = inspection;
+  const [main] = agents;
+  const axis = createTimeAxis(agents);
+  const running = agents.filter(({ state }) => state === "running");
+  const gap = Math.max(1, axis.durationMs / laneResolution);
+  const lanes = agents.slice(0, maxLanes).map((agent) => {
+    const placed = overviewBars(agent).map(({ kind, from, to }) => ({
+      kind,
+      from: Math.round(axis.place(from)),
+      to: Math.round(axis.place(to)),
+    }));
+    return mergeBars(placed, gap);
+  });
+  return {
+    state: main?.state ?? "empty",
+    cost: totals.costUsd,
+    pricedCost: totals.pricedCost,
+    tokens: allTokens(totals.usage),
+    agents: agents.length,
+    running: running.length,
+    failed: agents.filter(({ state }) => state === "failed").length,
+    calls: totals.toolUses,
+    durationMs: axis.durationMs,
+    ...(main?.startedAt === undefined ? {} : { startedAt: main.startedAt }),
+    ...(session.gitBranch === undefined ? {} : { branch: session.gitBranch }),
+    now: nowOf(main, running),
+    words: boundedLine(
+      [main?.prompt ?? "", ...agents.map(({ agentType, description }) => `${agentType} ${description}`)].join(
+        " ",
+      ),
+      maxWords,
+    ),
+    ...(session.isLive ? { lanes } : {}),
+    today: sumsSince(agents, midnight),
+  };
+}
+
+/** The newest call of a running agent, else the answer or why there is none. */
+function nowOf(main: InspectedAgent | undefined, running: readonly InspectedAgent[]): string {
+  const busy = running.flatMap((agent) =>
+    agent.inFlight.map((doing) => ({ agent, doing, since: doing.since ?? 0 })),
+  );
+  const newest = busy.toSorted((a, b) => b.since - a.since);
+  const one = newest.find(({ doing }) => doing.type === "call") ?? newest[0];
+  if (one === undefined)
+    return boundedLine(
+      main?.error ?? main?.result ?? (running.length > 0 ? "" : (main?.reason ?? "")),
+      maxNow,
+    );
+  const { agent, doing } = one;
+  const who = agent.id === "main" ? "" : `${agent.name ?? (agent.description || agent.agentType)}: `;
+  return boundedLine(
+    `${who}${doing.type === "model" ? "waits for the model" : `${doing.tool} ${doing.about}`}`,
+    maxNow,
+  );
+}
+
+function sumsSince(agents: readonly InspectedAgent[], midnight: number): DaySums {
+  const sums = { cost: 0, tokensIn: 0, cached: 0, tokensOut: 0, agents: 0, failed: 0 };
+  for (const agent of agents) {
+    if ((agent.lastSignAt ?? 0) < midnight) continue;
+    sums.agents += 1;
+    if (agent.state === "failed") sums.failed += 1;
+    for (const step of agent.steps) {
+      if (step.type !== "turn" && step.type !== "compaction" && step.type !== "lost") continue;
+      if ((step.at ?? 0) < midnight) continue;
+      sums.cost += step.costUsd ?? 0;
+      sums.tokensIn += contextTokens(step.usage);
+      sums.cached += step.usage.cacheReadTokens;
+      sums.tokensOut += step.usage.outputTokens;
+    }
+  }
+  return sums;
+}

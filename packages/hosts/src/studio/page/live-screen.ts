@@ -1,0 +1,271 @@
+import { describeTokens } from "@retinue/core/inspection/describe-duration.ts";
+import type { DaySums, InboxQuestion, SessionRow } from "@retinue/core/kernel/live/session-update.ts";
+import { type ComponentChild, h } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
+import { counted, duration, folderOf, money } from "./figures.ts";
+import { StateSign } from "./icons.ts";
+import { compareLink, sessionLink } from "./route.ts";
+import { matches, nowOf, SessionTable, stateOf } from "./session-table.ts";
+import { Search, Shell } from "./shell.ts";
+import { MiniTimeline } from "./timeline.ts";
+import { useList } from "./use-events.ts";
+
+const maxRecent = 50;
+
+/** Who needs me, what runs, what was. */
+export function LiveScreen(): ComponentChild {
+  const { state, problem } = useList();
+  const { text } = useContext(Search);
+  const all = state?.list?.sessions;
+  const found = (all ?? []).filter((row) => matches(row, text));
+  const running = inFirstOrder(found.filter(({ isLive }) => isLive));
+  const agents = running.reduce((sum, { figures }) => sum + (figures?.running ?? 0), 0);
+  return h(
+    Shell,
+    { active: "live", inbox: state?.inbox, problem },
+    h(
+      "div",
+      { class: "wrap" },
+      h("h1", { class: "vh" }, "Live"),
+      all === undefined ? null : h(Stats, { sessions: all, inbox: state?.inbox ?? [] }),
+      all === undefined ? h(Loading, {}) : null,
+      running.length === 0
+        ? null
+        : [
+            h(
+              "div",
+              { key: "h", class: "sh" },
+              h("h2", {}, "Running now"),
+              h(
+                "span",
+                { class: "dim" },
+                `${counted(running.length, "session")}, ${counted(agents, "agent")}`,
+              ),
+            ),
+            h(
+              "div",
+              { key: "c", class: "cards" },
+              running.map((row) => h(Card, { key: row.id, row })),
+            ),
+          ],
+      all === undefined ? null : h(Recent, { rows: found, all }),
+    ),
+  );
+}
+
+/** Waiting first, once: what is shown stays in its place while values change. */
+function inFirstOrder(rows: readonly SessionRow[]): readonly SessionRow[] {
+  const [known, setKnown] = useState<readonly string[]>([]);
+  const fresh = rows.filter(({ id }) => !known.includes(id));
+  const sorted = fresh.toSorted(
+    (a, b) => Number(stateOf(b) === "waiting") - Number(stateOf(a) === "waiting"),
+  );
+  const order = [...known, ...sorted.map(({ id }) => id)];
+  const isReady = rows.every(({ figures }) => figures !== undefined);
+  useEffect(() => {
+    if (isReady && fresh.length > 0) setKnown(order);
+  });
+  return rows.toSorted((a, b) => order.indexOf(a.id) - order.indexOf(b.id));
+}
+
+function Loading(): ComponentChild {
+  return h("p", { role: "status", class: "dim" }, "Reading sessions…");
+}
+
+function Stats({
+  sessions,
+  inbox,
+}: {
+  sessions: readonly SessionRow[];
+  inbox: readonly InboxQuestion[];
+}): ComponentChild {
+  const sum = (of: (day: DaySums) => number): number =>
+    sessions.reduce((total, { figures }) => total + (figures === undefined ? 0 : of(figures.today)), 0);
+  const [tokensIn, cached, tokensOut] = [
+    sum((day) => day.tokensIn),
+    sum((day) => day.cached),
+    sum((day) => day.tokensOut),
+  ];
+  const live = sessions.filter(({ figures }) => (figures?.running ?? 0) > 0);
+  const running = live.reduce((total, { figures }) => total + (figures?.running ?? 0), 0);
+  const waiting = inbox.filter(({ state }) => state === "waiting");
+  const oldest = Math.min(...waiting.map(({ at }) => at));
+  const share = tokensIn === 0 ? 0 : Math.round((100 * cached) / tokensIn);
+  const failed = sum((day) => day.failed);
+  const rows = [
+    [
+      "Spent today",
+      money(sum((day) => day.cost)),
+      counted(sessions.filter(({ figures }) => (figures?.today.agents ?? 0) > 0).length, "session"),
+    ],
+    [
+      "Tokens today",
+      describeTokens(tokensIn + tokensOut),
+      `in ${describeTokens(tokensIn)}, ${share} % cached, out ${describeTokens(tokensOut)}`,
+    ],
+    ["Agents running", String(running), `in ${counted(live.length, "session")}`],
+    [
+      "Failed today",
+      String(failed),
+      `of ${counted(
+        sum((day) => day.agents),
+        "agent",
+      )}`,
+      failed > 0 ? "st-bad" : "",
+    ],
+    [
+      "Waiting for you",
+      String(waiting.length),
+      waiting.length === 0 ? "nothing" : `longest ${duration(Date.now() - oldest)}`,
+      waiting.length > 0 ? "st-wait" : "",
+      "#/approvals",
+    ],
+  ] as const;
+  return h(
+    "div",
+    { class: "panel stats" },
+    rows.map(([label, value, note, name = "", href]) =>
+      h(
+        href === undefined ? "div" : "a",
+        { key: label, class: "stat", ...(href === undefined ? {} : { href }) },
+        h("span", { class: "lab" }, label),
+        h("b", { class: name }, value),
+        h("span", { class: "note" }, note),
+      ),
+    ),
+  );
+}
+
+function Card({ row }: { row: SessionRow }): ComponentChild {
+  const { figures } = row;
+  const isWaiting = stateOf(row) === "waiting";
+  const durationMs = figures?.durationMs ?? 0;
+  return h(
+    "a",
+    { class: isWaiting ? "panel card w" : "panel card", href: sessionLink(row) },
+    h(
+      "div",
+      { class: "row" },
+      h(StateSign, { state: stateOf(row) }),
+      h("h3", { class: "clip grow" }, row.title),
+    ),
+    h("span", { class: "dim clip mono small" }, folderOf(row.cwd, figures?.branch)),
+    h(MiniTimeline, { lanes: figures?.lanes ?? [], axis: { durationMs, place: (at) => at } }),
+    h("span", { class: isWaiting ? "now clip st-wait" : "now clip" }, nowOf(row) || " "),
+    h(
+      "div",
+      { class: "foot" },
+      h("span", {}, counted(figures?.agents ?? 1, "agent")),
+      h("span", {}, describeTokens(figures?.tokens ?? 0)),
+      h("span", {}, duration(durationMs)),
+      h("b", {}, money(figures?.pricedCost ?? 0, figures?.cost !== undefined)),
+    ),
+  );
+}
+
+const filters = [
+  ["all", "All"],
+  ["running", "Running"],
+  ["waiting", "Waiting"],
+  ["failed", "Failed"],
+  ["completed", "Completed"],
+] as const;
+
+function isShown(row: SessionRow, filter: string): boolean {
+  const state = stateOf(row);
+  if (filter === "all") return true;
+  if (filter === "failed") return state === "failed" || (row.figures?.failed ?? 0) > 0;
+  return filter === "completed" ? state === "completed" || state === "answered" : state === filter;
+}
+
+function Recent({ rows, all }: { rows: readonly SessionRow[]; all: readonly SessionRow[] }): ComponentChild {
+  const [filter, setFilter] = useState("all");
+  const shown = rows.filter((row) => isShown(row, filter)).slice(0, maxRecent);
+  return [
+    h(
+      "div",
+      { key: "h", class: "sh" },
+      h("h2", {}, "Recent sessions"),
+      h("span", { class: "dim" }, `${shown.length} of ${all.length}`),
+      h("span", { class: "grow" }),
+      h(Filters, { filter, onChange: setFilter }),
+    ),
+    shown.length > 0
+      ? h(SessionTable, { key: "t", rows: shown })
+      : h(NoSession, { key: "n", isEmpty: all.length === 0 }),
+  ];
+}
+
+function Filters({ filter, onChange }: { filter: string; onChange: (name: string) => void }): ComponentChild {
+  return h(
+    "div",
+    { class: "filters" },
+    h(
+      "div",
+      { class: "seg", role: "group", "aria-label": "State" },
+      filters.map(([name, label]) =>
+        h(
+          "button",
+          { key: name, type: "button", "aria-pressed": filter === name, onClick: () => onChange(name) },
+          label,
+        ),
+      ),
+    ),
+  );
+}
+
+function NoSession({ isEmpty }: { isEmpty: boolean }): ComponentChild {
+  if (!isEmpty)
+    return h("p", { class: "panel empty" }, "No session matches. Clear the search or choose All.");
+  return h(
+    "div",
+    { class: "panel empty" },
+    h("h2", {}, "No session in this folder"),
+    h("p", {}, "Start one with ", h("code", {}, 'retinue -p "…"'), "; it appears here at once."),
+  );
+}
+
+const titles = {
+  all: "Sessions of all folders",
+  folder: "Sessions of this folder",
+  store: "Sessions of the store",
+} as const;
+
+/** All sessions, running ones first; two of them can be compared. */
+export function SessionsScreen(): ComponentChild {
+  const { state, problem } = useList();
+  const { text } = useContext(Search);
+  const [filter, setFilter] = useState("all");
+  const [chosen, setChosen] = useState<readonly SessionRow[]>([]);
+  const all = state?.list?.sessions ?? [];
+  const rows = all.filter((row) => matches(row, text) && isShown(row, filter));
+  const toggle = (row: SessionRow): void =>
+    setChosen((before) =>
+      before.some(({ id }) => id === row.id)
+        ? before.filter(({ id }) => id !== row.id)
+        : [...before.slice(-1), row],
+    );
+  const [left, right] = chosen;
+  return h(
+    Shell,
+    { active: "sessions", inbox: state?.inbox, problem },
+    h(
+      "div",
+      { class: "wrap" },
+      h(
+        "div",
+        { class: "sh" },
+        h("h1", {}, titles[state?.list?.scope ?? "folder"]),
+        h("span", { class: "dim" }, `${rows.length} of ${all.length}`),
+        h("span", { class: "grow" }),
+        left !== undefined && right !== undefined
+          ? h("a", { class: "btn pri", href: compareLink(left, right) }, "Compare the two chosen sessions")
+          : h("span", { class: "dim hide-s" }, "Choose two to compare them."),
+        h(Filters, { filter, onChange: setFilter }),
+      ),
+      state?.list === undefined ? h(Loading, {}) : null,
+      state?.list !== undefined && rows.length === 0 ? h(NoSession, { isEmpty: all.length === 0 }) : null,
+      rows.length === 0 ? null : h(SessionTable, { rows, chosen, onChoose: toggle }),
+    ),
+  );
+}

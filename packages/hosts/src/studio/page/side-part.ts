@@ -1,0 +1,220 @@
+import { describeTokens } from "@retinue/core/inspection/describe-duration.ts";
+import type { OverviewAgent, SessionOverview } from "@retinue/core/kernel/live/session-overview.ts";
+import { type ComponentChild, h } from "preact";
+import { useState } from "preact/hooks";
+import { duration, money, timeOfDay } from "./figures.ts";
+import { labelOf, Table } from "./parts.ts";
+import { PlanPart, rightsOf } from "./plan-part.ts";
+
+interface SideProps {
+  readonly overview: SessionOverview;
+  readonly agents: readonly OverviewAgent[];
+  readonly agent: OverviewAgent | undefined;
+  readonly plan: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Figures of the session, and what the selected agent has and may. */
+export function SidePart({ overview, agents, agent, plan }: SideProps): ComponentChild {
+  return h(
+    "aside",
+    { class: "pane p-side", "aria-label": "Details" },
+    h(Cost, { overview, agents }),
+    agent?.context === undefined ? null : h(Context, { agent, context: agent.context }),
+    h(Calls, { overview }),
+    plan === undefined ? null : h(Rights, { agent, plan }),
+    h(Acts, { overview, agents }),
+    overview.notes.length === 0
+      ? null
+      : h(
+          "section",
+          { class: "sec" },
+          h("h2", {}, "Notes"),
+          h(
+            "ul",
+            { class: "plain-l" },
+            overview.notes.map((note) => h("li", { key: note }, note)),
+          ),
+        ),
+  );
+}
+
+const views = ["Agent", "Model", "Tool"] as const;
+const maxBars = 7;
+
+function Cost({
+  overview,
+  agents,
+}: {
+  overview: SessionOverview;
+  agents: readonly OverviewAgent[];
+}): ComponentChild {
+  const [view, setView] = useState<(typeof views)[number]>("Agent");
+  const shares = sharesOf(view, overview, agents).toSorted((a, b) => b[1] - a[1]);
+  const rest = shares.slice(maxBars);
+  const shown =
+    rest.length === 0
+      ? shares
+      : [
+          ...shares.slice(0, maxBars),
+          [`${rest.length} more`, rest.reduce((sum, [, cost]) => sum + cost, 0)] as const,
+        ];
+  const most = Math.max(1e-9, ...shown.map(([, cost]) => cost));
+  const total = Math.max(1e-9, overview.totals.pricedCost);
+  return h(
+    "section",
+    { class: "sec" },
+    h(
+      "div",
+      { class: "row" },
+      h("h2", {}, "Cost"),
+      h(
+        "div",
+        { class: "seg", role: "group", "aria-label": "Cost by" },
+        views.map((name) =>
+          h(
+            "button",
+            { key: name, type: "button", "aria-pressed": name === view, onClick: () => setView(name) },
+            name,
+          ),
+        ),
+      ),
+    ),
+    shown.map(([name, cost]) =>
+      h(
+        "div",
+        { key: name, class: "bar" },
+        h("span", { class: "clip", title: name }, name),
+        h(
+          "svg",
+          { preserveAspectRatio: "none", viewBox: "0 0 100 5", "aria-hidden": true },
+          h("rect", { class: view === "Tool" ? "k-tool" : "k-model", width: (100 * cost) / most, height: 5 }),
+        ),
+        h("span", {}, money(cost)),
+        h("span", { class: "dim" }, `${Math.round((100 * cost) / total)} %`),
+      ),
+    ),
+    overview.totals.unpriced === 0
+      ? null
+      : h("p", { class: "dim" }, `${overview.totals.unpriced} answers have no known price.`),
+  );
+}
+
+function sharesOf(
+  view: (typeof views)[number],
+  overview: SessionOverview,
+  agents: readonly OverviewAgent[],
+): readonly (readonly [string, number])[] {
+  if (view === "Model") return overview.byModel.map(({ model, costUsd }) => [model, costUsd ?? 0]);
+  if (view === "Tool") return overview.costByTool.map(({ tool, costUsd }) => [tool ?? "no call", costUsd]);
+  return agents.map((agent) => [labelOf(agent), agent.totals.pricedCost]);
+}
+
+function Context({
+  agent,
+  context,
+}: {
+  agent: OverviewAgent;
+  context: NonNullable<OverviewAgent["context"]>;
+}): ComponentChild {
+  const { tokens, window } = context;
+  const percent = Math.round((100 * tokens) / window);
+  const high = percent > 80 ? "strong" : "";
+  const tone = percent > 95 ? "st-bad" : high;
+  return h(
+    "section",
+    { class: "sec" },
+    h(
+      "div",
+      { class: "row" },
+      h("h2", { class: "clip" }, `Context of ${labelOf(agent)}`),
+      h(
+        "span",
+        { class: tone },
+        `${describeTokens(tokens)} `,
+        h("span", { class: "dim" }, `of ${describeTokens(window)}`),
+      ),
+    ),
+    h(
+      "svg",
+      {
+        class: "ctx",
+        viewBox: "0 0 100 10",
+        preserveAspectRatio: "none",
+        role: "img",
+        "aria-label": `${percent} percent of the context window`,
+      },
+      h("rect", { class: percent > 95 ? "k-failed" : "k-model", width: Math.min(100, percent), height: 10 }),
+    ),
+  );
+}
+
+function Calls({ overview }: { overview: SessionOverview }): ComponentChild {
+  if (overview.byTool.length === 0) return null;
+  return h(
+    "section",
+    { class: "sec" },
+    h(Table, {
+      caption: "Calls by tool",
+      heads: ["tool", "calls", "failed", "refused", "time"],
+      rows: overview.byTool.map(({ tool, calls, failed, refused, durationMs }) => [
+        tool,
+        String(calls),
+        String(failed),
+        String(refused),
+        duration(durationMs),
+      ]),
+    }),
+  );
+}
+
+function Rights({
+  agent,
+  plan,
+}: {
+  agent: OverviewAgent | undefined;
+  plan: Readonly<Record<string, unknown>>;
+}): ComponentChild {
+  const rows = rightsOf(plan);
+  return h(
+    "section",
+    { class: "sec" },
+    h("h2", { class: "clip" }, `Rights of ${agent === undefined ? "this agent" : labelOf(agent)}`),
+    h(
+      "dl",
+      { class: "dl" },
+      rows.map(([name, value]) => [h("dt", { key: `${name}t` }, name), h("dd", { key: name }, value)]),
+    ),
+    h(PlanPart, { plan }),
+  );
+}
+
+function Acts({
+  overview,
+  agents,
+}: {
+  overview: SessionOverview;
+  agents: readonly OverviewAgent[];
+}): ComponentChild {
+  const { acts = [] } = overview;
+  if (acts.length === 0) return null;
+  return h(
+    "section",
+    { class: "sec" },
+    h("h2", {}, "What people did"),
+    h(
+      "ul",
+      { class: "plain-l" },
+      acts.map(({ at, by, action, agentId, text, state, reason }, index) => {
+        const agent = agents.find(({ id }) => id === agentId);
+        const what = text === undefined ? action : `${action}: ${text}`;
+        return h(
+          "li",
+          { key: index },
+          h("span", { class: "dim" }, `${timeOfDay(at)} ${by} `),
+          `${what} (${agent === undefined ? agentId : labelOf(agent)}), `,
+          reason === undefined ? state : `${state}: ${reason}`,
+        );
+      }),
+    ),
+  );
+}
