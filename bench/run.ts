@@ -1,4 +1,5 @@
 /** `npm run bench [-- NAME…]`: speed as ratios within one run. Ends with 1 when a limit is passed. */
+import { benchAgentFormats } from "./agent-formats.ts";
 import { benchAgentOverhead } from "./agent-overhead.ts";
 import { benchColdStart } from "./cold-start.ts";
 import { benchDefinitionLoading } from "./definition-loading.ts";
@@ -12,15 +13,18 @@ import { benchSubagents } from "./subagents.ts";
 import { benchTeamDelivery } from "./team-delivery.ts";
 import { benchTelemetry } from "./telemetry.ts";
 import { benchTerminal } from "./terminal.ts";
+import { benchToolSearch } from "./tool-search.ts";
 
 const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["cold-start", benchColdStart],
   ["definition-loading", benchDefinitionLoading],
+  ["agent-formats", benchAgentFormats],
   ["permission-decision", benchPermissionDecision],
   ["agent-overhead", benchAgentOverhead],
   ["durability", benchDurability],
   ["first-request", benchFirstRequest],
   ["prompt-cache", benchPromptCache],
+  ["tool-search", benchToolSearch],
   ["subagents", benchSubagents],
   ["long-run", benchLongRun],
   ["team-delivery", benchTeamDelivery],

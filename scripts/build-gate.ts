@@ -1,7 +1,8 @@
 /** Builds `@retinue/gate` as a package that needs no other: `packages/gate/dist`, ready for `npm pack` and `npm publish`. */
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { type BuildOptions, build, type Metafile } from "esbuild";
+import { copyTypes } from "./copy-types.ts";
 
 interface GateBuild {
   readonly root: string;
@@ -49,22 +50,4 @@ export function completeGate(root: string, types: string): void {
   writeFileSync(join(outdir, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
   copyFileSync(join(folder, "README.md"), join(outdir, "README.md"));
   copyFileSync(join(root, "LICENSE"), join(outdir, "LICENSE"));
-}
-
-/** Copies a file of types with all that it names by relative paths; returns where it is now. */
-function copyTypes(from: string, entry: string, to: string): string {
-  const waiting = [entry];
-  const seen = new Set(waiting);
-  for (const file of waiting) {
-    const target = join(to, relative(from, file));
-    mkdirSync(dirname(target), { recursive: true });
-    const text = readFileSync(file, "utf8");
-    writeFileSync(target, text);
-    for (const [, path = ""] of text.matchAll(/(?:from |import\()"(\.[^"]+)\.ts"/g)) {
-      const next = `${resolve(dirname(file), path)}.d.ts`;
-      if (!seen.has(next)) waiting.push(next);
-      seen.add(next);
-    }
-  }
-  return join(to, relative(from, entry));
 }

@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import manifest from "../package.json" with { type: "json" };
 import { bundleGate, completeGate } from "./build-gate.ts";
+import { copyTypes } from "./copy-types.ts";
 import { type ChunkGroup, joinChunks } from "./join-chunks.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -59,10 +60,14 @@ const requiredBuiltins: Plugin = {
 const plainBuiltins: Plugin = {
   name: "plain-builtins",
   setup({ onResolve, onLoad }) {
+    // What is imported while the program runs is a module of its own: all its exports are kept, so it would be loaded at the start.
     onResolve({ filter: /.*/ }, ({ path, kind }) =>
-      kind !== "require-call" && isBuiltin(path) ? { path, namespace: "builtin" } : undefined,
+      kind !== "require-call" && isBuiltin(path)
+        ? { path, namespace: kind === "dynamic-import" ? "builtin-later" : "builtin" }
+        : undefined,
     );
-    onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => ({ contents: builtinModule(path) }));
+    for (const namespace of ["builtin", "builtin-later"])
+      onLoad({ filter: /.*/, namespace }, ({ path }) => ({ contents: builtinModule(path) }));
   },
 };
 
@@ -169,13 +174,20 @@ function buildWall(): void {
   }
 }
 
-/** The types of every file, which name each other by relative paths, because users have none of the workspaces. */
+/** Where the types of every file are while the packages are built. */
+const allTypes = `${root}/dist/all-types`;
+
+/** The types that the entries reach, which name each other by relative paths, because users have none of the workspaces. */
 function buildTypes(): void {
-  const outdir = `${root}/dist/types`;
-  execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], {
-    cwd: root,
-    stdio: "inherit",
-  });
+  const outdir = allTypes;
+  execFileSync(
+    process.execPath,
+    ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json", "--outDir", outdir],
+    {
+      cwd: root,
+      stdio: "inherit",
+    },
+  );
   for (const name of readdirSync(outdir, { recursive: true, encoding: "utf8" })) {
     if (!name.endsWith(".d.ts")) continue;
     const file = join(outdir, name);
@@ -187,6 +199,10 @@ function buildTypes(): void {
     });
     if (own !== text) writeFileSync(file, own);
   }
+  const entries = Object.values(manifest.exports).flatMap((entry) =>
+    typeof entry === "string" ? [] : [join(outdir, relative("./dist/types", entry.types))],
+  );
+  for (const entry of entries) copyTypes(outdir, entry, `${root}/dist/types`);
 }
 
 /** What the first run of a runtime loads. */
@@ -239,9 +255,6 @@ const built = await Promise.all([
     // What users install with the library is shared with theirs; the rest becomes part of it.
     external: [...Object.keys(manifest.dependencies), ...Object.keys(manifest.peerDependencies)],
     plugins: [requiredBuiltins],
-    sourcemap: true,
-    // Names and lines for stack traces; the code itself is readable as it is.
-    sourcesContent: false,
   }),
   build({
     ...shared,
@@ -251,8 +264,8 @@ const built = await Promise.all([
     minifySyntax: true,
     // Less to read at each start; names stay, so that stack traces can be understood.
     minifyWhitespace: true,
-    // The first finds its binary beside itself; the others are there only for those who name a store.
-    external: ["@vscode/ripgrep", "pg"],
+    // The first finds its binary beside itself; the second is large and rarely used; the others are there only for those who name a store.
+    external: ["@vscode/ripgrep", "unpdf", "pg"],
     plugins: [requiredBuiltins, plainBuiltins],
     banner: {
       js: 'const require = (name) => globalThis.process.getBuiltinModule("node:module").createRequire(import.meta.url)(name);',
@@ -278,8 +291,6 @@ await joinChunks(library.metafile, libraryGroups, {
   ...shared,
   from: `${root}/dist/lib-chunks`,
   outdir: "dist/lib",
-  sourcemap: true,
-  sourcesContent: false,
 });
 await joinChunks(commandLine.metafile, commandGroups, {
   ...shared,
@@ -299,4 +310,5 @@ writeManual();
 writeClusterPackage();
 buildWall();
 buildTypes();
-completeGate(root, `${root}/dist/types`);
+completeGate(root, allTypes);
+rmSync(allTypes, { recursive: true });

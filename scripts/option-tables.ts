@@ -9,7 +9,8 @@ export function withOptionTables(page: string): string {
   const everywhere = "Every command:";
   const ofCommands = shown.filter(({ group }) => group === everywhere);
   const ofRuns = shown.filter(({ group }) => group !== everywhere);
-  const last = "| `-v`, `--version`; `-h`, `--help` | alone, or `--help` after a command |";
+  const last =
+    "| `-v`, `--version`; `-h`, `--help` | alone, or `--help` after a command; `--help all` describes every option, grouped |";
   const tables = new Map([
     ["every command", [...[...Object.values<Row>(commandFlags), ...ofCommands].map(toLine), last]],
     ["a run", [...Object.values<Row>(runFlags), ...ofRuns].map(toLine)],

@@ -1,14 +1,81 @@
-/** `npm start`: a short tour that runs the real command in the example folders. Reads nothing of the user's, needs no network. */
+/**
+ * `npm start`: a short tour that runs the real command in the example folders, a screen for each step. In a terminal a key leads
+ * to the next step; elsewhere the steps follow each other. Reads nothing of the user's, needs no network.
+ */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
+interface Step {
+  readonly text: string;
+  readonly folder: string;
+  readonly arguments_: readonly string[];
+  readonly exitCode?: number;
+}
+
 const root = fileURLToPath(new URL("..", import.meta.url)).replace(/[/\\]$/, "");
 const program = join(root, "bin/retinue.js");
 const workspace = join(root, "examples/workspace");
-let here = root;
+const isInteractive = process.stdin.isTTY === true && process.stdout.isTTY === true;
+const columns = process.stdout.columns || Number(process.env["COLUMNS"]) || 80;
+/** Lines of a step, the one that waits for a key included. */
+const screen = Math.max(12, Math.min(24, process.stdout.rows || 24));
+/** Where no one turns the pages, the head of each answer is enough. */
+const mostAnswerLines = isInteractive ? screen : 10;
+const interrupted = 130;
+
+const steps: readonly Step[] = [
+  {
+    text: "A project has five agents and a settings file. Who is there? The built-in agents come last; a deny rule of the settings hides one.",
+    folder: workspace,
+    arguments_: ["agents"],
+  },
+  {
+    text: "One of them in full: where it comes from, what it may do as a subagent, and the line that each field was read from.",
+    folder: workspace,
+    arguments_: ["agents", "show", "release-captain"],
+  },
+  {
+    text: "What can be understood of a flawed file is understood and reported; what could grant too much by a guess is refused. The exit code is 1, as there is an error.",
+    folder: join(root, "examples/awkward"),
+    arguments_: ["agents", "check", "broken-limit.md", "contradiction.md"],
+    exitCode: 1,
+  },
+  {
+    text: "Agents at work: three Explore agents in parallel, each in its own folder, then a Plan agent. No key is used here, so the offline model answers: a small program that drives the real tools. In a terminal of its own the command shows live what each of them does.",
+    folder: workspace,
+    arguments_: ["-p", "what is here", "--model", "offline"],
+  },
+  {
+    text: "They are kept. Any terminal can list them, read along, stop one that runs and continue with one that has ended.",
+    folder: workspace,
+    arguments_: ["tasks"],
+  },
+  {
+    text: "What did that take? Who ran when, which tools, how many tokens, what it cost, and what was refused; --html FILE makes a page of it.",
+    folder: workspace,
+    arguments_: ["inspect"],
+  },
+];
+
+const last = `That was the tour. To try it on a project of yours, make the command known
+to this terminal:
+
+$ alias retinue="'${process.execPath}' '${program}'"
+
+then, in the folder of your project:
+
+$ retinue                      talks with you in the terminal
+$ retinue -p "what is here"    runs an agent and prints its answer
+$ retinue agents               lists agents and where each is defined
+$ retinue agents check         mistakes in your agents, settings and plugins
+$ retinue doctor               looks at the set-up and says what to do
+$ retinue --help               commands and options
+
+docs/README.md leads to a page for each subject, examples/ to programs that use
+the library.`;
 
 if (!existsSync(join(root, "dist/cli/main.js"))) {
   console.error(
@@ -19,82 +86,75 @@ if (!existsSync(join(root, "dist/cli/main.js"))) {
 
 const configuration = mkdtempSync(join(tmpdir(), "retinue-tour-"));
 process.on("exit", () => rmSync(configuration, { recursive: true, force: true }));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+  process.on(signal, () => process.exit(interrupted));
+let here = root;
 
-say(`Retinue reads the agents that people define in Markdown files, and shows what
-each of them may do, and runs them. This tour runs six commands on the example
-files in examples/. Your own files and keys are left out of it.`);
+print(
+  `Retinue reads the agents that people define in Markdown files, shows what each of them may do, and runs them. This tour runs ${steps.length} commands on the files in examples/. Your own files and keys are left out of it.`,
+);
+for (const [at, step] of steps.entries()) {
+  if (!(await goesOn(`${at + 1} of ${steps.length}`))) process.exit(0);
+  show(step, at + 1);
+}
+if (await goesOn("the end")) console.log(last);
 
-say(`1. A project has five agents and a settings file. Who is there? The built-in
-   agents come last; a deny rule of the settings hides one of them.`);
-show(workspace, ["agents"]);
-
-say(`2. One of them in full: where it comes from, what it may do as a subagent,
-   and the line that each field was read from.`);
-show(workspace, ["agents", "show", "release-captain"]);
-
-say(`3. Files with one flaw each. What can be understood is understood and reported;
-   what could grant too much by a guess is refused. Each problem has a place,
-   a code and a way out. The exit code is 1, as there are errors.`);
-show(root, ["agents", "check", join("examples", "awkward")], 1);
-
-say(`4. Agents at work. The main agent sends out three Explore agents in
-   parallel, each into its own folder, then one Plan agent; in a terminal the
-   lines below show live what each of them does. No key is used here, so the
-   offline model answers: a small program that drives the real tools and says
-   so. With ANTHROPIC_API_KEY set, or --model provider/model, a real model
-   does the same.`);
-show(workspace, ["-p", "what is here", "--model", "offline"]);
-
-say(`5. They are kept. Any terminal can list them, read along, stop one that runs
-   and continue with one that has ended.`);
-show(workspace, ["tasks"]);
-
-say(`6. What did that take? The journal shows: who ran when, which tools, how many
-   tokens, what it cost, and what was refused; --html FILE makes a page of it.`);
-show(workspace, ["inspect"]);
-
-say(`That was the tour. To try it on a project of yours, make the command known
-to this terminal:`);
-console.log(`$ alias retinue="'${process.execPath}' '${program}'"\n`);
-console.log(`then, in the folder of your project:
-
-$ retinue -p "what is here"    runs an agent and prints its answer
-$ retinue tasks                the agents it has started, also while they run
-$ retinue plan Explore         what an agent would be if it were started now
-$ retinue agents               lists agents and where each is defined
-$ retinue agents check         mistakes in your agents, settings and plugins
-$ retinue agents new           writes a new agent, asking for what it needs
-$ retinue doctor               looks at the set-up and says what to do
-$ retinue --help               all commands and options
-
-docs/README.md leads to a page for each subject, examples/ to programs that use
-the library.`);
-
-function say(text: string): void {
-  console.log(`${text}\n`);
+function print(text: string): void {
+  console.log(`${fold(text).join("\n")}\n`);
 }
 
-/** Runs the command; an answer is folded, because a model cannot see how wide the terminal is. */
-function show(folder: string, arguments_: readonly string[], expectedCode = 0): void {
-  if (folder !== here) console.log(`$ cd ${relative(here, folder)}`);
+/** Runs the command of a step and prints as much of its answer as the screen has room for. */
+function show({ text, folder, arguments_, exitCode = 0 }: Step, number: number): void {
+  const written = arguments_.map((word) => (word.includes(" ") ? `"${word}"` : word)).join(" ");
+  const head = fold(`${number}. ${text}`);
+  console.log([...head, ""].join("\n"));
+  const moved = folder === here ? [] : [`$ cd ${relative(here, folder)}`];
   here = folder;
-  console.log(`$ retinue ${arguments_.map((word) => (word.includes(" ") ? `"${word}"` : word)).join(" ")}`);
-  const { status, error, stdout } = spawnSync(process.execPath, [program, ...arguments_], {
+  console.log([...moved, `$ retinue ${written}`].join("\n"));
+  const { status, signal, error, stdout, stderr } = spawnSync(process.execPath, [program, ...arguments_], {
     cwd: folder,
     encoding: "utf8",
     env: {
       ...withoutKeys(process.env),
       CLAUDE_CONFIG_DIR: configuration,
       RETINUE_LOCAL_MODELS: "0",
-      COLUMNS: process.env["COLUMNS"] ?? "80",
+      COLUMNS: String(columns),
     },
-    stdio: ["ignore", arguments_.includes("-p") ? "pipe" : "inherit", "inherit"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
-  if (stdout !== null) console.log(stdout.trimEnd().split("\n").map(fold).join("\n"));
+  if (status === interrupted || signal === "SIGINT") process.exit(interrupted);
+  // Besides the head and the command: an empty line at both ends, and one that waits for a key.
+  const room = Math.max(4, Math.min(screen - head.length - moved.length - 4, mostAnswerLines));
+  console.log(cut(`${stdout}\n${stderr}`, room).join("\n"));
   console.log("");
-  if (status === expectedCode) return;
-  console.error(`This command should have ended with ${expectedCode}, not ${status ?? error?.message}.`);
+  if (status === exitCode) return;
+  console.error(`This command should have ended with ${exitCode}, not ${status ?? error?.message}.`);
   process.exit(1);
+}
+
+/** The first of the lines, the last of which says how many there are more. */
+function cut(text: string, most: number): readonly string[] {
+  const lines = text
+    .trim()
+    .split("\n")
+    .flatMap((line) => fold(line, columns));
+  if (lines.length <= most) return lines;
+  return [...lines.slice(0, most - 1), `… ${lines.length - most + 1} more lines`];
+}
+
+/** Whether the next step is wanted: any key but q, Escape and Ctrl+C. Where there are no keys it is. */
+async function goesOn(place: string): Promise<boolean> {
+  if (!isInteractive) return true;
+  process.stdin.setRawMode(true).resume();
+  process.stdout.write(`[${place}] any key: next, q: end `);
+  const key = await new Promise<string>((resolve) => {
+    process.stdin.once("data", (data) => resolve(data.toString()));
+    process.stdin.once("end", () => resolve("q"));
+  });
+  process.stdin.setRawMode(false).pause();
+  process.stdout.write("\r\u001b[K");
+  if (key === "\u0003") process.exit(interrupted);
+  return !["q", "Q", "\u001b", "\u0004"].includes(key);
 }
 
 /** The tour costs no one anything: whatever would lead to a provider is left out. */
@@ -102,6 +162,8 @@ function withoutKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith("ANTHROPIC_")));
 }
 
-function fold(line: string): string {
-  return line.replace(/(?![^\n]{1,78}$)([^\n]{1,78})\s/g, "$1\n");
+/** A model cannot see how wide the terminal is. */
+function fold(line: string, most = Math.min(columns, 100) - 2): readonly string[] {
+  const width = Math.max(20, most);
+  return line.replace(new RegExp(`(?![^\\n]{1,${width}}$)([^\\n]{1,${width}})\\s`, "g"), "$1\n").split("\n");
 }

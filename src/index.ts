@@ -27,6 +27,7 @@ export type {
   UserBlock,
   UserMessage,
 } from "@retinue/core/conversation/message.ts";
+export type { CheckRun, Receipt } from "@retinue/core/conversation/receipt.ts";
 export type {
   PermissionDenial,
   RunEnding,
@@ -35,6 +36,7 @@ export type {
 } from "@retinue/core/conversation/run-event.ts";
 export type { Usage } from "@retinue/core/conversation/usage.ts";
 export type { HookFunction } from "@retinue/core/hooks/run-handler.ts";
+export type { BatchQuote } from "@retinue/core/inspection/describe-quote.ts";
 export type { Inspection } from "@retinue/core/inspection/inspection.ts";
 export type { CanUseTool } from "@retinue/core/kernel/agent/create-authorize.ts";
 export { createRuntime, type Runtime } from "@retinue/core/kernel/create-runtime.ts";

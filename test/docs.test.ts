@@ -24,8 +24,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { withFieldTable, withOptionTables } from "../scripts/option-tables.ts";
 import { type ProjectFile, projectRoot, readProjectFile, readProjectFiles } from "./project-files.ts";
 import { type Ended, runPrograms } from "./run-programs.ts";
-import type { AtEnd } from "./scenarios/run-command.ts";
+import { type AtEnd, createPlace } from "./scenarios/run-command.ts";
 import { type CommandServer, startCommandServer } from "./start-command-server.ts";
+import { keys, openPty } from "./terminal/pty-stage.ts";
 
 const pages = [
   ...[
@@ -256,26 +257,56 @@ describe("npm start", () => {
       stdio: ["ignore", "pipe", "ignore"],
     });
 
-  test("runs its commands for real, in an empty home, and fits 80 columns", () => {
+  test("runs its commands for real, in an empty home, fits 80 columns, and is short", () => {
     const folder = home();
     const output = tour(folder);
     expect(output).toMatch(/\$ retinue agents\nNAME .*\n.*\n?code-reviewer +project/);
     expect(output).toMatch(/\$ retinue agents show release-captain\nrelease-captain\n/);
-    expect(output).toMatch(/\d+ files checked: \d+ errors, /);
+    expect(output).toMatch(/broken-limit\.md:4:1: error: /);
     expect(output).toMatch(
       /\$ retinue -p "what is here" --model offline\n\[offline model: [^\]]*\]\n\n# Map of /,
     );
-    for (const sent of [
-      "Explore: Map src",
-      "Explore: Map docs",
-      "Explore: Map tests",
-      "Plan: Plan a first reading",
-    ])
-      expect(output).toContain(`### ${sent}\n`);
+    for (const sent of ["Map src", "Map docs", "Map tests", "Plan a first reading"])
+      expect(output).toContain(`    ${sent}\n`);
     expect(output.match(/^a[0-9a-f]{16} +(?:Explore|Plan) +completed/gm)).toHaveLength(4);
-    const long = output.split("\n").filter((line) => [...line].length > 80 && !line.startsWith("$ alias"));
-    expect(long).toEqual([]);
+    const lines = output.split("\n");
+    expect(lines.length).toBeLessThan(130);
+    expect(lines.filter((line) => [...line].length > 80 && !line.startsWith("$ alias"))).toEqual([]);
     expect(existsSync(join(folder, ".claude"))).toBe(false);
+  });
+
+  test("shows a step a screen in a terminal, goes on with a key and ends with q", async () => {
+    const place = createPlace();
+    const script = join(projectRoot, "scripts/tour.ts");
+    const open = () => openPty(place, [], { columns: 80, rows: 24, shell: `exec "$1" '${script}'` });
+    const pty = open();
+    const heads = [
+      "Retinue reads the agents",
+      "1. A project has",
+      "2. One of them",
+      "3. What can be",
+      "4. Agents at work",
+      "5. They are kept",
+      "6. What did that take",
+    ];
+    for (const [at, head] of heads.entries()) {
+      await pty.shows(
+        head,
+        at === 6 ? "[the end] any key: next, q: end" : `[${at + 1} of 6] any key: next, q: end`,
+      );
+      pty.type(" ");
+    }
+    await pty.shows("That was the tour.");
+    expect((await pty.exited).code).toBe(0);
+    const ended = open();
+    await ended.shows("[1 of 6]");
+    ended.type("q");
+    expect((await ended.exited).code).toBe(0);
+    expect((await ended.screen()).join("\n")).not.toContain("1. A project");
+    const stopped = open();
+    await stopped.shows("[1 of 6]");
+    stopped.type(keys.ctrlC);
+    expect((await stopped.exited).code).toBe(130);
   });
 });
 

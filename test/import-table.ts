@@ -8,6 +8,7 @@ export const importTable = readTable(`
   base/storage        | base/foundation
   config/mcp          |
   config/hooks        |
+  config/lock         |
   config/models       |
   config/tools        | config/mcp
   config/settings     | all of config/tools, config/tools, config/hooks, config/models
@@ -16,7 +17,7 @@ export const importTable = readTable(`
   config/agents       | all of config/plugins, config/plugins, config/formats
   config/workflows    | all of config/plugins, config/plugins
   config/skills       | all of config/agents, config/agents
-  config/schemas      | all of config/skills, config/skills, config/workflows
+  config/schemas      | all of config/skills, config/skills, config/workflows, config/lock
   config/instructions | all of config/skills, config/skills
   core/conversation   |
   core/protocol       | core/conversation
@@ -30,10 +31,12 @@ export const importTable = readTable(`
   core/journal        | all of core/planning, core/planning
   core/loop           | core/conversation, core/hooks, core/models, core/tools
   core/tasks          | all of core/journal, core/journal, core/loop
+  core/runners        | all of core/tasks, core/tasks
+  core/workflows      | all of core/tasks, core/tasks, core/protocol
   core/teams          | all of core/tasks, core/tasks
   core/inspection     | all of core/tasks, core/tasks
   core/replay         | all of core/inspection, core/inspection
-  core/kernel         | all of core/replay, core/replay, core/teams, core/skills
+  core/kernel         | all of core/replay, core/replay, core/teams, core/skills, core/workflows, core/runners
 `);
 
 /** What of core hosts may import: they are users of the kernel, and show what it reports of sessions. */

@@ -93,7 +93,9 @@ async function openFixture(
   steps: readonly Step[],
   { transcripts: hasTranscripts = true } = {},
 ): Promise<SampleRuntime> {
-  const sample = await createSampleRuntime(steps, { trusted: true });
+  // That version had no workflows.
+  const env = { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0", CLAUDE_CODE_DISABLE_WORKFLOWS: "1" };
+  const sample = await createSampleRuntime(steps, { trusted: true, env });
   const { project } = sample.workspace;
   cpSync(join(fixtures, "project"), project, { recursive: true });
   if (!hasTranscripts) return sample;

@@ -93,6 +93,7 @@ const sessionOptions: Readonly<Record<string, readonly Kind[]>> = {
   agent: text,
   model: text,
   effort: ["number"],
+  fallbackModel: text,
   permissionMode: [],
   skipPermissions: ["flag"],
   tools: [],

@@ -9,8 +9,15 @@ export interface ProjectFile {
 
 export const projectRoot = fileURLToPath(new URL("..", import.meta.url));
 
-const built = ["dist", "packages/cluster/dist", "packages/gate/dist"];
-const notOurs = new Set([".git", "node_modules", ...built, "test/fixtures"]);
+const built = [
+  "dist",
+  "packages/cluster/dist",
+  "packages/gate/dist",
+  "site/.cache",
+  "site/dist",
+  "site/pages",
+];
+const notOurs = new Set([".git", "node_modules", "site/node_modules", ...built, "test/fixtures"]);
 
 /** All text files below a folder, in order; what is installed, built or kept as test data is left out. */
 export function readProjectFiles(folder = ""): ProjectFile[] {

@@ -55,7 +55,7 @@ export const requirements: readonly Requirement[] = [
   built("TLS-4", "MCP patterns and old tool names resolve, with a note."),
   built("TLS-5", "A `tools` list that resolves to nothing refuses the spawn."),
   built("TLS-6", "`Task` in the main agent's tools says whom it may spawn."),
-  built("TLS-7", "A subagent can never spawn."),
+  built("TLS-7", "A subagent can never spawn, but where NST-1 says so."),
   built("TLS-8", "`memory` adds file tools, confined to its directory where not granted."),
   built("TLS-9", "A background agent has no MCP tools and cannot ask the user."),
   built("TLS-10", "The model sees only its tools, and a call to another is answered with what there is."),
@@ -73,7 +73,7 @@ export const requirements: readonly Requirement[] = [
   built("MDL-5", "The scripted model for tests is public and injects errors."),
   built("MDL-6", "Retries obey the server, never repeat acted-on output, and share one cool-down."),
   built("MDL-7", "Prompts are cached and their order stays stable."),
-  notYet("MDL-8", "A fallback model takes over when a model is overloaded or gone, for children too."),
+  built("MDL-8", "A fallback model takes over when a model is overloaded or gone, for children too."),
 
   built(
     "PRM-1",
@@ -133,7 +133,7 @@ export const requirements: readonly Requirement[] = [
   built("BGR-3", "A running agent can be moved to the background."),
   built("BGR-4", "One environment variable switches the background off."),
   built("BGR-5", "A printing run waits for its background agents."),
-  notYet("BGR-6", "By setting, agents in the background keep MCP tools and may ask."),
+  built("BGR-6", "By setting, agents in the background keep MCP tools and may ask."),
 
   built("TRN-1", "Transcripts are where existing viewers look for them."),
   built("TRN-2", "Each message is on disk before the next step, and a torn line is survived."),
@@ -154,16 +154,13 @@ export const requirements: readonly Requirement[] = [
   built("LIM-4", "Every task counts its tokens, tools, time and cost."),
   built("LIM-5", "A silent agent is reported, then stopped."),
   built("LIM-6", "Repetition is pointed out, ends a run only at a high limit, and polling is work."),
-  notYet(
-    "LIM-7",
-    "Where a quota is used up, agents hand in their state, wait, and continue after the reset.",
-  ),
+  built("LIM-7", "Where a quota is used up, agents hand in their state, wait, and continue after the reset."),
 
   built("MCP-1", "Servers come from every usual place over every transport."),
   built("MCP-2", "An agent's own server lives as long as the agent, and a dead one is restarted."),
   built("MCP-3", "Retinue itself serves its agents over MCP."),
-  notYet("MCP-4", "Servers that need OAuth work, and tokens stay secret."),
-  notYet("MCP-5", "Many MCP tools are loaded on demand, with any provider."),
+  built("MCP-4", "Servers that need OAuth work, and tokens stay secret."),
+  built("MCP-5", "Many MCP tools are loaded on demand, with any provider."),
 
   built("TEA-1", "A team is a lead with lasting teammates."),
   built("TEA-2", "Teams keep their state in the known files."),
@@ -248,69 +245,57 @@ export const requirements: readonly Requirement[] = [
   ),
   built("STU-2", "Everything that the page does goes through the runtime and is journaled with who did it."),
 
-  notYet(
+  partly(
     "VRF-1",
     "Checks that a definition, call, setting or step names are run by the runtime after the last turn.",
+    "Steps of workflows name none yet.",
   ),
-  notYet("VRF-2", "Every result has a status and a receipt, the same everywhere."),
-  notYet(
+  built("VRF-2", "Every result has a status and a receipt, the same everywhere."),
+  built(
     "VRF-3",
     "A failed check goes back to the agent, a limited number of times; one that cannot run is no pass.",
   ),
-  notYet("VRF-4", "Facts from the journal stand beside the result."),
+  built("VRF-4", "Facts from the journal stand beside the result."),
 
-  notYet("BIL-1", "Before children start, a band of money and tokens is shown beside their rights."),
-  notYet("BIL-2", "Above a threshold a batch is asked about once, before anything starts."),
-  notYet("BIL-3", "Inspection shows what was quoted and what it came to."),
+  built("BIL-1", "Before children start, a band of money and tokens is shown beside their rights."),
+  built("BIL-2", "Above a threshold a batch is asked about once, before anything starts."),
+  built("BIL-3", "Inspection shows what was quoted and what it came to."),
 
-  partly("WFL-1", "Workflow scripts run unchanged.", "scripts are found and read; nothing runs them yet"),
+  built("WFL-1", "Workflow scripts run unchanged."),
+  built("WFL-2", "A script has only its arguments and its functions, and runs apart, under limits."),
+  built("WFL-3", "Finished steps are keyed by content and never paid twice."),
+  built("WFL-4", "A workflow has one budget, limits, a breaker and one question."),
   partly(
-    "WFL-2",
-    "A script has only its arguments and its functions, and runs apart, under limits.",
-    "clock, chance and modules are refused with their line; nothing runs scripts yet",
-  ),
-  notYet("WFL-3", "Finished steps are keyed by content and never paid twice."),
-  notYet("WFL-4", "A workflow has one budget, limits, a breaker and one question."),
-  notYet(
     "WFL-5",
     "Workflows can be planned, run, resumed, listed and shown, from the command line and in code.",
+    "the studio has no view of a run of its own; no store runs them",
   ),
 
-  partly(
-    "PRT-1",
-    "Agent files of other products are read with the omission rules of their product.",
-    "`.agents/skills` is not read yet, nor are roles that Codex's config.toml declares.",
-  ),
-  partly(
-    "PRT-2",
-    "Agent files are converted between all formats, and canonical files survive a round trip.",
-    "There is no specification of `.agents/agents` yet.",
-  ),
+  built("PRT-1", "Agent files of other products are read with the omission rules of their product."),
+  built("PRT-2", "Agent files are converted between all formats, and canonical files survive a round trip."),
   built("PRT-3", "No conversion widens rights silently."),
-  notYet("PRT-4", "A lock file holds hashes and computed rights, and a check reports what changed."),
+  built("PRT-4", "A lock file holds hashes and computed rights, and a check reports what changed."),
 
-  notYet("FRN-1", "An agent of another vendor runs as a child over the Agent Client Protocol."),
-  notYet(
+  built("FRN-1", "An agent of another vendor runs as a child over the Agent Client Protocol."),
+  partly(
     "FRN-2",
     "Rules hold for it as far as the protocol lets us, and the plan says what it can do unasked.",
+    "The sandbox for it is that of the settings alone, and no test runs a program inside one.",
   ),
 
-  notYet(
+  built(
     "NST-1",
     "A subagent starts agents only where its definition names them and the settings allow a depth.",
   ),
 
-  notYet(
+  partly(
     "MRG-1",
     "The worktrees of a session's children are brought back by one command, checked and in order.",
+    "The studio does not show the queue.",
   ),
 
-  partly(
-    "PUB-1",
-    "JSON Schemas are generated from the tables of the source.",
-    "There are no lock files yet, so there is no schema for them.",
-  ),
-  notYet("PUB-2", "The docs are a site with search, and every example on it runs."),
+  built("PUB-1", "JSON Schemas are generated from the tables of the source."),
+  built("PUB-2", "The docs are a site with search, and every example on it runs."),
   partly(
     "PUB-3",
     "What people expect of a public project: security and privacy statements, forms, a release procedure, a container, an action, registry entries.",
@@ -324,8 +309,4 @@ function built(id: string, title: string): Requirement {
 
 function partly(id: string, title: string, note: string): Requirement {
   return { id, title, state: "partly", note };
-}
-
-function notYet(id: string, title: string): Requirement {
-  return { id, title, state: "not-yet" };
 }

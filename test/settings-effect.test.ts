@@ -1,8 +1,73 @@
 import { switchesWithoutEffect } from "@retinue/config/settings/permission-settings.ts";
-import { keysWithoutEffect } from "@retinue/config/settings/plain-settings.ts";
+import { keysWithoutEffect, plainReaders } from "@retinue/config/settings/plain-settings.ts";
 import { readSettings } from "@retinue/config/settings/settings.ts";
 import { describe, expect, test } from "vitest";
 import { readProjectFile, readProjectFiles } from "./project-files.ts";
+
+/** For each key, the test that shows its effect. A new key gets a row here, or in keysWithoutEffect with why it has none. */
+const effectTests: Readonly<Record<string, string>> = {
+  disableBundledSkills: "test/agent-sdk/workflow-rights.test.ts",
+  disableWorkflows: "test/agent-sdk/workflow-rights.test.ts",
+  enableWorkflows: "test/agent-sdk/workflow-rights.test.ts",
+  workflowKeywordTriggerEnabled: "test/agent-sdk/workflow-rights.test.ts",
+  workflowSizeGuideline: "test/agent-sdk/workflow-rights.test.ts",
+  workflows: "packages/core/src/kernel/workflows/start-workflow.test.ts",
+  agent: "test/scenarios/mcp-server.test.ts",
+  agentSources: "test/scenarios/prompt-settings.test.ts",
+  allowManagedHooksOnly: "packages/core/src/kernel/hooks/session-hooks.rules.test.ts",
+  allowManagedMcpServersOnly: "packages/config/src/settings/load-mcp-entries.policy.test.ts",
+  allowManagedPermissionRulesOnly: "packages/config/src/settings/settings-layer.test.ts",
+  allowedHttpHookUrls: "packages/core/src/hooks/run-http-hook.test.ts",
+  allowedMcpServers: "packages/config/src/settings/load-mcp-entries.policy.test.ts",
+  alwaysThinkingEnabled: "test/scenarios/prompt-settings.test.ts",
+  apiKeyHelper: "packages/core/src/kernel/create-runtime.options.test.ts",
+  approvals: "test/scenarios/approvals.test.ts",
+  autoCompactEnabled: "test/scenarios/compaction.test.ts",
+  autoCompactWindow: "test/scenarios/compaction.test.ts",
+  autoMemoryEnabled: "test/scenarios/memory.test.ts",
+  availableModels: "packages/config/src/models/select-subagent-model.model-limits.test.ts",
+  backgroundAgents: "test/scenarios/background-agents.test.ts",
+  bashOutputMaxChars: "packages/core/src/kernel/create-runtime.settings.test.ts",
+  claudeMd: "test/scenarios/prompt-settings.test.ts",
+  claudeMdExcludes: "packages/config/src/instructions/load-session-instructions.test.ts",
+  cleanupPeriodDays: "packages/core/src/kernel/create-runtime.tidying.test.ts",
+  deniedMcpServers: "packages/config/src/settings/load-mcp-entries.policy.test.ts",
+  deniedModels: "packages/core/src/kernel/create-runtime.settings.test.ts",
+  disableAllHooks: "packages/core/src/kernel/hooks/session-hooks.test.ts",
+  disableSkillShellExecution: "test/scenarios/skills.test.ts",
+  disabledMcpjsonServers: "packages/config/src/settings/choose-mcp-servers.test.ts",
+  durability: "packages/core/src/kernel/runtime-source.test.ts",
+  effortLevel: "test/scenarios/prompt-settings.test.ts",
+  enableAllProjectMcpServers: "packages/core/src/kernel/servers/gather-mcp-servers.test.ts",
+  enabledMcpjsonServers: "packages/core/src/kernel/servers/gather-mcp-servers.test.ts",
+  enabledPlugins: "packages/config/src/plugins/discover-plugins.test.ts",
+  fallbackModel: "packages/core/src/kernel/create-runtime.fallback.test.ts",
+  httpHookAllowedEnvVars: "test/scenarios/prompt-settings.test.ts",
+  includeGitInstructions: "test/scenarios/prompt-settings.test.ts",
+  language: "test/scenarios/prompt-settings.test.ts",
+  limits: "test/scenarios/limits.test.ts",
+  managedMcpServers: "packages/core/src/kernel/servers/gather-mcp-servers.test.ts",
+  maxEffortLevel: "test/scenarios/prompt-settings.test.ts",
+  mcpServers: "test/scenarios/mcp-sessions.test.ts",
+  model: "packages/core/src/kernel/choose-model.test.ts",
+  modelOverrides: "test/scenarios/mixed-providers.test.ts",
+  pluginConfigs: "packages/config/src/plugins/load-plugin.servers.test.ts",
+  promptCacheTtl: "test/scenarios/prompt-settings.test.ts",
+  quota: "test/scenarios/quota.test.ts",
+  quotes: "test/scenarios/quotes.test.ts",
+  resumeInterruptedAgents: "test/scenarios/recovery.test.ts",
+  sandbox: "packages/core/src/kernel/create-runtime.approver.test.ts",
+  skillListingBudgetFraction: "test/scenarios/prompt-settings.test.ts",
+  skillListingMaxDescChars: "test/scenarios/prompt-settings.test.ts",
+  skillOverrides: "test/scenarios/skill-powers.test.ts",
+  statusLine: "test/terminal/status-line.test.ts",
+  strictPluginOnlyCustomization: "packages/config/src/skills/skill-catalog.test.ts",
+  subagentPromptCacheTtl: "test/scenarios/prompt-settings.test.ts",
+  teammateMode: "test/scenarios/team-processes.test.ts",
+  teams: "test/scenarios/teams.test.ts",
+  verify: "test/scenarios/verified-results.test.ts",
+  worktree: "test/scenarios/session-places.test.ts",
+};
 
 describe("settings that are read", () => {
   const sources = readProjectFiles("packages")
@@ -18,7 +83,7 @@ describe("settings that are read", () => {
     return [...block.matchAll(/^ {2}(\w+):/gm)].flatMap(([, key]) => key ?? []);
   };
   const switches = readers("packages/config/src/settings/permission-settings.ts", "switchReaders");
-  const keys = readers("packages/config/src/settings/plain-settings.ts", "plainReaders");
+  const keys = Object.keys(plainReaders);
   // `auto` asks like `default`: there is nothing that these two could switch off.
   const trivially = ["disableAutoMode"];
 
@@ -35,13 +100,24 @@ describe("settings that are read", () => {
     expect(silent).toEqual([]);
   });
 
+  test("and have an effect have a test that shows it", () => {
+    const expected = keys.filter((key) => !keysWithoutEffect.has(key) && !trivially.includes(key));
+    expect(Object.keys(effectTests).toSorted()).toEqual(expected.toSorted());
+    const files = [...new Set(Object.values(effectTests))];
+    const texts = new Map(files.map((file) => [file, readProjectFile(file)]));
+    const unnamed = Object.entries(effectTests).filter(
+      ([key, file]) => !new RegExp(`\\b${key}\\b`).test(texts.get(file) ?? ""),
+    );
+    expect(unnamed).toEqual([]);
+  });
+
   test("and have none are listed in the docs, and noted where they are written", () => {
     const page = readProjectFile("docs/settings.md");
     const listed = page.split("`setting-without-effect`:")[1]?.split("\n`pluginConfigs`")[0] ?? "";
     const names = [...listed.matchAll(/`([\w.]+)`/g)].flatMap(([, name]) => name ?? []);
     const unsupported = [
-      ...keysWithoutEffect,
-      ...[...switchesWithoutEffect].map((key) => `permissions.${key}`),
+      ...keysWithoutEffect.keys(),
+      ...[...switchesWithoutEffect.keys()].map((key) => `permissions.${key}`),
     ];
     expect(names.toSorted()).toEqual(unsupported.toSorted());
     const read = (value: unknown) =>

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
@@ -138,6 +138,26 @@ describe("an editor over the Agent Client Protocol [DRP-4]", () => {
     expect(editor.texts("agent_message_chunk").join("")).not.toContain("Never.");
   });
 
+  test("agents that start together are asked about once, with what they would take and may do [BIL-1, BIL-2]", async () => {
+    const start = { subagent_type: "general-purpose", description: "look", prompt: "LOOK" };
+    const editor = await createEditor([
+      { calls: [start, start].map((input) => ({ name: "Agent", input })) },
+      "None.",
+    ]);
+    editor.write(".claude/settings.json", JSON.stringify({ quotes: { askAboveAgents: 1 } }));
+    const { sessionId } = await editor.open();
+    await editor.prompt(sessionId, "go");
+    expect(editor.asked).toHaveLength(1);
+    const [{ toolCall, options }] = editor.asked as [acp.RequestPermissionRequest];
+    expect(toolCall.title).toMatch(/^Start 2 agents, together likely \$/);
+    const text = JSON.stringify(toolCall.content);
+    expect(text).toContain("may write: general-purpose");
+    expect(text).toContain("quotes.askAboveAgents");
+    expect(options.map(({ kind }) => kind)).toEqual(["allow_once", "reject_once"]);
+    expect(editor.texts("agent_message_chunk").join("")).toBe("None.");
+    expect(editor.provider.requests).toHaveLength(2);
+  });
+
   test("what is allowed for the session is not asked again", async () => {
     const editor = await createEditor([write("a.txt", "a"), write("a.txt", "b"), "Done."], () => "always");
     const { sessionId } = await editor.open();
@@ -226,6 +246,25 @@ describe("an editor over the Agent Client Protocol [DRP-4]", () => {
       ({ toolCallId }) => toolCallId === "delegated",
     );
     expect(JSON.stringify(about)).toContain("general-purpose: ");
+  });
+
+  test("by setting, a child in the background asks the editor, whichever turn it is [BGR-6]", async () => {
+    const child = { description: "writes", prompt: "[kid] write it", subagent_type: "general-purpose" };
+    const editor = await createEditor(
+      [
+        { calls: [{ name: "Agent", input: { ...child, run_in_background: true } }] },
+        { match: "[kid]", ...write("made.txt", "otters") },
+        { times: "any", text: "Done." },
+      ],
+      () => "allow",
+    );
+    const settings = { backgroundAgents: { questions: "ask" } };
+    mkdirSync(join(editor.home, ".claude"), { recursive: true });
+    writeFileSync(join(editor.home, ".claude/settings.json"), JSON.stringify(settings));
+    const { sessionId } = await editor.open();
+    await editor.prompt(sessionId, "delegate it");
+    await expect.poll(() => existsSync(join(editor.cwd, "made.txt"))).toBe(true);
+    expect(editor.asked.map(({ toolCall }) => toolCall.title)).toEqual([expect.stringContaining("made.txt")]);
   });
 
   test("cancel stops the turn, and the session takes the next prompt", async () => {

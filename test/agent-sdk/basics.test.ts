@@ -190,14 +190,18 @@ describe("more of the protocol [DRP-1]", () => {
     expect(existsSync(join(stage.cwd, "made.txt"))).toBe(false);
   });
 
-  test("fallbackModel answers where the model cannot", async () => {
+  test("fallbackModel answers where the model cannot [MDL-8]", async () => {
     const stage = await createSdkStage([{ failure: "overloaded" }, "From the other."]);
     const finished = await stage.run("hi", {
       model: "claude-sonnet-4-5",
       fallbackModel: "claude-haiku-4-5",
       env: { CLAUDE_CODE_MAX_RETRIES: "0" },
     });
-    expect(resultOf(finished)).toMatchObject({ result: "From the other.", is_error: false });
+    expect(resultOf(finished)).toMatchObject({
+      result: "From the other.",
+      is_error: false,
+      model_fallbacks: [{ from: "claude-sonnet-4-5", to: "claude-haiku-4-5", code: "overloaded" }],
+    });
     expect(stage.provider.requests.at(-1)?.body["model"]).toBe("claude-haiku-4-5");
   });
 

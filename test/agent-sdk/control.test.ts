@@ -267,6 +267,31 @@ describe("permissions [DRP-1]", () => {
     expect(body(stage, 1)).toContain("the desk is closed");
   });
 
+  test("agents that start together are asked about in one callback, and start after its yes [BIL-1, BIL-2]", async () => {
+    const start = { subagent_type: "helper", description: "help", prompt: "HELP", run_in_background: false };
+    const stage = await createSdkStage([
+      { calls: [start, start].map((input) => ({ name: "Agent", input })) },
+      { match: "You help.", text: "Helped.", times: 2 },
+      "Done.",
+    ]);
+    stage.write(".claude/settings.json", JSON.stringify({ quotes: { askAboveAgents: 1 } }));
+    const asked: unknown[] = [];
+    const finished = await stage.run("go", {
+      agents: { helper: { description: "Helps.", prompt: "You help." } },
+      settingSources: ["project"],
+      canUseTool: async (name, input, { decisionReason }) => {
+        asked.push([name, input, decisionReason, stage.provider.requests.length]);
+        return { behavior: "allow", updatedInput: input };
+      },
+    });
+    expect(asked).toEqual([
+      ["Agent", { agents: [expect.objectContaining(start), expect.anything()] }, expect.any(String), 1],
+    ]);
+    expect(JSON.stringify(asked)).toMatch(/2 agents would start: likely \$.*quotes\.askAboveAgents/);
+    expect(resultOf(finished)).toMatchObject({ result: "Done.", permission_denials: [] });
+    expect(stage.provider.requests).toHaveLength(4);
+  });
+
   test("a child's call carries its agent id", async () => {
     const stage = await createSdkStage([
       callHelper(),

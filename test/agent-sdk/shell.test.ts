@@ -81,7 +81,6 @@ describe("flags [DRP-3]", () => {
     ["--tmux"],
     ["--teleport"],
     ["--remote", "x"],
-    ["--bg"],
     ["--from-pr", "1"],
     ["--file", "a:b"],
     ["--init-only"],
@@ -262,7 +261,6 @@ describe("commands [DRP-3]", () => {
   test.each([
     ["plugin", "install", "x@y"],
     ["plugin", "marketplace", "add", "a/b"],
-    ["auth", "login", "--console"],
     ["setup-token"],
     ["update"],
     ["install", "stable"],

@@ -31,6 +31,42 @@ const projectSettings = {
   apiKeyHelper: "./key.sh",
 };
 
+describe("retinue permissions add and remove", () => {
+  it("write a rule to the settings of a scope and take it out again; what cannot be meant is an error [PRM-8]", async () => {
+    const fixture = createFixture();
+    const said = await fixture.run(["permissions", "add", "Bash(npm test *)"]);
+    expect(said).toMatchObject({
+      code: 0,
+      out: 'Added Bash(npm test *) to "allow" in .claude/settings.local.json.\n',
+    });
+    await fixture.run(["permissions", "add", "Read(.env)", "--list", "deny", "--scope", "project"]);
+    await fixture.run(["permissions", "add", "WebFetch", "--list", "ask", "--scope", "user"]);
+    const read = (file: string) => JSON.parse(readFileSync(file, "utf8")).permissions;
+    expect(read(join(fixture.cwd, ".claude/settings.local.json"))).toEqual({ allow: ["Bash(npm test *)"] });
+    expect(read(join(fixture.cwd, ".claude/settings.json"))).toEqual({ deny: ["Read(.env)"] });
+    expect(read(join(fixture.home, ".claude/settings.json"))).toEqual({ ask: ["WebFetch"] });
+    const again = await fixture.run(["permissions", "add", "Bash(npm test *)", "--json"]);
+    expect(JSON.parse(again.out)).toMatchObject({ changed: false, list: "allow", scope: "local" });
+
+    const removed = await fixture.run(["permissions", "remove", "Bash(npm test:*)"]);
+    expect(removed).toMatchObject({
+      code: 0,
+      out: 'Took Bash(npm test:*) out of "allow" in .claude/settings.local.json.\n',
+    });
+    expect(read(join(fixture.cwd, ".claude/settings.local.json"))).toEqual({ allow: [] });
+    for (const [words, text] of [
+      [["remove", "Bash(npm test *)"], "has no rule Bash(npm test *)"],
+      [["add", "Bash("], "The rule Bash( cannot be understood"],
+      [["add", "Read", "--scope", "planet"], "--scope"],
+      [["add"], "permissions add"],
+    ] as const) {
+      const { code, err } = await fixture.run(["permissions", ...words]);
+      expect(code).not.toBe(0);
+      expect(err).toContain(text);
+    }
+  });
+});
+
 describe("retinue permissions list", () => {
   it("lists every rule with the file it is in, the strictest list first [PRM-8]", async () => {
     const fixture = createFixture();
@@ -221,6 +257,10 @@ describe("retinue trust [PRM-11]", () => {
       "project/.claude/agents/a.md",
       "---\nname: a\ndescription: d\nmcpServers:\n  - own: { command: ./server, args: [--x], env: { S: t } }\n---\nA.\n",
     );
+    fixture.write(
+      "project/.claude/agents/r.md",
+      "---\nname: r\ndescription: d\nrunner: { acp: ./vendor --acp, unguarded: true }\nverify: ./check.sh --all\n---\nR.\n",
+    );
     fixture.write("project/packages/b/.claude/settings.json", { hooks: {} });
     fixture.write("project/node_modules/c/.mcp.json", {});
     const { out } = await fixture.run(["trust", "--show"]);
@@ -237,6 +277,8 @@ describe("retinue trust [PRM-11]", () => {
       'MCP server local: npx -y thing env={"TOKEN":"$TOKEN"}',
       'MCP server far: https://m.test headers={"K":"$KEY"} headersHelper=./headers.sh',
       'agent a, MCP server own: ./server --x env={"S":"t"}',
+      "agent r, runner: ./vendor --acp (unguarded)",
+      "agent r, verify: ./check.sh --all",
       "env.APP_URL: https://evil.test",
       "permissions.allow: Bash(npm *)",
       "permissions.additionalDirectories: /srv",

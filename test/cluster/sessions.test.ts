@@ -127,6 +127,22 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     await becomes(async () => (await run(cwd, "logs", id)).out.includes("user: Again, please."));
   });
 
+  test("a session of a store starts no workflow, and says why [CLU-2, WFL-5]", async () => {
+    const script = "export const meta = { name: 'w', description: 'd' }\nreturn await agent('STEP')";
+    const asked: string[] = [];
+    respond = ({ messages }) => {
+      asked.push(JSON.stringify(messages));
+      return messages.length === 1
+        ? { calls: [{ name: "Workflow", input: { script } }] }
+        : { text: "So be it." };
+    };
+    const cwd = createProject("no-workflow");
+    const { code, out, err } = await run(cwd, "-p", "Run a workflow.", "--allowedTools", "Workflow");
+    expect({ code, out }, err).toEqual({ code: 0, out: "So be it.\n" });
+    expect(asked).toHaveLength(2);
+    expect(asked[1]).toContain("Sessions of a store run no workflows.");
+  });
+
   test("a session whose worker died before the first line of its transcript begins again [CLU-3]", async () => {
     respond = writeFiles(1);
     const directory = createProject("first-line");

@@ -27,7 +27,7 @@ describe("built-in agents as children", () => {
     await using sample = await createSampleRuntime(["Done."]);
     await using session = await sample.runtime.open();
     await session.spawn("general-purpose", "Work.").result;
-    const forMain = ["Agent", "SendMessage"];
+    const forMain = ["Agent", "SendMessage", "Workflow"];
     const own = session.plan.tools.map(({ name }) => name).filter((name) => !forMain.includes(name));
     expect([...names(sample.requests[0])].sort()).toEqual(own.sort());
   });

@@ -124,6 +124,7 @@ describe("output formats [CLI-1]", () => {
     const { code, err } = await stage.run(["-p", "hi"]);
     expect([code, existsSync(join(stage.cwd, "ran"))]).toEqual([0, false]);
     expect(err).toContain("2 hooks do not run, because this folder is not trusted");
+    expect(err).toContain("/trust in the terminal");
   });
 
   test("a retry is reported, and the answer comes all the same", async () => {
@@ -131,7 +132,25 @@ describe("output formats [CLI-1]", () => {
     const { code, out } = await stage.run(["-p", "hi", "--output-format", "stream-json"]);
     const retry = readJsonLines(out).find(({ subtype }) => subtype === "api_retry");
     expect(retry).toMatchObject({ attempt: 1, max_retries: 10, error_status: 529 });
+    expect(retry).toMatchObject({ error_message: expect.stringMatching(/529/) });
     expect(code).toBe(0);
+  });
+
+  test("a server that is not there is named at the first failure, in every format [CLI-6]", async () => {
+    const stage = await createStage([]);
+    await stage.provider[Symbol.asyncDispose]();
+    const { host } = new URL(stage.provider.url);
+    const cause = `Cannot reach ${host} (ECONNREFUSED).`;
+    for (const format of ["text", "json", "stream-json"]) {
+      const { code, out, err } = await stage.run(["-p", "hi", "--output-format", format]);
+      expect(code).toBe(1);
+      expect(out).toContain(`API Error: ${cause}`);
+      if (format !== "stream-json") expect(err.split("\n")[0]).toMatch(`${cause} Trying again in `);
+      else
+        expect(readJsonLines(out).find(({ subtype }) => subtype === "api_retry")).toMatchObject({
+          error_message: cause,
+        });
+    }
   });
 
   test("without a key it fails with one sentence; the offline model answers where it is named [MDL-4, CLI-7]", async () => {

@@ -487,6 +487,64 @@ describe("hooks of a team", () => {
   });
 });
 
+describe("tasks with checks [VRF-1]", () => {
+  const settings = JSON.stringify({
+    verify: { "general-purpose": "test -f done.txt", main: "test -f lead.txt" },
+    permissions: { allow: ["Bash"] },
+    hooks: {
+      TaskCompleted: [{ hooks: [{ type: "command", command: "cat >> seen.txt; echo >> seen.txt" }] }],
+    },
+  });
+  const complete = call("TaskUpdate", { taskId: "1", status: "completed" });
+  const seenBy = (sample: SampleRuntime): readonly string[] =>
+    readFileSync(join(sample.workspace.project, "seen.txt"), "utf8")
+      .trim()
+      .split(/\n+/)
+      .map((line) => {
+        const { receipt } = JSON.parse(line);
+        return `${receipt.status} ${receipt.checks.map(({ run: command }: { run: string }) => command)}`;
+      });
+
+  test("a task is completed by a teammate only when its checks pass, and the hook sees the receipt [VRF-1, TEA-6]", async () => {
+    await using stage = await run(
+      [
+        lead({ calls: [call("TaskCreate", { subject: "s", description: "d" }), start("ada")] }),
+        waiting,
+        member("ada", { calls: [call("TaskUpdate", { taskId: "1", status: "in_progress" })] }),
+        member("ada", { calls: [complete] }),
+        member("ada", { calls: [call("Bash", { command: "touch done.txt" })] }),
+        member("ada", { calls: [complete] }),
+        done("ada"),
+      ],
+      { settings },
+    );
+    const { sample, result } = stage;
+    const own = of(sample, isMember("ada"));
+    expect(last(own[2])).toContain("Task 1 was not changed: the checks of this work do not pass");
+    expect(last(own[2])).toContain("`test -f done.txt` failed with exit code 1");
+    expect(last(own[4])).toContain("[completed]");
+    expect(board(sample, `session-${result.sessionId.slice(0, 8)}`)).toMatchObject([{ status: "completed" }]);
+    expect(seenBy(sample)).toEqual(["verified test -f done.txt"]);
+  });
+
+  test("and by the lead only when those of the lead pass [VRF-1]", async () => {
+    await using stage = await run(
+      [
+        lead({ calls: [call("TaskCreate", { subject: "s", description: "d" })] }),
+        lead({ calls: [complete] }),
+        lead({ calls: [call("Bash", { command: "touch lead.txt" })] }),
+        lead({ calls: [complete] }),
+        waiting,
+      ],
+      { settings },
+    );
+    const own = of(stage.sample, isLead);
+    expect(last(own[2])).toContain("`test -f lead.txt` failed");
+    expect(last(own[4])).toContain("[completed]");
+    expect(seenBy(stage.sample)).toEqual(["verified test -f lead.txt"]);
+  });
+});
+
 describe("rights", () => {
   test("delegate mode keeps a lead to coordination [TEA-7, PRM-2]", async () => {
     await using sample = await createSampleRuntime(

@@ -53,12 +53,12 @@ describe("the provider's web search for a child", () => {
     expect((await runFinder("model: inherit", allowed)).child).toContain(search);
   });
 
-  test("is not promised where no rule allows it, and the parent is notified why [TLS-1, TLS-10]", async () => {
+  test("is not promised where no allow rule matches, and the parent is notified why [TLS-1, TLS-10]", async () => {
     const { child, planned, listed, reported } = await runFinder("tools: Read, WebSearch");
     expect(child).toEqual(["Read"]);
     expect(planned).toEqual(["Read"]);
     expect(listed).toContain("(Tools: Read)");
-    expect(reported).toContain("`WebSearch` is not available to this agent: no rule allows it");
+    expect(reported).toContain("`WebSearch` is not available to this agent: no allow rule matches");
   });
 
   test("is not promised for a model that has none [MDL-3, TLS-1]", async () => {

@@ -111,6 +111,17 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
     );
   });
 
+  test("what the runtime checked of an agent's result stands beside it [VRF-2]", async () => {
+    const page = await openPage(at(mainAgent));
+    const section = page.locator(".p-side .sec", { hasText: "failed-check" });
+    await section.waitFor();
+    const text = await section.textContent();
+    expect(text).toContain("on tree 5f1c0de5f1c0");
+    expect(text).toContain("passed npm test");
+    expect(text).toContain("failed npm run lint with exit code 3");
+    expect(text).toContain("The last test run is older than the last edit.");
+  });
+
   test("answers are Markdown with coloured code, and nothing in them becomes HTML or a dangerous link [STU-1]", async () => {
     const id = "8f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
     const text = [
@@ -181,6 +192,68 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
     expect(await mail.textContent()).toContain("team-lead → measurer: Begin at the door.");
     await openTeamStore(shop.teams, "shop").send("team-lead", { from: "measurer", body: "The ruler broke." });
     await expect.poll(() => mail.textContent()).toContain("measurer → team-lead: The ruler broke.");
+  });
+
+  test("teams of all sessions are listed with their tasks, and follow what happens [STU-1]", async () => {
+    const page = await openPage(at("#/teams"));
+    const row = page.getByRole("row", { name: /^.*shop.*Count the shelves/ });
+    await expect.poll(() => row.textContent(), { timeout: 10_000 }).toContain("0 of 1");
+    await openTeamStore(shop.teams, "shop").board.change(
+      "1",
+      { status: "completed" },
+      { by: { name: "measurer", isLead: false } },
+    );
+    await expect.poll(() => row.textContent(), { timeout: 10_000 }).toContain("1 of 1");
+    await row.getByRole("link").click();
+    await page.getByRole("heading", { level: 1, name: "Team shop" }).waitFor();
+  });
+
+  test("results of evaluations in the folder are shown by agent and model, broken files with the reason [STU-1]", async () => {
+    const folder = join(shop.root, "evals");
+    mkdirSync(join(shop.root, "node_modules"), { recursive: true });
+    mkdirSync(folder, { recursive: true });
+    const one = {
+      definition: "main",
+      model: "offline",
+      repetition: 1,
+      turns: 2,
+      durationMs: 900,
+      costUsd: 0.5,
+    };
+    writeFileSync(
+      join(folder, "shop.yaml.results.jsonl"),
+      line({ ...one, key: "a", task: "counts", passed: true, score: 1, status: "completed" }) +
+        line({
+          ...{ ...one, key: "b", task: "sings", passed: false, score: 0, status: "completed" },
+          reason: "the check ended with 1",
+          sessionId: small,
+        }),
+    );
+    writeFileSync(join(shop.root, "node_modules", "other.results.jsonl"), "");
+    const page = await openPage(at("#/evals"));
+    const section = page.getByRole("region", { name: "evals/shop.yaml.results.jsonl", exact: true });
+    await section.waitFor();
+    expect(await section.getByRole("row", { name: /main/ }).textContent()).toContain("1 of 20.50$1.00");
+    expect(await page.getByText("1 file").count()).toBe(1);
+    expect(await section.getByRole("list", { name: "Not passed" }).textContent()).toContain(
+      "the check ended with 1",
+    );
+    await section.getByRole("link", { name: /sings/ }).click();
+    await page.getByRole("heading", { level: 1, name: "Count the shelves." }).waitFor();
+  });
+
+  test("a session is downloaded as one file, which opens without the studio [STU-1]", async () => {
+    const page = await openPage(at(session(small)));
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "Export" }).click(),
+    ]);
+    const file = join(shop.root, "export.html");
+    await download.saveAs(file);
+    expect(download.suggestedFilename()).toBe(`retinue-${small.slice(0, 8)}.html`);
+    const own = await openPage(pathToFileURL(file).href);
+    await own.getByText("There are four shelves.").first().waitFor();
+    expect(await own.getByRole("link", { name: "Export" }).count()).toBe(0);
   });
 
   test("a question is answered from the page, and a conversation forked from a message [STU-2]", async () => {
@@ -276,6 +349,8 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
       ["#/", "Count the shelves"],
       ["#/sessions", "Sessions of all folders"],
       ["#/approvals", "Why it asks"],
+      ["#/teams", "Tasks done"],
+      ["#/evals", "Evals"],
       [session(small), "There are four shelves."],
       [mainAgent, "a rule denies it"],
       [`#/team/${project}/${small}`, "Measure every shelf"],

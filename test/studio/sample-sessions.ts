@@ -121,6 +121,16 @@ const edit = {
   new_string: "const shelves = 4;",
 };
 
+const receipt = {
+  status: "failed-check",
+  tree: { kind: "git", digest: "5f1c0de5f1c0de5f1c0de5f1c0de5f1c0de5f1c0" },
+  checks: [
+    { kind: "command", run: "npm test", passed: true, exitCode: 0, durationMs: 900, output: "" },
+    { kind: "command", run: "npm run lint", passed: false, exitCode: 3, durationMs: 80, output: "dusty" },
+  ],
+  notes: ["The last test run is older than the last edit."],
+};
+
 function writeSmall(files: SessionFiles): void {
   mkdirSync(files.subagents, { recursive: true });
   const plan = {
@@ -143,7 +153,7 @@ function writeSmall(files: SessionFiles): void {
         allowed: { by: "rule", reason: "the rule Bash(ls:*) in .claude/settings.json allows it" },
       }) +
       said("a2", "There are four shelves.", 3) +
-      ending("e1", { status: "completed", reason: "end_turn" }, 4),
+      ending("e1", { status: "completed", reason: "end_turn", receipt }, 4),
   );
   const failed = files.agent("afailed");
   writeFileSync(failed.meta, line({ agentType: "Explore", description: "Measure the shelves" }));
@@ -178,7 +188,7 @@ export function writeQuestion(
     id,
     session: small,
     digest: digestOf(call),
-    reason: "no rule allows it",
+    reason: "no allow rule matches",
     suggestedRules: ["Bash(rm -r old-shelves)"],
     everyTime: false,
     places: [{ agent: "afailed", path: "main > Measure the shelves", call: "c1", at: 1 }],

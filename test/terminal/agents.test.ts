@@ -27,7 +27,7 @@ function heldChildren(): { readonly step: ScriptedStep; readonly release: () => 
   };
 }
 
-test("a question waits as a line until it is opened, never takes keys of the draft, and the draft survives it; shift+tab changes the mode for the next call [CLI-4]", async () => {
+test("a question that meets a draft waits as a line until it is opened, never takes keys of the draft, and the draft survives it; shift+tab changes the mode for the next call [CLI-4]", async () => {
   const { place, pty } = await openConversation(
     [
       { text: "I make a file.", calls: [{ name: "Bash", input: { command: "touch made" } }] },
@@ -38,11 +38,12 @@ test("a question waits as a line until it is opened, never takes keys of the dra
     ],
     { words: ["make it"] },
   );
-  await pty.shows("tab to answer");
+  await pty.shows("main asks to use Bash");
+  // Letters are typing, also where a question has opened by itself.
   pty.type("a draft");
   await pty.shows("> a draft", "tab to answer");
   pty.type(keys.tab);
-  await pty.shows("main asks to use Bash", "touch made", "no rule allows", "Bash(touch made)");
+  await pty.shows("main asks to use Bash", "touch made", "no allow rule matches", "Bash(touch made)");
   await afterGuard();
   pty.type("1");
   await pty.shows("Done.", "> a draft", "tab to answer");
@@ -77,6 +78,34 @@ test("a question waits as a line until it is opened, never takes keys of the dra
   await pty.shows("· default");
 });
 
+test("a question that comes while nothing is written is answered by one key, and the answer stays as one line; what is typed goes to the draft [CLI-4]", async () => {
+  const { place, pty } = await openConversation(
+    [
+      { calls: [{ name: "Bash", input: { command: "touch made" } }] },
+      { calls: [{ name: "Bash", input: { command: "touch other" } }] },
+      "Not done.",
+    ],
+    { words: ["make it"] },
+  );
+  await pty.shows("main asks to use Bash", "touch made", "1 yes");
+  await afterGuard();
+  pty.type("1");
+  await pty.shows("✓ main Bash touch made  you: yes", "touch other");
+  expect(existsSync(join(place.cwd, "made"))).toBe(true);
+  await afterGuard();
+  // A message that begins like an answer, as fast as somebody types.
+  pty.type("1 file is enough");
+  await pty.shows("> 1 file is enough", "tab to answer");
+  pty.type(keys.enter);
+  await pty.shows("1 file is enough  (queued", "tab to answer");
+  expect(existsSync(join(place.cwd, "other"))).toBe(false);
+  pty.type(keys.tab);
+  await afterGuard();
+  pty.type(keys.escape);
+  await pty.shows("✗ main Bash touch other  you: no", "Not done.");
+  expect(existsSync(join(place.cwd, "other"))).toBe(false);
+});
+
 test("an edit is shown as a diff before it is made, and a rule can be granted for the project [CLI-4]", async () => {
   const { place, pty } = await openConversation(
     [
@@ -86,9 +115,8 @@ test("an edit is shown as a diff before it is made, and a rule can be granted fo
     ],
     { words: ["edit it"], files: { "a.txt": "one\ntwo\nthree\n" } },
   );
-  await pty.shows("tab to answer");
-  pty.type(keys.tab);
   await pty.shows("asks to use Edit\n    a.txt\n", "- two", "+ zwei", "yes, and do not ask again");
+  pty.type(keys.tab);
   await afterGuard();
   pty.type("\u001b[C\u001b[C2");
   await pty.shows("Edited.", "+ zwei");
@@ -116,15 +144,11 @@ test("the same question of several agents is answered once for all, and a grante
     ],
     { words: ["start five"] },
   );
-  await pty.shows("Bash touch same (3 agents ask the same)");
-  pty.type(keys.tab);
   await pty.shows("asks to use Bash (3 agents ask the same)");
   await afterGuard();
   pty.type("1");
-  await pty.shows("and 1 more question");
+  await pty.shows("2 questions", "←→ where");
   expect(existsSync(join(place.cwd, "same"))).toBe(true);
-  pty.type(keys.tab);
-  await pty.shows("←→ where");
   await afterGuard();
   pty.type("e");
   await pty.shows("the rule to store");
@@ -155,8 +179,6 @@ test("before an agent starts in the background, one question asks for what it wi
     ],
     { words: ["in the background please"] },
   );
-  await pty.shows("asks what general-purpose may use in the background");
-  pty.type(keys.tab);
   await pty.shows("[x] Bash", "start it with what is ticked");
   await afterGuard();
   const screen = (await pty.screen()).join("\n");
@@ -164,6 +186,57 @@ test("before an agent starts in the background, one question asks for what it wi
   pty.type(start);
   await pty.shows("✓ general-purpose make a file");
   expect(existsSync(join(place.cwd, "by-child"))).toBe(true);
+});
+
+const backgroundAsks = JSON.stringify({ backgroundAgents: { questions: "ask" } });
+
+/** A child that makes a file, which no rule allows. */
+const makingChild = (task: string, file: string): readonly ScriptedStep[] => [
+  {
+    match: (request: ModelRequest) =>
+      request.messages.length === 1 && JSON.stringify(request.messages).includes(task),
+    calls: [{ name: "Bash", input: { command: `touch ${file}` } }],
+  },
+  {
+    match: (request: ModelRequest) => JSON.stringify(request.messages[0]).includes(task),
+    text: "child is done",
+    times: "any",
+  },
+];
+
+test("by setting, an agent in the background asks while nothing else runs, and ctrl+b keeps an open question open [BGR-6]", async () => {
+  const { pty, place } = await openConversation(
+    [
+      ...makingChild("child task one", "by-one"),
+      ...makingChild("child task two", "by-two"),
+      {
+        match: "in the background please",
+        calls: [agentCall("make one", "child task one", { run_in_background: true })],
+      },
+      { match: "now wait for it", calls: [agentCall("make two", "child task two")] },
+      { times: "any", text: "I continue." },
+    ],
+    { words: ["in the background please", "--settings", backgroundAsks] },
+  );
+  await pty.shows("I continue.", "asks to use Bash");
+  await pty.isMissing("esc to interrupt");
+  await pty.shows("touch by-one", "1 yes");
+  await afterGuard();
+  pty.type("1");
+  await pty.shows("✓ general-purpose make one");
+  expect(existsSync(join(place.cwd, "by-one"))).toBe(true);
+
+  pty.type(`now wait for it${keys.enter}`);
+  await pty.shows("Waiting for 1 agent", "asks to use Bash");
+  pty.type(keys.ctrlB);
+  await pty.isMissing("Waiting for 1 agent");
+  await pty.shows("waiting for an answer", "asks to use Bash");
+  expect(existsSync(join(place.cwd, "by-two"))).toBe(false);
+  await pty.shows("touch by-two", "1 yes");
+  await afterGuard();
+  pty.type("1");
+  await pty.shows("✓ general-purpose make two");
+  expect(existsSync(join(place.cwd, "by-two"))).toBe(true);
 });
 
 test("the tree shows what each agent does; ctrl+b frees the caller, who hears of the end later; an agent can be opened, written to and stopped; escape stops those that the turn waits for [BGR-3, CLI-4]", async () => {
@@ -232,13 +305,13 @@ test("ctrl+b moves a running command to the background, the agent's and the pers
     },
   );
   const isThere = (name: string): boolean => existsSync(join(place.cwd, name));
-  await pty.shows("late-one  begun");
+  await pty.shows("late-one\n  begun");
   pty.type(keys.ctrlB);
   await pty.shows("I continue.", "late-one  The person moved");
   await pty.isMissing("esc to interrupt");
 
   pty.type(`!${untilThere("two")}${keys.enter}`);
-  await pty.shows("late-two  begun", "esc to interrupt");
+  await pty.shows("late-two\n  begun", "esc to interrupt");
   pty.type(keys.ctrlB);
   await pty.shows("It continues in the background as task");
   await pty.isMissing("esc to interrupt");
@@ -256,8 +329,6 @@ test("ctrl+b moves a running command to the background, the agent's and the pers
   pty.type(`!cat note.txt${keys.enter}`);
   await pty.shows("Bash cat note.txt", "  the first line", "  the content of the note");
   pty.type(`!touch made${keys.enter}`);
-  await pty.shows("tab to answer");
-  pty.type(keys.tab);
   await pty.shows("3 no");
   await afterGuard();
   pty.type("3");

@@ -84,10 +84,9 @@ test("commands show their pages and give the conversation back; what cannot be m
   await pty.shows("Read it.");
   await pty.isMissing("esc to interrupt");
   for (const [command, text] of [
-    ["agents", "general-purpose"],
-    ["permissions", "The mode is default"],
-    ["mcp", "No MCP servers"],
     ["context", "The window of claude-sonnet-5"],
+    ["context", "instructions, memory"],
+    ["context", "4 messages"],
     ["memory", "CLAUDE.md"],
     ["cost", "read the file"],
     ["inspect", "read the file"],

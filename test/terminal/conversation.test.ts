@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { keys, openConversation, pasted, userTexts } from "./pty-stage.ts";
+import { afterGuard, keys, openConversation, pasted, userTexts } from "./pty-stage.ts";
 
 test("a person types prompts of lines and pastes of any size, reads the streamed answers, and leaves with ctrl+c twice [CLI-1, CLI-4]", async () => {
   const { pty, provider } = await openConversation([
@@ -128,19 +128,40 @@ test("@ offers files of the project, / commands and skills, # adds a note to the
   expect((await pty.all()).filter((line) => line.includes("my draft"))).toEqual(["> my draft, edited"]);
 });
 
-test("a key that is refused says what to do; with the right one the conversation continues [CLI-4]", async () => {
-  const { pty, again } = await openConversation(["Hello.", "Hello again."], {
+test("a key that is refused says so, and with the right one from /login the conversation continues [CLI-4, CLI-7]", async () => {
+  const { pty, place } = await openConversation(["Hello."], {
     words: ["say hello"],
-    provider: { apiKey: "right" },
+    provider: { apiKey: "right-key" },
     columns: 200,
   });
-  await pty.shows("401", "The key is not accepted. Check ANTHROPIC_API_KEY", "retinue --resume");
+  // Said at the start, and a choice is offered before anything is sent.
+  await pty.shows("refuses the key from ANTHROPIC_API_KEY (401)", "1 paste a key");
+  pty.type(keys.tab);
+  await afterGuard();
+  pty.type(keys.escape);
+  await pty.shows("401", "The key is not accepted. Check ANTHROPIC_API_KEY", "takes another key.");
   await pty.isMissing("esc to interrupt");
-  pty.type(keys.ctrlD);
-  await pty.exited;
-  const [, sessionId = ""] = /^Continue: retinue --resume (\S+)$/.exec((await pty.all()).at(-1) ?? "") ?? [];
-  const next = again(["--resume", sessionId], { environment: { ANTHROPIC_API_KEY: "right" } });
-  await next.shows("> say hello", "default");
-  next.type(`now${keys.enter}`);
-  await next.shows("Hello.");
+  pty.type(`/login${keys.enter}`);
+  await pty.shows("1 paste a key");
+  pty.type(keys.tab);
+  await afterGuard();
+  pty.type("1");
+  await pty.shows("the key  enter sends");
+  pty.type(`wrong-key${keys.enter}`);
+  await pty.hasShown("refuses the key (status 401)");
+  await pty.shows("1 paste a key");
+  await afterGuard();
+  pty.type("1");
+  await pty.shows("the key  enter sends");
+  pty.type(`right-key${keys.enter}`);
+  await pty.shows("Where is the key to be kept?", "1 in your settings  ~/.claude/settings.json");
+  await afterGuard();
+  pty.type("1");
+  await pty.shows("The key is kept in");
+  const file = join(place.home, ".claude/settings.json");
+  expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ env: { ANTHROPIC_API_KEY: "right-key" } });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  pty.type(`now${keys.enter}`);
+  await pty.shows("Hello.");
+  expect(pty.bytes()).not.toMatch(/right-key|wrong-key/);
 });

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { keys, openConversation, type PtyStage, pasted, userTexts } from "./pty-stage.ts";
 
@@ -120,6 +121,64 @@ test("finished text is in the scrollback once and in order, through resizes whil
   await pty.shows("> [pasted #1: 10,000 lines]and more");
 });
 
+test("bursts of resizes while an answer streams double and lose no line, and leave one prompt [CLI-4]", async () => {
+  const lines = Array.from({ length: 240 }, (_, at) => `line number ${at} of the long answer`);
+  const { pty } = await openConversation([lines.join("\n\n")], {
+    words: ["write a lot"],
+    provider: { deltaDelayMs: 1, deltaSize: 40 },
+    rows: 24,
+  });
+  const bursts: readonly (readonly (readonly [number, number])[])[] = [
+    [
+      [90, 24],
+      [80, 22],
+      [70, 20],
+      [60, 18],
+      [50, 16],
+    ],
+    [
+      [55, 18],
+      [70, 24],
+      [100, 30],
+      [140, 36],
+    ],
+    [
+      [60, 36],
+      [140, 36],
+      [60, 12],
+      [120, 30],
+    ],
+    [
+      [45, 24],
+      [100, 24],
+      [45, 24],
+      [100, 24],
+      [45, 24],
+      [100, 24],
+    ],
+  ];
+  for (const [at, burst] of bursts.entries()) {
+    await pty.hasShown(`line number ${10 + at * 40} `);
+    for (const [columns, rows] of burst) {
+      pty.resize(columns, rows);
+      await setImmediate();
+    }
+  }
+  await pty.shows("line number 239");
+  await pty.isMissing("Working");
+  await pty.shows(`\n${"─".repeat(99)}\n`);
+  const all = await pty.all();
+  const numbers = all.flatMap((line) => /^line number (\d+) of/.exec(line)?.[1] ?? []).map(Number);
+  expect(numbers).toEqual(lines.map((_, at) => at));
+  const below = all.slice(all.indexOf("> write a lot") + 1);
+  expect(below.filter((line) => line !== "" && !line.startsWith("line number"))).toEqual([
+    "─".repeat(99),
+    ">",
+    expect.stringContaining("? keys"),
+  ]);
+  expect(pty.bytes()).not.toMatch(/\u001b\[[23]J/);
+});
+
 test("a paste that is larger than the window is refused with its size, and the conversation goes on [CLI-4, CMP-4]", async () => {
   const { pty, provider } = await openConversation(["Fine."], { words: ["--model", "claude-haiku-4-5"] });
   pty.type(pasted("HUGE line\n".repeat(110_000)));
@@ -139,8 +198,6 @@ test("NO_COLOR leaves no colours, what a model says reaches the terminal without
     [{ text: hostile, calls: [{ name: "Bash", input: { command: `echo '${hostile}'` } }] }, "Over."],
     { words: ["be evil"], environment: { NO_COLOR: "1" } },
   );
-  await pty.shows("tab to answer");
-  pty.type(keys.tab);
   await pty.shows("asks to use Bash");
   expect(pty.bytes()).not.toMatch(/\u001b\]|\u009b|\u202e|\u001b\[2J|\u001b\[(?:[\d;]*;)?[39]\dm/);
   await expectClean(pty, { home: place.home, signal: "SIGHUP", code: 129 });

@@ -233,7 +233,7 @@ export function userTexts({ requests }: FakeProvider, at = -1): string {
   return JSON.stringify(requests.at(at)?.request.messages.filter(({ role }) => role === "user") ?? []);
 }
 
-/** Keys pressed this soon after a question was opened do not count. */
+/** Keys pressed this soon after a question was shown do not count. */
 export function afterGuard(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 350));
+  return new Promise((resolve) => setTimeout(resolve, 650));
 }

@@ -9,8 +9,6 @@ test("in a window of 20 by 5 a question shows what would run, and all of it on a
     [{ text: "I make it.", calls: [{ name: "Bash", input: { command } }] }, "Done."],
     { columns: 20, rows: 5, words: ["make it now"] },
   );
-  await pty.shows("▲ main", "tab", "1 question");
-  pty.type(keys.tab);
   await pty.shows("touch made", "v: all", "1 yes 2 always");
   await afterGuard();
   pty.type("v");
@@ -62,8 +60,6 @@ test("questions with choices are a form, and plan mode ends with the plan to app
     ],
     { words: ["plan it", "--permission-mode", "plan"], columns: 20, rows: 8 },
   );
-  await pty.shows("▲ main asks", "1 question");
-  pty.type(keys.tab);
   // The question and its first choices; the rest of both can be reached.
   await pty.shows("Which database", "v: all", "1 SQLite", "more");
   await afterGuard();
@@ -87,8 +83,6 @@ test("questions with choices are a form, and plan mode ends with the plan to app
   expect(userTexts(provider)).toContain("plan mode");
   expect(existsSync(join(place.cwd, "early.txt"))).toBe(false);
   pty.resize(20, 8);
-  await pty.shows("▲ main has a …  tab");
-  pty.type(keys.tab);
   await pty.shows("1 yes, edits too", "2 yes, ask edits", "3 edit the plan", "4 no, and say why");
   await afterGuard();
   pty.type("v");

@@ -1,3 +1,6 @@
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import type { BatchQuote } from "./batch-quote.ts";
+
 /** One agent on the way from the main agent to the one that asks. */
 export interface AskingAgent {
   readonly id: string;
@@ -23,6 +26,26 @@ export interface ApprovalRequest {
   readonly suggestedRules: readonly string[];
   /** A digest of what the call touches and of the scripts it runs; an answer that is kept for later holds for these alone. */
   readonly boundTo?: string | undefined;
+  /** Of a batch of agents that is asked about before it starts: what it may take, and what its agents may do. */
+  readonly quote?: BatchQuote | undefined;
+  /** What the call would do, where its input does not say that by itself. */
+  readonly preview?: CallPreview | undefined;
+}
+
+/** What a call would do, for people who are asked about it. */
+export interface CallPreview {
+  /** At most 74 columns wide; what decides comes first. */
+  readonly rows: readonly string[];
+  /** All that would run, such as a script that the input only names. */
+  readonly text: string;
+}
+
+/** Undefined for what is no preview. */
+export function readPreview(value: unknown): CallPreview | undefined {
+  if (!isRecord(value) || !Array.isArray(value["rows"]) || typeof value["text"] !== "string")
+    return undefined;
+  const rows: readonly unknown[] = value["rows"];
+  return rows.every((row) => typeof row === "string") ? { rows, text: value["text"] } : undefined;
 }
 
 /**

@@ -12,7 +12,7 @@ const requestOf = (agent: string, callId: string): ApprovalRequest => ({
   callId,
   tool: "Bash",
   input: { command: "git push" },
-  reason: "no rule allows it",
+  reason: "no allow rule matches",
   suggestedRules: [],
 });
 

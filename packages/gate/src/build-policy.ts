@@ -1,10 +1,12 @@
 import { posix } from "node:path";
-import type {
-  PermissionMode,
-  PermissionPolicy,
-  PolicyRule,
-  SandboxRights,
-  ToolScopes,
+import {
+  type BackgroundRight,
+  backgroundRights,
+  type PermissionMode,
+  type PermissionPolicy,
+  type PolicyRule,
+  type SandboxRights,
+  type ToolScopes,
 } from "./permission-policy.ts";
 import { protectsName } from "./protection-of.ts";
 
@@ -92,6 +94,8 @@ export interface RequestedRights {
   readonly tools?: ToolScopes;
   /** No one waits for it. */
   readonly background?: boolean;
+  /** What it has there all the same. */
+  readonly backgroundKeeps?: readonly BackgroundRight[] | undefined;
 }
 
 /** The rights of a child: its parent's rules, a mode that is never wider than may be, and no tools beyond its own. */
@@ -107,8 +111,20 @@ export function childPolicy(parent: PermissionPolicy, requestedRights: Requested
     ...(requestedRights.tools === undefined
       ? {}
       : { toolScopes: [...(parent.toolScopes ?? []), requestedRights.tools] }),
-    ...(requestedRights.background === true || parent.background === true ? { background: true } : {}),
+    ...joinBackground(parent, requestedRights),
   };
+}
+
+/** Two places together: what one of them lacks in the background, both lack. */
+export function joinBackground(
+  ...places: readonly Pick<PermissionPolicy, "background" | "backgroundKeeps">[]
+): Pick<PermissionPolicy, "background" | "backgroundKeeps"> {
+  const behind = places.filter(({ background }) => background === true);
+  if (behind.length === 0) return {};
+  const kept = backgroundRights.filter((right) =>
+    behind.every(({ backgroundKeeps = [] }) => backgroundKeeps.includes(right)),
+  );
+  return { background: true, backgroundKeeps: kept.length === 0 ? undefined : kept };
 }
 
 /** The call decides, then the definition, then the parent, each only where it may. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { buildPolicy } from "./build-policy.ts";
+import { buildPolicy, childPolicy } from "./build-policy.ts";
 import { type DecideOptions, decide, type PermissionPolicy, removesServer, removesTool } from "./decide.ts";
 import { type CallToJudge, gatherCallFacts } from "./gather-call-facts.ts";
 import type { PermissionMode } from "./permission-policy.ts";
@@ -191,6 +191,53 @@ describe("[PRM-10] paths", () => {
     const call = { tool: "Read", effect: "read", input: { file_path: "/p/.ENV" } };
     expect((await judge(call, { deny, platform })).type).toBe("deny");
     expect((await judge(call, { deny, platform: "linux" })).type).toBe("allow");
+  });
+});
+
+describe("[BGR-6] what an agent keeps in the background", () => {
+  const mcp = { tool: "mcp__shop__order", effect: "execute", input: {} };
+  const question = { tool: "AskUserQuestion", effect: "interact", input: {} };
+  const kinds = async (policy: Partial<PermissionPolicy>) => {
+    const judged = await Promise.all([bash("touch x"), mcp, question].map((call) => judge(call, policy)));
+    return judged.map(({ type }) => type);
+  };
+
+  test("is only what is listed", async () => {
+    expect(await kinds({ background: true })).toEqual(["deny", "deny", "deny"]);
+    expect(await kinds({ background: true, backgroundKeeps: [] })).toEqual(["deny", "deny", "deny"]);
+    const allow = rules("allow", "mcp__shop");
+    expect(await kinds({ background: true, backgroundKeeps: ["mcpTools"], allow })).toEqual([
+      "deny",
+      "allow",
+      "deny",
+    ]);
+    expect((await kinds({ background: true, backgroundKeeps: ["questions"] })).slice(0, 2)).toEqual([
+      "ask",
+      "deny",
+    ]);
+  });
+
+  test("is for a child no more than its parent has", () => {
+    const home = "/home/me";
+    const base: PermissionPolicy = {
+      mode: "default",
+      allow: [],
+      ask: [],
+      deny: [],
+      workingDirectories: ["/p"],
+      home,
+    };
+    const below = (parent: Partial<PermissionPolicy>, child: object) => {
+      const { background, backgroundKeeps } = childPolicy({ ...base, ...parent }, child);
+      return [background === true, backgroundKeeps ?? []];
+    };
+    const both = { background: true, backgroundKeeps: ["mcpTools", "questions"] } as const;
+    const one = { background: true, backgroundKeeps: ["questions"] } as const;
+    expect(below({}, both)).toEqual([true, ["mcpTools", "questions"]]);
+    expect(below(one, both)).toEqual([true, ["questions"]]);
+    expect(below(both, { background: true })).toEqual([true, []]);
+    expect(below(one, {})).toEqual([true, ["questions"]]);
+    expect(below({ background: true }, both)).toEqual([true, []]);
   });
 });
 

@@ -11,7 +11,13 @@ import {
 } from "./call-facts.ts";
 import { grantShell } from "./grant-shell.ts";
 import { type CallGuards, guardCall } from "./guard-call.ts";
-import { type AllowedBy, isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
+import {
+  type AllowedBy,
+  isInside,
+  lacksInBackground,
+  type PermissionPolicy,
+  type PolicyRule,
+} from "./permission-policy.ts";
 import { matchesText } from "./rules/grants-unit.ts";
 import {
   findRestrictions,
@@ -53,6 +59,11 @@ export interface DecideOptions {
   readonly parks?: boolean;
   /** What hooks said about the call: their word lifts no rule and no guard. */
   readonly hooks?: "allow" | "ask" | "deny";
+  /**
+   * Why something is asked about that is no call by itself, such as several calls that are decided about already: no rule
+   * speaks of it, and only whether somebody can be asked counts.
+   */
+  readonly question?: string | undefined;
 }
 
 /**
@@ -78,7 +89,7 @@ export function decide(
   }
   const judged = withSteering(decideIn(policy, judging), judging, policy);
   const decision = withCommand(denyInsteadOfAsking(judged, policy), call, policy);
-  const isAlone = policy.background === true && options.parks !== true;
+  const isAlone = lacksInBackground(policy, "questions") && options.parks !== true;
   if (decision.type !== "ask" || (options.attended !== false && !isAlone)) return decision;
   return { ...decision, type: "deny", reason: `${decision.reason}, and no one can be asked here` };
 }
@@ -139,6 +150,7 @@ function denyInsteadOfAsking(
 
 function decideIn(policy: PermissionPolicy, judging: Judging): Decision {
   const { call, guards, asked, options } = judging;
+  if (options.question !== undefined) return { type: "ask", reason: options.question };
   const refusal = refuse(judging, policy);
   if (refusal !== undefined) return refusal;
   const outOfMode = refuseByMode(call, policy);
@@ -157,13 +169,13 @@ function refuse({ call, guards, denied, options }: Judging, policy: PermissionPo
   const { invalid, mcp } = call.facts;
   if (invalid !== undefined) return { type: "deny", reason: `the call is not valid: ${invalid}` };
   if (guards.outOfScope !== undefined) return { type: "deny", reason: guards.outOfScope };
-  if (policy.background === true && (call.isMcp || mcp !== undefined))
+  if (lacksInBackground(policy, "mcpTools") && (call.isMcp || mcp !== undefined))
     return { type: "deny", reason: "in the background there are no tools of MCP servers" };
   if (denied !== undefined) return byRule("deny", "denies it", denied);
   if (guards.answersApprovals !== undefined) return { type: "deny", reason: guards.answersApprovals };
   if (guards.outside !== undefined) return { type: "deny", reason: guards.outside };
   if (hooks === "deny") return { type: "deny", reason: "a hook refuses it" };
-  const isAlone = (!attended || policy.background === true) && !parks;
+  const isAlone = (!attended || lacksInBackground(policy, "questions")) && !parks;
   const isSilent = isAlone || policy.mode === "dontAsk";
   if (call.effect === "interact" && isSilent) return { type: "deny", reason: "no one can answer here" };
   if (call.input["dangerouslyDisableSandbox"] === true && policy.sandbox?.allowUnsandboxed === false)
@@ -203,7 +215,7 @@ function grant(request: KnownCall, policy: PermissionPolicy, options: DecideOpti
   if (allowed !== undefined) return byRule("allow", "allows it", allowed);
   if (paths.length > 0 && paths.every((path) => mayUse(path, request, policy)))
     return allow("rule", "rules and the mode allow each of its paths");
-  return { type: "ask", reason: "no rule allows it" };
+  return { type: "ask", reason: "no allow rule matches" };
 }
 
 function grantByNature(request: KnownCall, policy: PermissionPolicy): Decision | undefined {

@@ -12,7 +12,7 @@ describe("[PRM-1] explanations", () => {
       "because a rule denies it",
       "decided by Bash(git push *), from /p/.claude/settings.json",
     ]);
-    expect(explainDecision({ type: "ask", reason: "no rule allows it" })).toContain("decided by no rule");
+    expect(explainDecision({ type: "ask", reason: "no allow rule matches" })).toContain("decided by no rule");
   });
 
   test.each([

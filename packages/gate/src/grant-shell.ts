@@ -8,7 +8,7 @@ import {
   type ShellFacts,
   type UnitFacts,
 } from "./call-facts.ts";
-import { isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
+import { isInside, type PermissionPolicy, type PolicyRule, type ToolScopes } from "./permission-policy.ts";
 import { grantsUnit, matchesText, matchesWholeCall } from "./rules/grants-unit.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import { parseRule } from "./rules/parse-rule.ts";
@@ -139,7 +139,7 @@ function grantUnit(
         reason: "changes to files inside the working directories are accepted",
       };
   }
-  return open(unit.reason ?? unit.exactOnly ?? `no rule allows ${shown}`);
+  return open(unit.reason ?? unit.exactOnly ?? `no allow rule matches ${shown}`);
 }
 
 function isExactRule({ rule: { specifier } }: PolicyRule): boolean {
@@ -217,8 +217,17 @@ function mayTouch(path: PathFact, context: Context, by: Occasion): boolean {
 
 /** Neither the mode nor a rule about edits lets commands change what the agent's own tools may not edit. */
 function mayEdit(path: PathFact, { policy, homes }: Context): boolean {
-  const own = policy.toolScopes?.at(-1);
-  if (path.use === "read" || own === undefined) return true;
+  if (path.use === "read") return true;
+  const scopes = policy.toolScopes ?? [];
+  const limiting = scopes.filter((scope, index) => scope.limitsBelow === true || index === scopes.length - 1);
+  return limiting.every((scope) => mayEditWithin(scope, path, { policy, homes }));
+}
+
+function mayEditWithin(
+  own: ToolScopes,
+  path: PathFact,
+  { policy, homes }: Pick<Context, "policy" | "homes">,
+) {
   return own.tools.some(({ name, allowOnly, confinedTo }) => {
     if (confinedTo !== undefined || toolFacts.get(name)?.grantsUse !== "write") return false;
     return (

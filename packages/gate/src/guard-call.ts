@@ -380,13 +380,16 @@ function linkedRead(facts: TouchedFacts, policy: PermissionPolicy): string | und
 
 /**
  * Why a call is outside what the agent's definition grants, or excluded by it or by one above, or undefined. The tools of
- * an agent above say what that agent uses; they do not limit the agents it starts.
+ * a main agent say what that agent uses; they do not limit the agents it starts. Those of a subagent do.
  */
 function refuseByScopes(request: KnownCall, policy: PermissionPolicy): string | undefined {
   const { toolScopes = [] } = policy;
   const own = toolScopes.at(-1);
   for (const above of toolScopes.slice(0, -1)) {
-    const refusal = refuseExcluded(request, above, policy);
+    const refusal =
+      above.limitsBelow === true
+        ? refuseByScope(request, above, policy)
+        : refuseExcluded(request, above, policy);
     if (refusal !== undefined) return refusal;
   }
   return own === undefined ? undefined : refuseByScope(request, own, policy);

@@ -48,6 +48,8 @@ export interface ToolScopes {
   readonly deny?: readonly string[] | undefined;
   /** Entries of `disallowedTools` that remove whole tools; agents below are planned without them. */
   readonly removes?: readonly string[] | undefined;
+  /** A subagent that starts agents: they may make no call that it may not make. */
+  readonly limitsBelow?: true | undefined;
 }
 
 /** What commands may do because they run inside a sandbox. */
@@ -74,6 +76,10 @@ interface PolicyRules {
   readonly deny: readonly PolicyRule[];
 }
 
+/** What an agent that someone waits for has, and one in the background only where it is listed. */
+export const backgroundRights = ["mcpTools", "questions"] as const;
+export type BackgroundRight = (typeof backgroundRights)[number];
+
 /** What a run may do, as plain data. */
 export interface PermissionPolicy extends PolicyRules {
   readonly mode: PermissionMode;
@@ -87,10 +93,12 @@ export interface PermissionPolicy extends PolicyRules {
   readonly platform?: string | undefined;
   /** The modes of the agents above: what one of them refuses stays refused. */
   readonly outerModes?: readonly PermissionMode[] | undefined;
-  /** The tools of this agent, last, after those of the agents above it, of which only the exclusions apply here. */
+  /** The tools of this agent, last, after those of the agents above it, of which only the exclusions apply here, unless one limits those below it. */
   readonly toolScopes?: readonly ToolScopes[] | undefined;
-  /** No one waits for this agent: nothing is asked, and tools of MCP servers are not there. */
+  /** No one waits for this agent: nothing is asked, and tools of MCP servers are not there, but for what it keeps. */
   readonly background?: boolean | undefined;
+  /** What it has in the background all the same; absent: nothing. */
+  readonly backgroundKeeps?: readonly BackgroundRight[] | undefined;
   readonly sandbox?: SandboxRights | undefined;
   readonly confinement?: Confinement | undefined;
   /** What would have to be asked is denied. */
@@ -154,4 +162,12 @@ export function withMode<Policy extends { readonly mode: PermissionMode }>(
   mode: PermissionMode | undefined,
 ): Policy {
   return mode === undefined || mode === policy.mode ? policy : { ...policy, mode };
+}
+
+/** Whether something that agents in the background do not have is missing for one. */
+export function lacksInBackground(
+  { background, backgroundKeeps = [] }: Pick<PermissionPolicy, "background" | "backgroundKeeps">,
+  right: BackgroundRight,
+): boolean {
+  return background === true && !backgroundKeeps.includes(right);
 }

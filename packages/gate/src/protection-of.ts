@@ -87,11 +87,13 @@ const pairs: ReadonlySet<string> = new Set(
   .gradle/init.gradle .gradle/gradle.properties .bundle/config .docker/config.json
   .cargo/config .cargo/config.toml .cargo/bin .yarn/releases .yarn/plugins .config/mise .config/environment.d
   .config/code .mise/config.toml .cursor/mcp.json .gemini/settings.json .codex/config.toml
-  gradle/wrapper`.split(/\s+/),
+  gradle/wrapper .agents/skills .agents/agents .opencode/agent .opencode/agents .opencode/mode .opencode/modes
+  .codex/agents .github/agents .gemini/agents .qwen/agents .cursor/agents .factory/droids .kiro/agents .cline/agents
+  .goose/agents .pi/agents`.split(/\s+/),
 );
 
 const files: ReadonlySet<string> = new Set(
-  `.mcp.json .claude.json .gitconfig .gitmodules .git-credentials .netrc .envrc .pypirc .npmrc .yarnrc .yarnrc.yml
+  `.mcp.json .claude.json retinue.lock .gitconfig .gitmodules .git-credentials .netrc .envrc .pypirc .npmrc .yarnrc .yarnrc.yml
   .pnpmfile.cjs .pnpmfile.js bunfig.toml .bunfig.toml pip.conf .pip.conf .condarc .gemrc .bazelrc .ripgreprc .curlrc
   .wgetrc .inputrc .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile
   .zlogin .zlogout .kshrc .cshrc .tcshrc .login .logout .xprofile .xinitrc .xsession .vimrc .nvimrc .exrc .gvimrc .emacs

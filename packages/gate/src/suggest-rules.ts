@@ -56,6 +56,10 @@ function candidates(request: PermissionRequest, policy: PermissionPolicy, exact:
   const { tool, effect, host, input } = request;
   const facts = factsOf(request);
   if (tool === "Skill" && typeof input["skill"] === "string") return [`${tool}(${input["skill"]} *)`];
+  if (tool === "Workflow")
+    return typeof input["name"] === "string" && input["scriptPath"] === undefined
+      ? [`${tool}(${input["name"]})`]
+      : [];
   if (host !== undefined) return [`${tool}(domain:${host})`];
   if (effect === "edit")
     return facts.paths.flatMap((path) => {

@@ -19,7 +19,30 @@ function findToolFlaw(body: JsonRecord): string | undefined {
   const names = listOf(body["tools"]).map(({ name }) => String(name));
   const odd = names.findIndex((name) => !/^[a-zA-Z0-9_-]{1,128}$/.test(name));
   if (odd !== -1) return `tools.${odd}.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`;
-  return new Set(names).size < names.length ? "tools: Tool names must be unique." : undefined;
+  if (new Set(names).size < names.length) return "tools: Tool names must be unique.";
+  return findDeferralFlaw(body);
+}
+
+/** Tools that are loaded where a result names them; at least one must be there from the start. */
+function findDeferralFlaw(body: JsonRecord): string | undefined {
+  const tools = listOf(body["tools"]);
+  const deferred = tools.filter((tool) => tool["defer_loading"] === true);
+  if (deferred.length > 0 && deferred.length === tools.length)
+    return "At least one tool must have defer_loading=false.";
+  if (deferred.some((tool) => tool["cache_control"] !== undefined))
+    return "tools: Tools with defer_loading cannot use prompt caching.";
+  const results = listOf(body["messages"])
+    .flatMap(({ content }) => listOf(content))
+    .map((block) => listOf(block["content"]));
+  for (const parts of results) {
+    const references = parts.filter(({ type }) => type === "tool_reference");
+    if (references.length > 0 && references.length < parts.length)
+      return "messages: tool_reference blocks cannot be mixed with other content.";
+    const unknown = references.find(({ tool_name }) => !tools.some(({ name }) => name === tool_name));
+    if (unknown !== undefined)
+      return `messages: Tool reference '${String(unknown["tool_name"])}' not found in available tools`;
+  }
+  return undefined;
 }
 
 function findMarkFlaw(body: JsonRecord): string | undefined {
@@ -123,10 +146,11 @@ export function readAnthropicRequest(body: JsonRecord): ModelRequest {
   const tools = listOf(body["tools"]).filter((tool) => tool["input_schema"] !== undefined);
   return {
     system: parts,
-    tools: tools.map(({ name, description, input_schema: inputSchema }) => ({
+    tools: tools.map(({ name, description, input_schema: inputSchema, defer_loading: deferred }) => ({
       name: textOfValue(name),
       description: textOfValue(description),
       inputSchema: inputSchema as JsonRecord, // Checked for presence above; the tests that read it know its shape.
+      ...(deferred === true ? { loading: "found" as const } : {}),
     })),
     messages: listOf(body["messages"]).map(readMessage),
     ...(typeof maxTokens === "number" ? { maxTokens } : {}),

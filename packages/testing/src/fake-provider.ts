@@ -31,7 +31,9 @@ export interface FakeProviderOptions {
   readonly contextWindow?: number | undefined;
   /** Prefixes shorter than this are not cached; 1,024 unless given. */
   readonly minimumCacheTokens?: number | undefined;
-  /** The clock by which cached prefixes grow old. */
+  /** So many requests are answered in a window of time that begins with the first of them; then they are refused until it is over. */
+  readonly quota?: { readonly requests: number; readonly everyMs: number } | undefined;
+  /** The clock by which cached prefixes grow old and quotas begin anew. */
   readonly now?: (() => number) | undefined;
   readonly port?: number | undefined;
   /** False for long runs whose memory is measured; then `requests` stays empty. */
@@ -73,6 +75,7 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
       deltaSize: checks.count,
       apiKey: checks.text,
       contextWindow: checks.count,
+      quota: checks.shape({ requests: checks.count, everyMs: checks.count }, ["requests", "everyMs"]),
       minimumCacheTokens: checks.amount,
       now: checks.call,
       port: checks.amount,
@@ -110,6 +113,7 @@ interface Session {
   readonly options: FakeProviderOptions;
   readonly script: Script;
   readonly cache: PromptCache;
+  readonly quota: Quota | undefined;
   readonly requests: OpenRequest[];
   readonly nextNumber: () => number;
 }
@@ -123,6 +127,7 @@ function openSession(options: FakeProviderOptions): Session {
     options,
     script: createScript([...script, ...always]),
     cache: createPromptCache({ minimumTokens, now }),
+    quota: options.quota === undefined ? undefined : createQuota(options.quota, options.now ?? Date.now),
     requests: [],
     nextNumber: () => {
       number += 1;
@@ -144,6 +149,8 @@ async function serve(session: Session, incoming: IncomingMessage, response: Serv
       return sendJson(response, 200, { input_tokens: inputTokens + cacheReadTokens + cacheWriteTokens });
     }
     case "GET /v1/models":
+      if (!acceptsKey(exchange, session.options))
+        return sendJson(response, 401, anthropicWire.errorBody("unauthorized", wrongKey));
       return sendJson(response, 200, { object: "list", data: [{ id: "scripted", object: "model" }] });
     default:
       return sendJson(response, 404, anthropicWire.errorBody("not-found", `There is no ${route} here.`));
@@ -159,7 +166,7 @@ async function serveAnswer(session: Session, exchange: Exchange, wire: Wire): Pr
   response.once("close", () => {
     if (record.status === "open") record.status = response.writableFinished ? "answered" : "abandoned";
   });
-  const refusal = refusalOf(exchange, wire, options);
+  const refusal = refusalOf(exchange, wire, options) ?? session.quota?.take(response, wire);
   const count = cache.count(body);
   // Only the Messages protocol says what was cached; the other leaves it to the step.
   const counted = wire === anthropicWire ? tokensOf(count) : {};
@@ -201,6 +208,43 @@ async function takeAnswer(
   }
 }
 
+interface Quota {
+  /** Counts a request, with what the headers of the answer say of it; a refusal where there is nothing left. */
+  take(response: ServerResponse, wire: Wire): Refusal | undefined;
+}
+
+function createQuota(
+  { requests, everyMs }: NonNullable<FakeProviderOptions["quota"]>,
+  now: () => number,
+): Quota {
+  let begun = Number.NEGATIVE_INFINITY;
+  let used = 0;
+  return {
+    take(response, wire) {
+      if (now() - begun >= everyMs) {
+        begun = now();
+        used = 0;
+      }
+      const isRefused = used >= requests;
+      used = Math.min(requests, used + 1);
+      // Headers count whole seconds, so the end of the window is given from the second that the date says.
+      const seconds = Math.floor(Date.now() / 1000);
+      const reset = seconds + (begun + everyMs - now()) / 1000;
+      const headers = {
+        date: new Date(seconds * 1000).toUTCString(),
+        "anthropic-ratelimit-unified-status": isRefused ? "rejected" : "allowed",
+        "anthropic-ratelimit-unified-reset": String(reset),
+        "anthropic-ratelimit-unified-5h-utilization": String(used / requests),
+        "anthropic-ratelimit-unified-5h-reset": String(reset),
+      };
+      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+      return isRefused
+        ? { status: 429, body: wire.errorBody("rate-limited", "The quota of this window is used up.") }
+        : undefined;
+    },
+  };
+}
+
 interface Exchange {
   readonly path: string;
   readonly headers: IncomingMessage["headers"];
@@ -225,15 +269,20 @@ async function readExchange(incoming: IncomingMessage, response: ServerResponse)
   };
 }
 
+const wrongKey = "The key is not accepted.";
+
+function acceptsKey({ headers }: Pick<Exchange, "headers">, { apiKey }: FakeProviderOptions): boolean {
+  const key = headers["x-api-key"] ?? headers.authorization?.replace(/^Bearer /, "");
+  return apiKey === undefined || key === apiKey;
+}
+
 function refusalOf(
   { headers, body }: Exchange,
   wire: Wire,
   { apiKey, contextWindow }: FakeProviderOptions,
 ): Refusal | undefined {
-  const key = headers["x-api-key"] ?? headers.authorization?.replace(/^Bearer /, "");
-  if (apiKey !== undefined && key !== apiKey) {
-    return { status: 401, body: wire.errorBody("unauthorized", "The key is not accepted.") };
-  }
+  if (!acceptsKey({ headers }, { apiKey }))
+    return { status: 401, body: wire.errorBody("unauthorized", wrongKey) };
   const flaw = wire.findFlaw(body);
   if (flaw !== undefined) return { status: 400, body: wire.errorBody("invalid-request", flaw) };
   if (contextWindow === undefined) return undefined;

@@ -97,12 +97,25 @@ interface FlatBlock {
 }
 
 function flatten(body: JsonRecord): readonly FlatBlock[] {
-  const tools = listOf(body["tools"]).map((tool) => flat("tool", tool));
+  // A tool that is loaded on demand is read where a result names it, and not before.
+  const deferred = new Map(
+    listOf(body["tools"]).flatMap((tool) =>
+      tool["defer_loading"] === true ? [[String(tool["name"]), flat("tool", tool).tokens] as const] : [],
+    ),
+  );
+  const tools = listOf(body["tools"])
+    .filter((tool) => tool["defer_loading"] !== true)
+    .map((tool) => flat("tool", tool));
   const system = textBlocks(body["system"]).map((block) => flat("system", block));
   // Other thinking or another tool choice makes other message prefixes; tools and system stay readable.
   const manner = JSON.stringify([body["thinking"], body["tool_choice"]]);
   const messages = listOf(body["messages"]).flatMap((message) =>
-    textBlocks(message["content"]).map((block) => flat(`${message["role"]} ${manner}`, block)),
+    textBlocks(message["content"]).map((block) => {
+      const one = flat(`${message["role"]} ${manner}`, block);
+      const named = listOf(block["content"]).filter(({ type }) => type === "tool_reference");
+      const loaded = named.reduce((sum, { tool_name }) => sum + (deferred.get(String(tool_name)) ?? 0), 0);
+      return loaded === 0 ? one : { ...one, tokens: one.tokens + loaded };
+    }),
   );
   const all = [...tools, ...system, ...messages];
   const last = all.at(-1);

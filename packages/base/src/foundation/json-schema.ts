@@ -12,6 +12,7 @@ export const schemaNames = [
   "mcp",
   "hooks",
   "workflow",
+  "lock",
   "eval",
 ] as const;
 export type SchemaName = (typeof schemaNames)[number];

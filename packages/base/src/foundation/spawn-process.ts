@@ -1,12 +1,13 @@
 // @io
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, constants, existsSync, openSync, readdirSync, readFileSync, unlinkSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, unlinkSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isResourceLimit, retryOnResourceLimit } from "./retry-on-resource-limit.ts";
+import { readProcesses, readProcessStatus } from "./process-status.ts";
+import { retryOnResourceLimit } from "./retry-on-resource-limit.ts";
 
 /**
  * Starts a process, and tries again briefly where the system has no descriptors, processes or memory to give just now.
@@ -193,8 +194,7 @@ function spawnWatchdog(): ChildProcess | undefined {
 /** The moment a process began, as the system counts; `-` where it does not report it. */
 function readStart(pid: number): string {
   try {
-    const status = readFileSync(`/proc/${pid}/stat`, "latin1");
-    return status.slice(status.lastIndexOf(")") + 2).split(" ")[19] ?? "-";
+    return String(readProcessStatus(pid)?.started ?? "-");
   } catch {
     return "-";
   }
@@ -288,7 +288,7 @@ function isAlive(leader: number): boolean {
   return process.platform === "linux" ? findGroupMembers(leader).length > 0 : groupAnswers(leader);
 }
 
-function sendSignal(pid: number, signal: NodeJS.Signals): void {
+export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
@@ -313,10 +313,9 @@ async function endTree(leader: number): Promise<void> {
 export function findGroupMembers(leader: number): readonly number[] {
   if (process.platform !== "linux") return groupAnswers(leader) ? [leader] : [];
   try {
-    return readdirSync("/proc")
-      .filter((name) => /^\d+$/.test(name))
-      .filter((name) => belongsTo(leader, readStatus(name)))
-      .map(Number);
+    return readProcesses()
+      .filter(({ group, session }) => group === leader || session === leader)
+      .map(({ pid }) => pid);
   } catch {
     // Without descriptors no one can be looked at, and what is not seen must not count as gone.
     return groupAnswers(leader) ? [leader] : [];
@@ -331,20 +330,4 @@ export function groupAnswers(leader: number): boolean {
   } catch (error) {
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
-}
-
-function readStatus(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, "latin1");
-  } catch (error) {
-    if (isResourceLimit(error)) throw error;
-    return "";
-  }
-}
-
-/** The command's name is in parentheses and may hold anything, so reading starts behind the last one. */
-function belongsTo(leader: number, status: string): boolean {
-  const [state = "Z", , group, session] = status.slice(status.lastIndexOf(")") + 2).split(" ");
-  if (status === "" || state === "Z" || state === "X") return false;
-  return Number(group) === leader || Number(session) === leader;
 }

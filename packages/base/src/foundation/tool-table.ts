@@ -3,7 +3,7 @@ export type ToolEffect = (typeof toolEffects)[number];
 export const toolEffects = ["read", "edit", "execute", "network", "interact", "spawn", "coordinate"] as const;
 
 /** How the text in a rule's parentheses is read. */
-export type SubjectKind = "command" | "path" | "web" | "agent" | "skill" | "mcp" | "other";
+export type SubjectKind = "command" | "path" | "web" | "agent" | "skill" | "workflow" | "mcp" | "other";
 
 /** Everything that is known about a tool by its name: what rules, grants, hook matchers, explanations and docs need. */
 export interface ToolFacts {
@@ -79,6 +79,8 @@ const rows = [
     parameters: [
       "model",
       "isolation",
+      "cwd",
+      "timeout",
       "run_in_background",
       "mode",
       "effort",
@@ -171,6 +173,13 @@ const rows = [
     isConcurrencySafe: true,
   },
   {
+    name: "RunnerTool",
+    effect: "execute",
+    description: "What another vendor's agent asks for and no other tool describes.",
+    isAbsent: true,
+    mainField: "title",
+  },
+  {
     name: "SendMessage",
     effect: "coordinate",
     description: "Sends a message to a child agent or a member of the team.",
@@ -236,6 +245,12 @@ const rows = [
     repeats: "pure",
   },
   {
+    name: "ToolSearch",
+    effect: "read",
+    description: "Finds tools of MCP servers and loads them.",
+    callField: "query",
+  },
+  {
     name: "WebFetch",
     effect: "network",
     description: "Reads a web page.",
@@ -245,6 +260,17 @@ const rows = [
     isConcurrencySafe: true,
   },
   { name: "WebSearch", effect: "network", description: "Searches the web.", callField: "query" },
+  {
+    name: "Workflow",
+    effect: "execute",
+    description: "Runs a script that starts many agents and decides while they work.",
+    subject: "workflow",
+    callField: "name",
+    parameters: [],
+    needsChildren: true,
+    // The run it starts takes up what it finds of an earlier one.
+    repeats: "unsafe",
+  },
   {
     name: "Write",
     effect: "edit",
@@ -271,8 +297,8 @@ const absentTools: readonly (readonly [name: string, ...oldNames: string[]])[] =
   ["ReadMcpResourceDirTool", "ReadMcpResourceDir"],
   ...`Artifact ClaudeDesign CronCreate CronDelete CronList EndConversation EnterWorktree ExitWorktree LSP Monitor
   OfferChromeSetup Projects ProposeGoal PushNotification ReadNotifications RemoteTrigger ReportFindings ScheduleWakeup
-  SendFeedback SendUserFile ShareOnboardingGuide ShowOnboardingRolePicker SlashCommand SubagentHandback TodoRead ToolSearch
-  WaitForMcpServers Workflow propose_skills`
+  SendFeedback SendUserFile ShareOnboardingGuide ShowOnboardingRolePicker SlashCommand SubagentHandback TodoRead
+  WaitForMcpServers propose_skills`
     .split(/\s+/)
     .map((name) => [name] as const),
 ];

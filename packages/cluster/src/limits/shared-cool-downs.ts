@@ -7,6 +7,8 @@ import type { JsonValue, Store, Subscription } from "../store.ts";
 export interface SharedCoolDowns extends AsyncDisposable {
   /** Returns when the model may be asked again. */
   wait(provider: string, model: string, signal: AbortSignal): Promise<void>;
+  /** Milliseconds until then. */
+  left(provider: string, model: string): number;
   /** The provider wants no requests for this long. */
   refused(provider: string, model: string, delayMs: number): void;
 }
@@ -40,6 +42,7 @@ export async function openSharedCoolDowns(
       const key = keyOf(provider, model);
       for (let left = leftOf(until, key); left > 0; left = leftOf(until, key)) await sleep(left, signal);
     },
+    left: (provider, model) => Math.max(0, leftOf(until, keyOf(provider, model))),
     refused(provider, model, delayMs) {
       const key = keyOf(provider, model);
       // Within a pause that all know of, another refusal of a request sent before it says nothing new.
@@ -56,7 +59,8 @@ export async function openSharedCoolDowns(
 }
 
 const recent = 50;
-const maxMs = 3_600_000;
+/** The longest windows of quotas are of a week. */
+const maxMs = 8 * 24 * 3_600_000;
 
 function keyOf(provider: string, model: string): string {
   return `${provider}/${model}`;

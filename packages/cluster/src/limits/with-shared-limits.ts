@@ -1,7 +1,9 @@
+// @io
 import { contextTokens, costOf } from "@retinue/core/conversation/usage.ts";
 import { limitError } from "@retinue/core/loop/loop-ports.ts";
 import { createAttemptUsage } from "@retinue/core/models/attempt-usage.ts";
 import type { Model } from "@retinue/core/models/model.ts";
+import { ModelError } from "@retinue/core/models/model-error.ts";
 import { affordableOutput, amountOf, createNeedEstimator } from "@retinue/core/tasks/need-estimator.ts";
 import type { SharedBudget } from "./shared-budget.ts";
 import type { SharedCoolDowns } from "./shared-cool-downs.ts";
@@ -31,6 +33,7 @@ export function withSharedLimits(
   return {
     facts,
     async *stream(request, { signal }) {
+      refuseWithoutQuota(facts, coolDowns.left(provider, id));
       await coolDowns.wait(provider, id, signal);
       const need = estimator.needOf(request);
       const least = amountOf(need, Math.min(leastOutput, need.maxOutput)).usd;
@@ -70,12 +73,28 @@ export function withSharedLimits(
           }
           yield event;
         }
+      } catch (error) {
+        const closedUntil = error instanceof ModelError ? error.closedUntil : undefined;
+        if (closedUntil !== undefined) coolDowns.refused(provider, id, Math.max(0, closedUntil - Date.now()));
+        throw error;
       } finally {
         pay();
         await hold?.settle(spent);
       }
     },
   };
+}
+
+/** What is longer than any request waits is a quota that another worker has found used up. */
+const longestPauseMs = 600_000;
+
+function refuseWithoutQuota({ provider }: Model["facts"], leftMs: number): void {
+  if (leftMs <= longestPauseMs) return;
+  const closedUntil = Date.now() + leftMs;
+  const until = new Date(closedUntil).toISOString();
+  throw new ModelError("quota-exhausted", `The quota of ${provider} is used up until ${until}.`, {
+    closedUntil,
+  });
 }
 
 function leftOf(usd: number) {

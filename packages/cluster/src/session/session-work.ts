@@ -1,3 +1,4 @@
+// @io
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { type ModelEvent, toolCallsOf } from "@retinue/core/conversation/message.ts";
@@ -94,6 +95,7 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
   const stop = new AbortController();
   const asking = createParkingApprover(context, progress, stop);
   let write: Write | undefined;
+  let quota: Extract<RunEvent, { type: "quota-waiting" }> | undefined;
   const keys = new Map<string, string>();
   const budget = await openBudget(work, run.maxBudgetUsd);
   const files = createTranscriptFiles(options.workspaces, run.sessionId);
@@ -133,7 +135,18 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
     const events = await run.start(runtime, signal);
     write = writeLog;
     const publish = createPublisher(context, run.partialMessages === true);
-    const ending = await drive(events, { context, write: writeLog, signal, publish });
+    const ending = await drive(events, {
+      context,
+      write: writeLog,
+      signal,
+      publish,
+      // No worker is kept busy by an agent that waits for hours.
+      waitForQuota(event) {
+        quota = event;
+        stop.abort(new RetinueError("parked", "The agent waits for a new quota."));
+      },
+    });
+    if (quota !== undefined && ending === undefined) return parkedForQuota(quota, Date.now());
     const question = asking.question();
     if (question !== undefined) return parkedFor(question);
     signal.throwIfAborted();
@@ -155,6 +168,20 @@ export function parkedFor(question: Question): ProgramOutcome {
 export function parkedForChildren(children: readonly string[]): ProgramOutcome {
   return { type: "parked", waitingFor: { type: "children", agents: children } };
 }
+
+/** The next quota wakes it; a little later, so that the clocks of two machines need not agree. */
+function parkedForQuota(
+  { provider, until }: Extract<RunEvent, { type: "quota-waiting" }>,
+  now: number,
+): ProgramOutcome {
+  return {
+    type: "parked",
+    waitingFor: { type: "quota", provider, until },
+    wakeAfterMs: Math.max(1, until - now + clocksMs),
+  };
+}
+
+const clocksMs = 250;
 
 export function endingOf(
   ending: JsonValue | undefined,
@@ -237,30 +264,35 @@ function createLogWriter({
   };
 }
 
+/** The script of a workflow is in no log, so it would end with this process while its agents go on elsewhere. */
+const noWorkflows =
+  "Sessions of a store run no workflows. `retinue workflow run` runs one outside of the store; agents can be started with the Agent tool.";
+
 /** Before each call, of children too: what led to it is stored, and no other worker has taken over. */
 function createFence(
   stop: AbortController,
   store: (callId: string, tool: string) => Promise<void>,
 ): HookFunction {
+  const deny = (permissionDecisionReason: string) => ({
+    hookSpecificOutput: {
+      hookEventName: "PreToolUse",
+      permissionDecision: "deny",
+      permissionDecisionReason,
+    },
+  });
   return {
     event: "PreToolUse",
     name: storeHook,
     // Longer than any outage of the store: a call must not run because its hook took too long.
     timeoutMs: 24 * 60 * 60 * 1000,
     async run(input) {
+      const tool = String(input["tool_name"]);
       try {
-        await store(String(input["tool_use_id"]), String(input["tool_name"]));
-        return undefined;
+        await store(String(input["tool_use_id"]), tool);
+        return tool === "Workflow" ? deny(noWorkflows) : undefined;
       } catch (error) {
         stop.abort(error);
-        const permissionDecisionReason = "This worker may no longer act for the agent.";
-        return {
-          hookSpecificOutput: {
-            hookEventName: "PreToolUse",
-            permissionDecision: "deny",
-            permissionDecisionReason,
-          },
-        };
+        return deny("This worker may no longer act for the agent.");
       }
     },
   };
@@ -298,11 +330,13 @@ async function drive(
     write,
     signal,
     publish,
+    waitForQuota,
   }: {
     readonly context: AgentContext;
     readonly write: Write;
     readonly signal: AbortSignal;
     readonly publish: (event: RunEvent) => void;
+    readonly waitForQuota: (event: Extract<RunEvent, { type: "quota-waiting" }>) => void;
   },
 ): Promise<JsonValue | undefined> {
   for await (const event of events) {
@@ -330,6 +364,11 @@ async function drive(
       case "context-compacted":
         await write([]);
         break;
+      case "quota-waiting":
+        await write([], { saves: true });
+        publish(event);
+        waitForQuota(event);
+        continue;
     }
     publish(event);
   }

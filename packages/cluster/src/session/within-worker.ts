@@ -1,9 +1,9 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { toolFacts } from "@retinue/base/foundation/tool-table.ts";
 import type { GrantedTool } from "@retinue/config/tools/tool-grants.ts";
-import type { AgentPlan, Decided, RunLimits } from "@retinue/core/planning/agent-plan.ts";
+import type { AgentPlan, Decided, Nesting, RunLimits } from "@retinue/core/planning/agent-plan.ts";
 import { inWorktree } from "@retinue/core/planning/in-worktree.ts";
-import { type AcceptedRight, narrowPolicy } from "@retinue/core/planning/within-own-rights.ts";
+import { type AcceptedRight, narrowChecks, narrowPolicy } from "@retinue/core/planning/within-own-rights.ts";
 import type { PermissionPolicy } from "@retinue/gate/permission-policy.ts";
 import type { Workspace } from "../workspace/open-workspace.ts";
 import type { WorkspacePlan } from "../workspace/workspace-plan.ts";
@@ -18,9 +18,10 @@ export function withinWorker(plan: AgentPlan, own: AgentPlan, accepts: readonly 
   const { policy, cut } = narrowPolicy(plan.policy, own.policy, accepts);
   const tools = joinTools(plan.tools, own.tools);
   // The program that asked is elsewhere, and starts no agents here.
-  const { memory: _memory, mcpServers: _servers, programSpawn: _programSpawn, ...rest } = plan;
+  const { memory: _memory, mcpServers: _servers, programSpawn: _programSpawn, nesting, ...rest } = plan;
   return {
     ...rest,
+    ...narrowChecks(plan, own, accepts),
     sessionId: own.sessionId,
     agent: own.agent,
     model: own.model,
@@ -32,6 +33,9 @@ export function withinWorker(plan: AgentPlan, own: AgentPlan, accepts: readonly 
     ...lowerOf("maxTurns", plan.maxTurns, own.maxTurns),
     ...lowest("limits", plan, own),
     ...lowest("treeLimits", plan, own),
+    ...(nesting === undefined || own.nesting === undefined
+      ? {}
+      : { nesting: lowerNesting(nesting, own.nesting) }),
     ...(own.mcpServers === undefined ? {} : { mcpServers: own.mcpServers }),
     ...(own.memory === undefined ? {} : { memory: own.memory }),
     directory: own.directory,
@@ -100,6 +104,13 @@ function lowest<Key extends "limits" | "treeLimits">(key: Key, plan: AgentPlan, 
 function lowerOf(key: string, a: Decided<number> | undefined, b: Decided<number> | undefined) {
   if (a === undefined || b === undefined) return a === undefined && b === undefined ? {} : { [key]: a ?? b };
   return { [key]: b.value < a.value ? b : a };
+}
+
+function lowerNesting(plan: Nesting, own: Nesting): Nesting {
+  return {
+    depth: own.depth.value < plan.depth.value ? own.depth : plan.depth,
+    agents: own.agents.value < plan.agents.value ? own.agents : plan.agents,
+  };
 }
 
 /** The plan where its files are on this worker. */

@@ -10,10 +10,13 @@ import {
 } from "@retinue/gate/permission-policy.ts";
 import { type HookRule, readHooks } from "../hooks/read-hooks.ts";
 import { type AgentLimits, readAgentLimits } from "./agent-limits.ts";
+import { type AgentRunner, readRunner, runnerAdvice, runnerSchema } from "./agent-runner.ts";
 import type { AgentSource } from "./agent-source.ts";
 import { booleanWords, fieldSchemas } from "./field-schemas.ts";
+import { type OwnVariables, readVariables, refuseVariable, variablesSchema } from "./own-variables.ts";
 import type { FrontmatterField } from "./read-frontmatter.ts";
 import { readDisallowedTools, readTools } from "./read-tool-list.ts";
+import { readVerifyChecks, type VerifyChecks, verifyAdvice, verifySchema } from "./verify-checks.ts";
 
 export type MemoryScope = "user" | "project" | "local";
 
@@ -80,6 +83,16 @@ export interface AgentDefinition {
   readonly onlyReads?: true | undefined;
   /** What it may take; a field of this product alone. */
   readonly limits?: AgentLimits | undefined;
+  /** The folder it starts in, inside those of its parent; a field of this product alone. */
+  readonly cwd?: string | undefined;
+  /** Variables for its commands; a field of this product alone. */
+  readonly env?: OwnVariables | undefined;
+  /** The most seconds it may take; a field of this product alone. */
+  readonly timeout?: number | undefined;
+  /** Commands that the runtime runs after its last turn; a field of this product alone. */
+  readonly verify?: VerifyChecks | undefined;
+  /** The program of another vendor that does its work; a field of this product alone. */
+  readonly runner?: AgentRunner | undefined;
   readonly source: AgentSource;
   readonly behaviour?: AgentBehaviour | undefined;
   /** Every field of the file by its canonical name, so that tools can say where a value came from. */
@@ -318,6 +331,72 @@ export const definitionFields = {
     narrower: smallest,
     decidedElsewhere: true,
   },
+  cwd: {
+    expected: "Write a folder inside the one that the agent works in, such as `cwd: packages/api`.",
+    read: readWord,
+    schema: fieldSchemas.word,
+    docs: [
+      "a folder",
+      "where it starts: inside the folders that its parent works in ([place](subagents.md#place-variables-and-time)); a field of Retinue alone",
+      "its parent's folder",
+    ],
+    notInPlugins: true,
+    decidedElsewhere: true,
+  },
+  env: {
+    expected: "Write `env:` with lines such as `NODE_ENV: test` below it.",
+    read: readEnv,
+    schema: orNull(variablesSchema),
+    docs: [
+      "names and values below it",
+      "variables for its commands, none that steers programs ([which](subagents.md#place-variables-and-time)); a field of Retinue alone",
+      "none",
+    ],
+    notInPlugins: true,
+    isNested: true,
+    decidedElsewhere: true,
+  },
+  timeout: {
+    expected: "Write a number of seconds above 0, such as `timeout: 600`.",
+    read: readSeconds,
+    schema: { anyOf: [{ type: "number", exclusiveMinimum: 0 }, schemas.numberText, schemas.null] },
+    docs: [
+      "seconds",
+      "the most time it may take, as `limits.seconds`; the smaller one counts; a field of Retinue alone",
+      "no limit of its own",
+    ],
+    restricts: true,
+    narrower: (earlier, later) => Math.min(Number(earlier), Number(later)),
+    decidedElsewhere: true,
+  },
+  verify: {
+    expected: verifyAdvice,
+    read: readVerify,
+    schema: verifySchema,
+    docs: [
+      "a command, a list of commands, or entries of `run`, `timeout`, `retries`",
+      "what the runtime runs after its last turn ([verified results](verify.md)); a field of Retinue alone",
+      "no checks",
+    ],
+    restricts: true,
+    notInPlugins: true,
+    isNested: true,
+    narrower: bothChecks,
+    decidedElsewhere: true,
+  },
+  runner: {
+    expected: runnerAdvice,
+    read: readRunnerField,
+    schema: runnerSchema,
+    docs: [
+      "`acp` below it: a known name, a command line or a list of words; `env`, `unguarded`",
+      "[another vendor's agent](runners.md) does its work, over the Agent Client Protocol; a field of Retinue alone",
+      "its model does",
+    ],
+    restricts: true,
+    notInPlugins: true,
+    isNested: true,
+  },
 } as const satisfies Readonly<Record<string, DefinitionField>>;
 
 export type DefinitionKey = keyof typeof definitionFields;
@@ -458,6 +537,51 @@ function holdsLimit(value: unknown): boolean {
   return Object.entries(value).some(
     ([key, written]) => readAgentLimits({ [key]: written }).type === "limits",
   );
+}
+
+function readVerify(field: FrontmatterField, to: FieldReport): VerifyChecks | undefined {
+  if (field.value === null) return undefined;
+  const reading = readVerifyChecks(field.value);
+  return reading.type === "checks" ? reading.checks : to.unreadable(reading.reason);
+}
+
+function readRunnerField(field: FrontmatterField, to: FieldReport): AgentRunner | undefined {
+  if (field.value === null) return undefined;
+  const reading = readRunner(field.value);
+  return reading.type === "runner" ? reading.runner : to.unreadable(reading.reason);
+}
+
+/** Checks guard a result, so those of both hold. */
+function bothChecks(earlier: unknown, later: unknown): unknown {
+  const [one, other] = [earlier, later] as readonly VerifyChecks[];
+  return one === undefined || other === undefined
+    ? later
+    : { ...one, ...other, checks: [...one.checks, ...other.checks] };
+}
+
+/** A variable that it may not have is kept, so that starting the agent is refused instead of going on without it. */
+function readEnv(field: FrontmatterField, to: FieldReport): OwnVariables | undefined {
+  if (field.value === null) return undefined;
+  const reading = readVariables(field.value);
+  if (reading.type === "unreadable") return to.unreadable(reading.reason);
+  for (const name of Object.keys(reading.variables)) {
+    const reason = refuseVariable(name, "person");
+    if (reason !== undefined)
+      to.report(
+        "warning",
+        "variable-not-allowed",
+        `\`${field.key}\` cannot be honoured (${reason}); the agent is listed, but starting it is refused.`,
+        "Leave the variable out; set it where you start Retinue.",
+      );
+  }
+  return reading.variables;
+}
+
+function readSeconds(field: FrontmatterField, to: FieldReport): number | undefined {
+  if (field.value === null) return undefined;
+  const seconds = typeof field.value === "string" ? Number(field.value.trim() || "x") : field.value;
+  if (typeof seconds === "number" && Number.isFinite(seconds) && seconds > 0) return seconds;
+  return to.unreadable("it is no number of seconds above 0");
 }
 
 function readBoolean(field: FrontmatterField, to: FieldReport): boolean | undefined {

@@ -30,7 +30,7 @@ export interface AgentRegistry {
   find(name: string): AgentLookup;
   /** The agents a model may see, by name. */
   list(): readonly RegisteredAgent[];
-  /** The same with those that deny rules hide. */
+  /** The same with those that deny rules hide, and those that the runtime starts for its own purposes. */
   all(): readonly RegisteredAgent[];
 }
 
@@ -61,9 +61,13 @@ export function createRegistry(input: RegistryInput): AgentRegistry {
   const sorted = [...agents.values()].sort(byRankAndName);
   return {
     find: (name) => lookUp(name, agents, sorted),
-    list: () => sorted.filter((agent) => agent.deniedBy === undefined),
+    list: () => sorted.filter(isListed),
     all: () => sorted,
   };
+}
+
+function isListed({ deniedBy, definition }: RegisteredAgent): boolean {
+  return deniedBy === undefined && definition.source.isUnlisted !== true;
 }
 
 function groupById(definitions: readonly AgentDefinition[]): Map<string, AgentDefinition[]> {
@@ -104,7 +108,7 @@ function lookUp(
       sorted.filter(({ definition }) => looseNames(definition).some((each) => bare(each) === bare(name))),
     );
   if (agent === undefined) {
-    const available = sorted.filter((candidate) => candidate.deniedBy === undefined).map(({ id }) => id);
+    const available = sorted.filter(isListed).map(({ id }) => id);
     const nearest = nearestName(name, available);
     return { type: "unknown", available, nearest };
   }

@@ -14,6 +14,8 @@ export interface AgentSource {
   readonly line?: number | undefined;
   /** Its folder is not trusted by itself, whatever the working folder is. */
   readonly untrusted?: true | undefined;
+  /** The runtime starts it for its own purposes; it is found by name, and no model is offered it. */
+  readonly isUnlisted?: true | undefined;
 }
 
 /** Whether a file may run programs and widen rights: one of a project only where its folder and the working folder are trusted. */

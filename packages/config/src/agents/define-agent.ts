@@ -41,6 +41,7 @@ const understood: ReadonlySet<string> = new Set([
   "list-shaped-hooks",
   // Starting it is refused.
   "unknown-isolation",
+  "variable-not-allowed",
 ]);
 
 /**

@@ -59,7 +59,20 @@ criticalSystemReminder_EXPERIMENTAL: Do not write.
 forkContext: true
 limits:
   seconds: 900
-  usd: 0.5`;
+  usd: 0.5
+cwd: packages/api
+env:
+  NODE_ENV: test
+  PORT: 8080
+timeout: 600
+verify:
+  - npm test
+  - run: npm run lint
+    timeout: 60
+    retries: 1
+runner:
+  acp: my-agent --acp
+  env: [MY_KEY]`;
 
   test("all of them together, without a problem", () => {
     const { definition, diagnostics } = parse(full);
@@ -86,6 +99,11 @@ limits:
       criticalSystemReminder_EXPERIMENTAL: "Do not write.",
       forkContext: true,
       limits: { seconds: 900, usd: 0.5 },
+      cwd: "packages/api",
+      env: { NODE_ENV: "test", PORT: "8080" },
+      timeout: 600,
+      verify: { checks: [{ run: "npm test" }, { run: "npm run lint", timeoutSeconds: 60 }], retries: 1 },
+      runner: { name: "my-agent", command: ["my-agent", "--acp"], env: ["MY_KEY"] },
     });
   });
 

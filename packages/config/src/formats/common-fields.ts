@@ -3,13 +3,11 @@ import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import type { FieldTaker } from "./field-reader.ts";
 import { type FormatId, formatFacts } from "./format-places.ts";
 import type {
-  AgentFormat,
   PortableAgent,
   PortableMode,
   PortableModel,
   PortableReading,
   PortableTool,
-  ReadContext,
   ToolClass,
 } from "./portable-agent.ts";
 import type { SourceFields, SourceRefusal } from "./read-source.ts";
@@ -49,11 +47,6 @@ export function oneAgent(
 
 export function refusedReading({ refused }: SourceRefusal): PortableReading {
   return { agents: [], diagnostics: refused };
-}
-
-/** The name in the file, or else that of the file. */
-export function nameOf(taker: FieldTaker, { relative }: ReadContext, ending: RegExp): string {
-  return taker.text("name") ?? baseName(relative, ending);
 }
 
 export function baseName(relative: string, ending: RegExp): string {
@@ -166,5 +159,3 @@ function isTakenAway(tool: PortableTool, deny: readonly PortableTool[]): boolean
     return denied.server === undefined || tool.server === undefined || denied.server === tool.server;
   });
 }
-
-export type FormatParts = Omit<AgentFormat, "id">;

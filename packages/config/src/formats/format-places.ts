@@ -24,7 +24,7 @@ interface FormatFacts {
   readonly title: string;
   /** The name under which `agentSources` knows it; another form of the same product shares it. */
   readonly source: string;
-  /** Below a project's folder and below the home directory. */
+  /** Below a project's folder and below the home directory; the first is where files are written. */
   readonly project: readonly string[];
   readonly user: readonly string[];
   readonly files: RegExp;
@@ -71,8 +71,8 @@ export const formatFacts: Readonly<Record<FormatId, FormatFacts>> = {
   codex: {
     title: "Codex",
     source: "codex",
-    project: [".codex/agents"],
-    user: [".codex/agents"],
+    project: [".codex/agents", ".codex/config.toml"],
+    user: [".codex/agents", ".codex/config.toml"],
     files: /\.toml$/i,
     isDeep: true,
   },
@@ -185,6 +185,7 @@ export function formatOfFile(file: string): FormatId | undefined {
     const { project, user, files, areFiles } = formatFacts[id];
     if (areFiles === true) return files.test(path);
     const folder = [...project, ...user].find((each) => path.includes(`/${each}/`));
+    if ([...project, ...user].some((each) => path.endsWith(`/${each}`))) return files.test(path);
     return (
       folder !== undefined && files.test(path.slice(path.lastIndexOf(`/${folder}/`) + folder.length + 2))
     );

@@ -31,14 +31,13 @@ export function classOf(name: string): ToolClass {
 /** The classes that a list of tools can name one by one. */
 export const plainClasses: readonly ToolClass[] = [...classOfTool.values()];
 
-/** An entry as our own definitions write it. */
+/** An entry as our own definitions write it. Under an old name it is the tool of now: `LS` finds files, as `Glob` does. */
 export function readOwnEntry(text: string): PortableTool {
   const entry = parseToolEntry(text);
   const pattern = entry.type === "scoped" ? { pattern: entry.specifier } : {};
   const meaning = resolveToolName(entry.name);
   if (meaning.type === "mcp")
     return { class: "mcp", server: meaning.server, tool: meaning.tool, ...pattern, raw: text };
-  if (entry.name === "LS") return { class: "list", ...pattern, raw: text };
   const name = meaning.type === "known" || meaning.type === "renamed" ? meaning.name : entry.name;
   return { class: classOfTool.get(name) ?? "other", ...pattern, raw: text };
 }

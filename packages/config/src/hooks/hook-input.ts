@@ -37,6 +37,10 @@ export interface HookPayloads {
     readonly agentType: string;
     readonly agentTranscript: string;
     readonly lastMessage?: string | undefined;
+    /** What the runtime vouches for; the hook gets it as it is. */
+    readonly receipt?: unknown;
+    /** What it has taken, under the names by which the hook gets it. */
+    readonly spent?: object | undefined;
   };
   readonly PreCompact: { readonly trigger: string; readonly instructions: string | null };
   readonly PostCompact: { readonly trigger: string; readonly summary: string };
@@ -53,6 +57,8 @@ interface TaskPayload {
   /** Who created or completes it, and in which team. */
   readonly teammate?: string | undefined;
   readonly team?: string | undefined;
+  /** Of one that is completed: what the runtime vouches for; the hook gets it as it is. */
+  readonly receipt?: unknown;
 }
 
 /** The events that happen here; the other known ones are only read. */
@@ -143,12 +149,14 @@ const eventTable: EventTable = {
     subject: ({ agentType }) => agentType,
   },
   SubagentStop: {
-    fields: ({ isRepeated, agentId, agentType, agentTranscript, lastMessage }) => ({
+    fields: ({ isRepeated, agentId, agentType, agentTranscript, lastMessage, receipt, spent }) => ({
       stop_hook_active: isRepeated,
       agent_id: agentId,
       agent_type: agentType,
       agent_transcript_path: agentTranscript,
       last_assistant_message: lastMessage,
+      receipt,
+      ...spent,
     }),
     subject: ({ agentType }) => agentType,
   },
@@ -165,13 +173,14 @@ const eventTable: EventTable = {
   TaskCompleted: { fields: taskFields },
 };
 
-function taskFields({ taskId, subject, description, teammate, team }: TaskPayload) {
+function taskFields({ taskId, subject, description, teammate, team, receipt }: TaskPayload) {
   return {
     task_id: taskId,
     task_subject: subject,
     task_description: description,
     teammate_name: teammate,
     team_name: team,
+    ...(receipt === undefined ? {} : { receipt }),
   };
 }
 
@@ -281,6 +290,14 @@ interface TaskInput {
   readonly task_description?: string | undefined;
   readonly teammate_name?: string | undefined;
   readonly team_name?: string | undefined;
+  readonly receipt?: unknown;
+}
+
+interface TokenInput {
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cache_creation_input_tokens: number;
+  readonly cache_read_input_tokens: number;
 }
 
 interface StopInput {
@@ -318,6 +335,15 @@ interface SpecificInputs {
     readonly agent_id: string;
     readonly agent_type: string;
     readonly agent_transcript_path: string;
+    /** What the runtime vouches for: status, checks, tree, changed files. */
+    readonly receipt?: unknown;
+    /** What it has taken in this run; absent where another process ran it. */
+    readonly usage?: TokenInput;
+    /** US dollars; absent where a price is not known. */
+    readonly total_cost_usd?: number;
+    readonly num_turns?: number;
+    readonly tool_uses?: number;
+    readonly model_usage?: Readonly<Record<string, TokenInput & { readonly cost_usd?: number }>>;
   };
   readonly PreCompact: {
     readonly trigger: "auto" | "manual";

@@ -50,10 +50,13 @@ export function loadSessionInstructions(
     readonly sources?: readonly ("user" | "project" | "local")[] | undefined;
   },
 ): Promise<Instructions> {
-  const { claudeMdExcludes: excludes } = settings.settings.plain;
+  const { claudeMdExcludes: excludes, claudeMd: text } = settings.settings.plain;
+  // Only an organisation's own file may set it.
+  const file = settings.settings.sources.get("claudeMd")?.file ?? paths.settings.managed;
   return loadInstructions({
     ...paths,
     disabled,
+    ...(text === undefined ? {} : { managedText: { file, text } }),
     ...(excludes === undefined ? {} : { excludes }),
     ...(mayLoad === undefined ? {} : { mayLoad }),
     ...(sources === undefined ? {} : { sources }),

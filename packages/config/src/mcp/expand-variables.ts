@@ -1,4 +1,4 @@
-import type { McpTransport } from "./mcp-transport.ts";
+import type { McpOauth, McpTransport } from "./mcp-transport.ts";
 
 /** The value of a variable, or undefined where it is not set. */
 export type VariableLookup = (name: string) => string | undefined;
@@ -66,9 +66,18 @@ function expandProcess(
   };
 }
 
+function expandOauth(oauth: McpOauth, expand: Expand): McpOauth {
+  const texts = Object.entries(oauth).map(([key, value]) => [
+    key,
+    typeof value === "string" ? expand(value) : value,
+  ]);
+  // The same members with the same kinds of values.
+  return Object.fromEntries(texts) as McpOauth;
+}
+
 /** A header that comes out empty, as with `${TOKEN:-}`, is left out: servers take an empty one for a wrong one. */
 function expandAddress(
-  { headersHelper, ...transport }: Extract<McpTransport, { type: "http" | "sse" }>,
+  { headersHelper, oauth, ...transport }: Extract<McpTransport, { type: "http" | "sse" }>,
   expand: Expand,
 ): McpTransport {
   const headers = Object.entries(transport.headers)
@@ -79,5 +88,6 @@ function expandAddress(
     url: expand(transport.url),
     headers: Object.fromEntries(headers.map(([name, value]) => [name, value])),
     ...(headersHelper === undefined ? {} : { headersHelper: expand(headersHelper) }),
+    ...(oauth === undefined ? {} : { oauth: expandOauth(oauth, expand) }),
   };
 }

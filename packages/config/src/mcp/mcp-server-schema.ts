@@ -1,6 +1,7 @@
 import { type JsonSchema, looseWords, orNull, schemas } from "@retinue/base/foundation/json-schema.ts";
 import { serverKeys } from "./mcp-server-config.ts";
 import type { McpKind } from "./mcp-transport.ts";
+import { oauthSchema } from "./read-oauth.ts";
 import { transportWords } from "./read-transport.ts";
 
 const scalar = { type: ["string", "number", "boolean"] };
@@ -20,6 +21,7 @@ const described = {
   url: { description: "Its address, http or https; variables in it are replaced." },
   headers: { description: "Headers of each request; variables in them are replaced." },
   headersHelper: { description: "A command that prints more headers as JSON." },
+  oauth: { description: "How to log in, where the server does not say it all." },
 };
 
 /** A server that can be used, and one that lives in a program. */
@@ -66,7 +68,7 @@ const url = { type: "string", pattern: "\\$\\{|^\\s*[hH][tT][tT][pP][sS]?:" };
 
 /** `serverUrl` and `httpUrl` are what other clients call it. */
 const address: JsonSchema = {
-  properties: { headers: texts },
+  properties: { headers: texts, oauth: orNull(oauthSchema()) },
   anyOf: [
     { properties: { url }, required: ["url"] },
     { properties: { url: schemas.null, serverUrl: url }, required: ["serverUrl"] },

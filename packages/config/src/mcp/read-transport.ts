@@ -1,6 +1,7 @@
 import type { DocumentPath, Issue } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord, type JsonRecord, kindOf, quote } from "@retinue/base/foundation/json-record.ts";
 import type { McpKind, McpTransport } from "./mcp-transport.ts";
+import { readOauth } from "./read-oauth.ts";
 
 interface TransportReading {
   readonly kind?: McpKind;
@@ -114,6 +115,9 @@ function readAddress(kind: "http" | "sse", written: JsonRecord, to: Report): Tra
   const why = refuseAddress(url.trim());
   if (why !== undefined) return { kind, unusable: why };
   const helper = own(written, "headersHelper");
+  const oauth = readOauth(own(written, "oauth"));
+  // Without what it says about logging in, a person might log in elsewhere or as somebody else.
+  if (typeof oauth === "string") return { kind, unusable: oauth };
   return {
     kind,
     transport: {
@@ -121,6 +125,7 @@ function readAddress(kind: "http" | "sse", written: JsonRecord, to: Report): Tra
       url: url.trim(),
       headers: readTexts(written, "headers", to),
       ...(typeof helper === "string" && helper.trim() !== "" ? { headersHelper: helper } : {}),
+      ...(oauth === undefined ? {} : { oauth }),
     },
   };
 }

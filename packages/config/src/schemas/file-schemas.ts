@@ -10,6 +10,7 @@ import { definitionFields } from "../agents/agent-definition.ts";
 import { agentLimitsSchema, treeLimitKeys } from "../agents/agent-limits.ts";
 import { fieldDefinitions } from "../agents/field-schemas.ts";
 import { hookDefinitions, hooksFileSchema } from "../hooks/hooks-schema.ts";
+import { lockSchema } from "../lock/lock-file.ts";
 import { mcpFileSchema, mcpServerSchema } from "../mcp/mcp-server-schema.ts";
 import { sandboxSchema } from "../settings/limit-sandbox.ts";
 import { modeReader, switchesWithoutEffect, switchReaders } from "../settings/permission-settings.ts";
@@ -35,6 +36,7 @@ export const fileSchemas: Readonly<Record<Exclude<SchemaName, "eval">, FileSchem
   mcp: { files: ".mcp.json and the value of --mcp-config", schema: mcpFileSchema },
   hooks: { files: "hooks/hooks.json of a plugin", schema: hooksFileSchema },
   workflow: { files: "the value of meta in the script of a workflow", schema: workflowMetaSchema },
+  lock: { files: "retinue.lock", schema: lockSchema },
 };
 
 /** The whole document: its address, a title, `$schema` as a key, and the definitions that it refers to. */
@@ -106,7 +108,8 @@ function settingsSchema(): JsonSchema {
 
 function settingText(key: string, text: string): string {
   const managed = managedOnlyKeys.has(key) ? " Only in managed settings." : "";
-  return `${text}${managed}${keysWithoutEffect.has(key) ? " Not supported yet: it has no effect." : ""}`;
+  const why = keysWithoutEffect.get(key);
+  return `${text}${managed}${why === undefined ? "" : ` It has no effect here: ${why}.`}`;
 }
 
 /** What is looked into further once the settings are read. */
@@ -123,6 +126,17 @@ function limitsSchema(): JsonSchema {
   const properties = {
     agents: { description: "How many children of a session run concurrently." },
     overflow: { description: "Whether one more is refused or waits.", enum: ["refuse", "queue"] },
+    depth: {
+      description: "How many levels of agents there may be below the main agent; 1: only it starts agents.",
+      type: "integer",
+      minimum: 1,
+      maximum: 10,
+    },
+    nested: {
+      description: "How many agents may be started by agents below the main one, in a session.",
+      type: "integer",
+      minimum: 1,
+    },
     agent: { description: "Of each child.", anyOf: [{ $ref: "#/definitions/limits" }] },
     tree: {
       description: "Of the main agent and all children together.",

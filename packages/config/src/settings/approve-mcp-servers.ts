@@ -11,7 +11,7 @@ import { applyEdits, modify } from "jsonc-parser";
 import { emptyJsonFile } from "./empty-json-file.ts";
 import { readBounded } from "./load-settings.ts";
 import type { Paths } from "./paths.ts";
-import { updateFile } from "./update-file.ts";
+import { type FileChange, type UpdateFileOptions, updateFile } from "./update-file.ts";
 import { excludeFromGit, staysInside } from "./write-local-rules.ts";
 
 type ApprovalPaths = Pick<Paths, "configDirectory" | "projectRoot">;
@@ -123,16 +123,18 @@ function listAt(value: unknown, key: string): readonly unknown[] {
 export async function changeJson(
   file: string,
   changesFor: (value: unknown) => readonly JsonChange[],
+  options: UpdateFileOptions = {},
 ): Promise<WriteOutcome> {
+  const change: FileChange = (text) => {
+    const { value } = parseJsonDocument(withoutByteOrderMark(text ?? "{}"), file);
+    const edit = editJson(text, changesFor(value), file);
+    if (edit.type === "broken") return { type: "refused", why: edit.why };
+    return edit.text === text || changesFor(value).length === 0
+      ? { type: "unchanged" }
+      : { type: "write", text: edit.text };
+  };
   try {
-    const update = await updateFile(file, (text) => {
-      const { value } = parseJsonDocument(withoutByteOrderMark(text ?? "{}"), file);
-      const edit = editJson(text, changesFor(value), file);
-      if (edit.type === "broken") return { type: "refused", why: edit.why };
-      return edit.text === text || changesFor(value).length === 0
-        ? { type: "unchanged" }
-        : { type: "write", text: edit.text };
-    });
+    const update = await updateFile(file, change, options);
     return update.type === "refused" ? { ...update, file } : { type: "saved", files: [file] };
   } catch (error) {
     return { type: "refused", file, why: error instanceof Error ? error.message : String(error) };

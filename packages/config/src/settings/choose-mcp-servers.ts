@@ -5,6 +5,7 @@ import { expandTransport, type VariableLookup, variablesIn } from "../mcp/expand
 import { mcpDefinitionHash } from "../mcp/mcp-definition-hash.ts";
 import type { McpServerConfig } from "../mcp/mcp-server-config.ts";
 import type { McpScope, McpServer, McpTransport } from "../mcp/mcp-transport.ts";
+import { readOauth } from "../mcp/read-oauth.ts";
 import { isHeader, refuseAddress } from "../mcp/read-transport.ts";
 import { findSameSpelling, refuseServerName } from "../mcp/refuse-server-name.ts";
 import { type McpPolicy, refuseByDenial, refuseByPolicy } from "./load-mcp-entries.ts";
@@ -151,6 +152,7 @@ function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: EntryFact
     scope,
     file: entry.file,
     timeoutMs: config.timeoutMs,
+    ...(config.alwaysLoad ? { alwaysLoad: true } : {}),
   };
   return { type: "server", server, diagnostics: expanded.diagnostics };
 }
@@ -214,6 +216,10 @@ function refuseExpanded(transport: McpTransport): string | undefined {
   const bad = Object.entries(transport.headers).find(([name, value]) => !isHeader(name, value));
   if (bad !== undefined) return `the value of its header ${quote(bad[0], 40)} holds a line break`;
   if (transport.url.trim() === "") return "its URL is empty";
+  const oauth = transport.oauth === undefined ? undefined : readOauth(transport.oauth);
+  if (typeof oauth === "string") return oauth;
+  if (Object.values(transport.oauth ?? {}).some((value) => String(value).includes("${")))
+    return "its `oauth` holds a variable that is not set";
   return transport.url.includes("${")
     ? "its URL holds a variable that is not set"
     : refuseAddress(transport.url);

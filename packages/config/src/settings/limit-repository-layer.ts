@@ -134,7 +134,7 @@ function limitPlain(
     if (restrictingPlainKeys.has(key)) return true;
     if (key === "disableSkillShellExecution") return value === true || trusted;
     // Where questions go, and whether they wait, is for the person alone to say.
-    if (key === "autoMemoryDirectory" || key === "approvals") return false;
+    if (key === "autoMemoryDirectory" || key === "approvals" || key === "backgroundAgents") return false;
     // The shared file must not switch off the guards that a person has set up for themselves.
     if (key === "disableAllHooks" && value === true && isShared) return false;
     return trusted;
@@ -156,7 +156,7 @@ function limitPlain(
  * Variables that decide which code a program loads or where configuration comes from. A repository's settings never
  * set them, however much the folder is trusted: they would reach every command, not only the repository's own.
  */
-function isForbiddenToRepositories(variable: string): boolean {
+export function isForbiddenToRepositories(variable: string): boolean {
   const name = variable.toUpperCase();
   if (permittedGitVariables.some((pattern) => pattern.test(name))) return false;
   return names.has(name) || prefixes.some((prefix) => name.startsWith(prefix));

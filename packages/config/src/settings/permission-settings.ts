@@ -55,9 +55,9 @@ export const restrictingSwitches: ReadonlySet<string> = new Set<keyof typeof swi
 ]);
 
 /** Switches that are read and checked but change nothing yet. */
-export const switchesWithoutEffect: ReadonlySet<string> = new Set<keyof typeof switchReaders>([
-  "workingDirectoriesAsGiven",
-]);
+export const switchesWithoutEffect: ReadonlyMap<string, string> = new Map<keyof typeof switchReaders, string>(
+  [["workingDirectoriesAsGiven", "working directories are judged by where they lead"]],
+);
 
 export type PermissionSwitches = {
   readonly [Key in keyof typeof switchReaders]?: (typeof switchReaders)[Key] extends ValueReader<infer Value>
@@ -216,7 +216,8 @@ function readDetails(value: Readonly<Record<string, unknown>>) {
     const read = readOne(key, reader);
     if (read === undefined) continue;
     switches.push([key, read]);
-    if (switchesWithoutEffect.has(key)) issues.push(withoutEffect(["permissions", key]));
+    const why = switchesWithoutEffect.get(key);
+    if (why !== undefined) issues.push(withoutEffect(["permissions", key], why));
   }
   const details = {
     // Each value comes from the reader that gives PermissionSwitches the type of its key.

@@ -3,8 +3,10 @@ import { type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts"
 import { durabilities } from "@retinue/base/storage/durability.ts";
 import {
   approvals,
+  backgroundAgents,
   choice,
   disable,
+  effort,
   enabledObject,
   flag,
   flagOrTextList,
@@ -12,10 +14,13 @@ import {
   numberBetween,
   object,
   objectList,
+  quota,
+  quotes,
+  statusLine,
   text,
   textList,
-  textOrNumber,
   type ValueReader,
+  workflows,
 } from "./read-environment.ts";
 
 /** The settings that are read one by one; permissions, hooks and env have readers of their own. */
@@ -36,6 +41,7 @@ export const plainReaders = {
   autoMemoryEnabled: flag,
   availableModels: textList,
   availableModelsMatch: text,
+  backgroundAgents,
   bashOutputMaxChars: integer(1),
   claudeMd: text,
   claudeMdExcludes: textList,
@@ -46,10 +52,12 @@ export const plainReaders = {
   disableAutoMode: disable,
   disableBundledSkills: flag,
   disableSkillShellExecution: flag,
+  disableWorkflows: flag,
   disabledMcpjsonServers: textList,
   durability: choice(...durabilities),
-  effortLevel: textOrNumber,
+  effortLevel: effort,
   enableAllProjectMcpServers: flag,
+  enableWorkflows: flag,
   enabledMcpjsonServers: textList,
   enabledPlugins: object,
   extraKnownMarketplaces: object,
@@ -59,24 +67,30 @@ export const plainReaders = {
   language: text,
   limits: object,
   managedMcpServers: object,
-  maxEffortLevel: textOrNumber,
+  maxEffortLevel: effort,
   mcpServers: object,
   model: text,
   modelOverrides: object,
   outputStyle: text,
   pluginConfigs: object,
   promptCacheTtl: choice("5m", "1h"),
+  quota,
+  quotes,
   resumeInterruptedAgents: flag,
   sandbox: enabledObject,
   skillListingBudgetFraction: numberBetween(0, 1),
   skillListingMaxDescChars: integer(1),
   skillOverrides: object,
-  statusLine: object,
+  statusLine,
   strictPluginOnlyCustomization: flagOrTextList,
   subagentPromptCacheTtl: choice("5m", "1h"),
   subagentStatusLine: object,
   teammateMode: choice("in-process", "process", "auto", "tmux", "iterm2"),
   teams: enabledObject,
+  verify: object,
+  workflowKeywordTriggerEnabled: flag,
+  workflows,
+  workflowSizeGuideline: choice("small", "medium", "large", "unrestricted"),
   worktree: object,
 } as const satisfies Readonly<Record<string, ValueReader<unknown>>>;
 
@@ -101,34 +115,29 @@ export const restrictingPlainKeys: ReadonlySet<string> = new Set<PlainKey>([
   "deniedModels",
   "disableAutoMode",
   "disabledMcpjsonServers",
+  "disableWorkflows",
+  "quotes",
   "sandbox",
 ]);
 
-/** Keys that are read and checked but change nothing yet. Each use of one is a diagnostic; docs/settings.md lists them. */
-export const keysWithoutEffect: ReadonlySet<string> = new Set<PlainKey>([
-  "alwaysThinkingEnabled",
-  "autoMemoryDirectory",
-  "availableModelsMatch",
-  "disableBundledSkills",
-  "effortLevel",
-  "extraKnownMarketplaces",
-  "fallbackModel",
-  "includeGitInstructions",
-  "language",
-  "maxEffortLevel",
-  "outputStyle",
-  "promptCacheTtl",
-  "statusLine",
-  "subagentPromptCacheTtl",
-  "subagentStatusLine",
+/** Keys that are read and checked and have no effect here, each with why. Each use of one is a diagnostic; docs/settings.md lists them. */
+export const keysWithoutEffect: ReadonlyMap<string, string> = new Map<PlainKey, string>([
+  ["autoMemoryDirectory", "an agent's notes are in the folder that its `memory` names"],
+  ["availableModelsMatch", "models are compared by alias and id"],
+  ["extraKnownMarketplaces", "plugins are used as they are installed"],
+  [
+    "outputStyle",
+    "the style of answers is set with --append-system-prompt, or by an agent that leads the session",
+  ],
+  ["subagentStatusLine", "the terminal shows the agents itself"],
 ]);
 
 /** Reported for a setting that somebody wrote and that changes nothing. */
-export function withoutEffect(path: readonly string[]): Issue {
+export function withoutEffect(path: readonly string[], why: string): Issue {
   return {
     severity: "note",
     code: "setting-without-effect",
-    message: `The setting "${path.join(".")}" is not supported yet and has no effect.`,
+    message: `The setting "${path.join(".")}" has no effect here: ${why}.`,
     path,
   };
 }
@@ -158,7 +167,8 @@ export function readPlainSettings(
     else if (managedOnlyKeys.has(key) && !isManaged) issues.push(managedOnly(key));
     else {
       entries.push([key, read]);
-      if (keysWithoutEffect.has(key)) issues.push(withoutEffect([key]));
+      const why = keysWithoutEffect.get(key);
+      if (why !== undefined) issues.push(withoutEffect([key], why));
     }
   }
   // Each value comes from the reader that gives PlainSettings the type of its key.

@@ -1,6 +1,7 @@
 import type { Issue } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord, type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { type JsonSchema, looseWords, schemas } from "@retinue/base/foundation/json-schema.ts";
+import { effortLevels } from "@retinue/base/foundation/option-words.ts";
 
 /** Reads one value tolerantly: undefined means it is not what was expected. */
 export interface ValueReader<T> {
@@ -54,10 +55,14 @@ export const flagOrTextList: ValueReader<boolean | readonly string[]> = {
   schema: { anyOf: [{ type: "boolean" }, { type: "array", items: { type: "string" } }] },
 };
 
-export const textOrNumber: ValueReader<string | number> = {
-  expected: "a text or a number",
-  read: (value) => text.read(value) ?? (typeof value === "number" ? value : undefined),
-  schema: { anyOf: [schemas.text, { type: "number" }] },
+/** A level of effort, or a number for models that take one. */
+export const effort: ValueReader<string | number> = {
+  expected: `${effortLevels.join(", ")} or a number`,
+  read: (value) =>
+    typeof value === "number" && Number.isFinite(value)
+      ? value
+      : effortLevels.find((level) => level === value),
+  schema: { anyOf: [{ enum: effortLevels }, { type: "number" }] },
 };
 
 export function integer(least: number, most = Number.MAX_SAFE_INTEGER): ValueReader<number> {
@@ -110,6 +115,36 @@ export function choice<const T extends string>(...choices: readonly T[]): ValueR
   };
 }
 
+/** A command whose first line is shown below the prompt of the terminal. */
+export interface StatusLineValue {
+  readonly type: "command";
+  readonly command: string;
+  /** Cells before the line. */
+  readonly padding?: number;
+}
+
+export const statusLine: ValueReader<StatusLineValue> = {
+  expected: 'an object with "type": "command" and a "command"',
+  read: (value) => {
+    if (!isRecord(value) || value["type"] !== "command") return undefined;
+    const command = text.read(value["command"]);
+    const { padding } = value;
+    if (command === undefined || command.trim() === "") return undefined;
+    if (padding === undefined) return { type: "command", command };
+    const cells = integer(0, 40).read(padding);
+    return cells === undefined ? undefined : { type: "command", command, padding: cells };
+  },
+  schema: {
+    type: "object",
+    properties: {
+      type: { const: "command" },
+      command: { type: "string", minLength: 1 },
+      padding: { type: "integer", minimum: 0, maximum: 40 },
+    },
+    required: ["type", "command"],
+  },
+};
+
 /** What happens to calls that no one can be asked about. */
 export interface ApprovalsValue {
   readonly mode: "refuse" | "inbox";
@@ -119,6 +154,64 @@ export interface ApprovalsValue {
     readonly secretEnv: string;
   };
 }
+
+/** What agents have in the background. */
+export interface BackgroundAgentsValue {
+  /** Tools of MCP servers stay. */
+  readonly mcpTools?: boolean;
+  /** Whether what no rule allows is asked of whoever attends. */
+  readonly questions?: "ask" | "refuse";
+}
+
+/** What cannot be read as a whole is not read in parts: it could leave open what was meant to be closed. */
+export const backgroundAgents: ValueReader<BackgroundAgentsValue> = {
+  expected: '{"mcpTools": true or false, "questions": "ask" or "refuse"}',
+  read(value) {
+    if (!isRecord(value)) return undefined;
+    const { mcpTools: written, questions, ...others } = value;
+    const mcpTools = flag.read(written);
+    if (Object.keys(others).length > 0 || (written !== undefined && mcpTools === undefined)) return undefined;
+    if (questions !== undefined && questions !== "ask" && questions !== "refuse") return undefined;
+    return {
+      ...(mcpTools === undefined ? {} : { mcpTools }),
+      ...(questions === undefined ? {} : { questions }),
+    };
+  },
+  schema: {
+    type: "object",
+    properties: { mcpTools: schemas.flag, questions: { enum: ["ask", "refuse"] } },
+    additionalProperties: false,
+  },
+};
+
+/** What happens where the quota of a provider is used up. */
+export interface QuotaValue {
+  /** Agents hand in what they have, wait for a new quota, and continue. */
+  readonly wait: boolean;
+  /** US dollars that agents may take after such a wait, until there is another prompt. */
+  readonly maxUsdUnattended?: number;
+}
+
+/** Half of it would leave agents waiting without a ceiling, or with one that holds for nothing. */
+export const quota: ValueReader<QuotaValue> = {
+  expected: '{"wait": true or false, "maxUsdUnattended": a number above 0}',
+  read(value) {
+    if (!isRecord(value)) return undefined;
+    const { wait: written, maxUsdUnattended: most, ...others } = value;
+    const wait = flag.read(written);
+    if (wait === undefined || Object.keys(others).length > 0) return undefined;
+    if (most === undefined) return { wait };
+    return typeof most === "number" && most > 0 && Number.isFinite(most)
+      ? { wait, maxUsdUnattended: most }
+      : undefined;
+  },
+  schema: {
+    type: "object",
+    properties: { wait: schemas.flag, maxUsdUnattended: { type: "number", exclusiveMinimum: 0 } },
+    required: ["wait"],
+    additionalProperties: false,
+  },
+};
 
 /** A mode, or an object with a mode and a webhook. */
 export const approvals: ValueReader<ApprovalsValue> = {
@@ -158,12 +251,88 @@ export const approvals: ValueReader<ApprovalsValue> = {
   },
 };
 
+/** Above which quotes a batch of agents is asked about before it starts; with neither they are only kept. */
+export interface QuoteSettings {
+  readonly askAboveUsd?: number;
+  readonly askAboveAgents?: number;
+}
+
+export const quotes: ValueReader<QuoteSettings> = {
+  expected: '{"askAboveUsd": 2, "askAboveAgents": 20}, with numbers from 0 and nothing else',
+  read(value) {
+    if (!isRecord(value)) return undefined;
+    const { askAboveUsd, askAboveAgents, ...others } = value;
+    const isAmount = (part: unknown): boolean =>
+      part === undefined || (typeof part === "number" && Number.isFinite(part) && part >= 0);
+    const isCount = askAboveAgents === undefined || Number.isSafeInteger(askAboveAgents);
+    if (Object.keys(others).length > 0 || !isCount) return undefined;
+    // Both were looked at.
+    return isAmount(askAboveUsd) && isAmount(askAboveAgents) ? (value as QuoteSettings) : undefined;
+  },
+  schema: {
+    type: "object",
+    properties: {
+      askAboveUsd: {
+        description: "US dollars that a batch of agents may be expected to cost without being asked about.",
+        type: "number",
+        minimum: 0,
+      },
+      askAboveAgents: {
+        description: "How many agents may start in one turn without being asked about.",
+        type: "integer",
+        minimum: 0,
+      },
+    },
+    additionalProperties: false,
+  },
+};
+
 function isWebhookUrl(value: unknown): value is string {
   if (typeof value !== "string" || !URL.canParse(value)) return false;
   const { protocol, hostname } = new URL(value);
   if (protocol === "https:") return true;
   return protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
 }
+
+/** What runs of workflows may take. */
+export interface WorkflowsValue {
+  /** How many of its agents work at once. */
+  readonly agents?: number;
+  /** How many equal failures in a row end a phase. */
+  readonly breaker?: number;
+  readonly maxBudgetUsd?: number;
+  readonly maxTokens?: number;
+  /** What a script reads as `budget.total`. */
+  readonly maxOutputTokens?: number;
+}
+
+const workflowNumbers = {
+  agents: integer(1, 1000),
+  breaker: integer(1),
+  maxBudgetUsd: numberBetween(Number.MIN_VALUE, Number.MAX_SAFE_INTEGER),
+  maxTokens: integer(1),
+  maxOutputTokens: integer(1),
+} as const satisfies Readonly<Record<keyof WorkflowsValue, ValueReader<number>>>;
+
+/** A limit that cannot be read is not left out: the whole value is refused. */
+export const workflows: ValueReader<WorkflowsValue> = {
+  expected: `an object with ${Object.keys(workflowNumbers).join(", ")}, each a number above 0`,
+  read(value) {
+    if (!isRecord(value)) return undefined;
+    const read = Object.entries(value).map(([key, given]) => {
+      const reader = Object.hasOwn(workflowNumbers, key)
+        ? workflowNumbers[key as keyof WorkflowsValue]
+        : undefined;
+      return [key, reader?.read(given)] as const;
+    });
+    return read.some(([, number]) => number === undefined) ? undefined : Object.fromEntries(read);
+  },
+  schema: {
+    type: "object",
+    properties: Object.fromEntries(Object.entries(workflowNumbers).map(([key, { schema }]) => [key, schema])),
+    additionalProperties: false,
+  },
+};
 
 /** As people set variables: `1`, `true`, `yes`, `on` and their opposites. */
 const toggle: ValueReader<boolean> = {
@@ -186,6 +355,21 @@ const percent: ValueReader<number> = {
   schema: { anyOf: [{ type: "number", exclusiveMinimum: 0, maximum: 100 }, { type: "string" }] },
 };
 
+/** When the tools of MCP servers are loaded on demand: always, never, or when they take more than a part of the window. */
+export type ToolSearchMode = "always" | "never" | { readonly abovePercent: number };
+
+const toolSearch: ValueReader<ToolSearchMode> = {
+  expected: "true, false, auto, or auto:PERCENT with a number from 0 to 100",
+  read: (value) => {
+    const isOn = toggle.read(value);
+    if (isOn !== undefined) return isOn ? "always" : "never";
+    const [, given = "10"] = /^\s*auto(?::(\d{1,3}(?:\.\d+)?))?\s*$/i.exec(String(value)) ?? [undefined, ""];
+    const abovePercent = given === "" ? undefined : numberBetween(0, 100).read(given);
+    return abovePercent === undefined ? undefined : { abovePercent };
+  },
+  schema: { type: "string" },
+};
+
 const milliseconds = integer(0);
 const count = integer(1);
 
@@ -205,6 +389,7 @@ const variables = {
   subagentModel: ["CLAUDE_CODE_SUBAGENT_MODEL", text],
   subagentModelForced: ["CLAUDE_CODE_SUBAGENT_MODEL_FORCE", toggle],
   maxConcurrentSubagents: ["CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS", count],
+  maxSpawnDepth: ["CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH", count],
   maxToolUseConcurrency: ["CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY", count],
   backgroundTasksDisabled: ["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", toggle],
   autoBackgroundTasks: ["CLAUDE_AUTO_BACKGROUND_TASKS", toggle],
@@ -225,6 +410,8 @@ const variables = {
   tasksEnabled: ["CLAUDE_CODE_ENABLE_TASKS", toggle],
   taskListId: ["CLAUDE_CODE_TASK_LIST_ID", text],
   agentTeams: ["CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", toggle],
+  workflowsDisabled: ["CLAUDE_CODE_DISABLE_WORKFLOWS", toggle],
+  bundledSkillsDisabled: ["CLAUDE_CODE_DISABLE_BUNDLED_SKILLS", toggle],
   teamTeardownTimeoutMs: ["CLAUDE_CODE_TEAM_TEARDOWN_PARK_TIMEOUT_MS", milliseconds],
   stopHookBlockCap: ["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", integer(0)],
   sessionEndHooksTimeoutMs: ["CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", milliseconds],
@@ -236,6 +423,8 @@ const variables = {
   mcpTimeoutMs: ["MCP_TIMEOUT", count],
   mcpToolTimeoutMs: ["MCP_TOOL_TIMEOUT", count],
   maxMcpOutputTokens: ["MAX_MCP_OUTPUT_TOKENS", count],
+  toolSearch: ["ENABLE_TOOL_SEARCH", toolSearch],
+  experimentalBetasDisabled: ["CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS", toggle],
   maxStructuredOutputRetries: ["MAX_STRUCTURED_OUTPUT_RETRIES", integer(0)],
   promptHistorySkipped: ["CLAUDE_CODE_SKIP_PROMPT_HISTORY", toggle],
   bareMode: ["CLAUDE_CODE_SIMPLE", toggle],

@@ -1,4 +1,4 @@
-import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import { formatRule } from "@retinue/gate/rules/parse-rule.ts";
 import type { HookRule } from "../hooks/read-hooks.ts";
@@ -179,7 +179,7 @@ function mergeLayerValues(layers: readonly SettingsLayer[]) {
     const lay = (target: Map<string, unknown>, key: string, value: unknown, name = key) => {
       const overOthers = source.scope === "managed" && sources.get(name)?.scope !== "managed";
       const whole = takenWhole.has(key) || (overOthers && policyLists.has(key));
-      const merge = key === "limits" ? mergeLimits : mergeValues;
+      const merge = ownMerges.get(key) ?? mergeValues;
       const merged = whole || !target.has(key) ? value : merge(target.get(key), value);
       target.set(key, merged);
       for (const each of settingNames(name, value))
@@ -241,6 +241,22 @@ function collect<T>(
   take: (settings: SettingsLayer["settings"]) => readonly T[],
 ) {
   return layers.flatMap(({ settings, source }) => take(settings).map((value) => ({ value, source })));
+}
+
+/** Keys whose values are not laid over each other as others are. */
+const ownMerges: ReadonlyMap<string, (low: unknown, high: unknown) => unknown> = new Map([
+  ["limits", mergeLimits],
+  ["quotes", (low, high) => smallerParts(low, high, mergeValues(low, high))],
+  ["verify", mergeChecks],
+]);
+
+/** Checks guard results, so those of a later layer are added and take none away. */
+function mergeChecks(low: unknown, high: unknown): unknown {
+  if (!isRecord(low) || !isRecord(high)) return high;
+  const of = (layer: JsonRecord, type: string): readonly unknown[] =>
+    Object.hasOwn(layer, type) && layer[type] !== null ? [layer[type]].flat() : [];
+  const types = [...new Set([...Object.keys(low), ...Object.keys(high)])];
+  return Object.fromEntries(types.map((type) => [type, [...of(low, type), ...of(high, type)]]));
 }
 
 /** The parts of `limits` that are ceilings: a later layer may lower them, never raise them. */

@@ -16,12 +16,20 @@ import type { Paths } from "./paths.ts";
 import { type UpdateFileOptions, updateFile } from "./update-file.ts";
 
 export type TrustAnswer =
-  | { readonly trusted: true; readonly folder: string; readonly why: string }
+  | {
+      readonly trusted: true;
+      readonly folder: string;
+      readonly why: string;
+      /** Differences from its lock that a person has accepted, by their hashes. */
+      readonly accepted?: readonly string[] | undefined;
+    }
   | {
       readonly trusted: false;
       /** The folder whose trust would have to be granted. */
       readonly folder: string;
       readonly why: string;
+      /** It was trusted, and its files are not those that were accepted: what is different. */
+      readonly changed?: string | undefined;
       readonly diagnostic?: Diagnostic | undefined;
     };
 
@@ -37,7 +45,8 @@ export type TrustOutcome =
 /** Which folders a person has accepted as theirs to run things from. */
 export interface TrustStore {
   readonly isTrusted: (folder: string) => Promise<TrustAnswer>;
-  readonly trust: (folder: string) => Promise<TrustOutcome>;
+  /** With the differences from its lock that are accepted; those accepted before are forgotten. */
+  readonly trust: (folder: string, accepted?: readonly string[]) => Promise<TrustOutcome>;
   /** Takes trust back where it is: for the folder itself, or for the one above that covers it. */
   readonly untrust: (folder: string) => Promise<TrustOutcome>;
 }
@@ -73,17 +82,18 @@ export function createTrustStore(options: TrustStoreOptions): TrustStore {
     const by = await coveringFolder(root, state.folders, await realFolder(home));
     if (by === undefined)
       return { trusted: false, folder: root, why: `${root} has not been accepted as trusted` };
-    return { trusted: true, folder: by, why: `${by} is accepted as trusted in ${stateFile}` };
+    const accepted = state.accepted.get(root) ?? [];
+    return { trusted: true, folder: by, why: `${by} is accepted as trusted in ${stateFile}`, accepted };
   };
   return {
     isTrusted,
-    trust: async (folder) => {
+    trust: async (folder, accepted) => {
       const root = await trustRoot(folder, home);
       if (isTooWide(root, await realFolder(home))) {
         const why = `${root} holds the whole home directory; trust for it is never stored, only given for one session`;
         return { type: "refused", folder: root, why };
       }
-      return storeTrust(stateFile, { folder: root, trusted: true }, updating);
+      return storeTrust(stateFile, { folder: root, trusted: true, accepted }, updating);
     },
     untrust: async (folder) => {
       const answer = await isTrusted(folder);
@@ -166,19 +176,26 @@ function ancestors(folder: string): readonly string[] {
 
 async function readState(stateFile: string): ReturnType<typeof readKnown> {
   return readKnown(stateFile).catch((error: unknown) => ({
-    folders: new Set<string>(),
+    ...noFolders,
     diagnostic: unreadable(stateFile, error),
   }));
 }
 
-async function readKnown(
-  stateFile: string,
-): Promise<{ readonly folders: ReadonlySet<string>; readonly diagnostic?: Diagnostic }> {
+/** What a state file says of folders. */
+interface KnownFolders {
+  readonly folders: ReadonlySet<string>;
+  readonly accepted: ReadonlyMap<string, readonly string[]>;
+  readonly diagnostic?: Diagnostic;
+}
+
+const noFolders = { folders: new Set<string>(), accepted: new Map<string, readonly string[]>() };
+
+async function readKnown(stateFile: string): Promise<KnownFolders> {
   const text = await readFile(stateFile, "utf8").catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
     throw error;
   });
-  return text.trim() === "" ? { folders: new Set() } : readTrustedFolders(text, stateFile);
+  return text.trim() === "" ? noFolders : readTrustedFolders(text, stateFile);
 }
 
 async function storeTrust(
@@ -223,32 +240,38 @@ function unreadable(file: string, error: unknown): Diagnostic {
 }
 
 /** The folders a state file says are trusted, as written there. A broken file trusts nothing and says why. */
-function readTrustedFolders(
-  text: string,
-  file: string,
-): { readonly folders: ReadonlySet<string>; readonly diagnostic?: Diagnostic } {
+function readTrustedFolders(text: string, file: string): KnownFolders {
   const document = parseJsonDocument(text, file);
-  if (document.diagnostic !== undefined) return { folders: new Set(), diagnostic: document.diagnostic };
+  if (document.diagnostic !== undefined) return { ...noFolders, diagnostic: document.diagnostic };
   const state = document.value;
-  if (!isRecord(state)) return { folders: new Set(), diagnostic: wrongShape(file, "the file", state) };
+  if (!isRecord(state)) return { ...noFolders, diagnostic: wrongShape(file, "the file", state) };
   const projects = Object.hasOwn(state, "projects") ? state["projects"] : {};
-  if (!isRecord(projects))
-    return { folders: new Set(), diagnostic: wrongShape(file, '"projects"', projects) };
+  if (!isRecord(projects)) return { ...noFolders, diagnostic: wrongShape(file, '"projects"', projects) };
   const trusted = Object.entries(projects).filter(
     ([, project]) => isRecord(project) && Object.hasOwn(project, trustKey) && project[trustKey] === true,
   );
-  return { folders: new Set(trusted.map(([folder]) => folder)) };
+  const accepted = Object.entries(projects).flatMap(([folder, project]) => {
+    const hashes =
+      isRecord(project) && Object.hasOwn(project, acceptedKey) ? project[acceptedKey] : undefined;
+    return isTexts(hashes) ? [[folder, hashes] as const] : [];
+  });
+  return { folders: new Set(trusted.map(([folder]) => folder)), accepted: new Map(accepted) };
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
 }
 
 interface TrustChange {
   readonly folder: string;
   readonly trusted: boolean;
+  readonly accepted?: readonly string[] | undefined;
 }
 
 /** The state with a folder's trust set or taken back; every other value stays as it was written. */
 function changeTrustedFolder(
   text: string | undefined,
-  { folder, trusted }: TrustChange,
+  { folder, trusted, accepted }: TrustChange,
   file: string,
 ):
   | { readonly type: "text"; readonly text: string }
@@ -263,10 +286,13 @@ function changeTrustedFolder(
   if (!isRecord(project))
     return { type: "broken", diagnostic: wrongShape(file, "the entry of this folder", project) };
   const formattingOptions = { insertSpaces: true, tabSize: 2, eol: before.includes("\r\n") ? "\r\n" : "\n" };
-  const after = applyEdits(
-    before,
-    modify(before, ["projects", folder, trustKey], trusted, { formattingOptions }),
-  );
+  const edit = (source: string, key: string, value: unknown): string =>
+    applyEdits(source, modify(source, ["projects", folder, key], value, { formattingOptions }));
+  const withTrust = edit(before, trustKey, trusted);
+  const isNoted = Object.hasOwn(project, acceptedKey) || (accepted ?? []).length > 0;
+  const after = isNoted
+    ? edit(withTrust, acceptedKey, accepted?.length === 0 ? undefined : accepted)
+    : withTrust;
   // With a key written twice, the edit lands in the one that does not count.
   if (readTrustedFolders(after, file).folders.has(folder) !== trusted) {
     return { type: "broken", diagnostic: wrongShape(file, "each key", "written twice") };
@@ -275,6 +301,7 @@ function changeTrustedFolder(
 }
 
 const trustKey = "hasTrustDialogAccepted";
+const acceptedKey = "retinueAcceptedChanges";
 
 function wrongShape(file: string, part: string, value: unknown): Diagnostic {
   const found = typeof value === "string" ? value : kindOf(value);

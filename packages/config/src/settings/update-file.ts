@@ -19,6 +19,8 @@ export interface UpdateFileOptions {
   readonly timeoutMs?: number | undefined;
   /** A lock older than this was left by a process that died. */
   readonly staleAfterMs?: number | undefined;
+  /** Who may read the file from now on; as before when absent. */
+  readonly mode?: number | undefined;
 }
 
 /**
@@ -46,21 +48,25 @@ export async function updateFile(
   }
   try {
     await removeLeftDrafts(target);
-    return await changeHeldFile(target, change);
+    return await changeHeldFile(target, change, options.mode);
   } finally {
     await rmdir(lock).catch(() => undefined);
   }
 }
 
 /** Writers that know nothing of the lock are noticed by reading again just before the replacement. */
-async function changeHeldFile(target: string, change: FileChange): Promise<FileUpdate> {
+async function changeHeldFile(
+  target: string,
+  change: FileChange,
+  mode: number | undefined,
+): Promise<FileUpdate> {
   for (let attempt = 0; attempt < 5; attempt += 1) {
     const before = await readIfPresent(target);
     const wanted = change(before);
     if (wanted.type !== "write") return wanted;
     const temporary = `${target}.${process.pid}.${randomBytes(6).toString("hex")}.tmp`;
     try {
-      await writeDurably(temporary, wanted.text, await modeOf(target));
+      await writeDurably(temporary, wanted.text, mode ?? (await modeOf(target)));
       if ((await readIfPresent(target)) === before) {
         await rename(temporary, target);
         return { type: "written" };
@@ -83,7 +89,7 @@ async function removeLeftDrafts(target: string): Promise<void> {
 
 async function takeLock(
   lock: string,
-  { timeoutMs, staleAfterMs }: Required<UpdateFileOptions>,
+  { timeoutMs, staleAfterMs }: { readonly timeoutMs: number; readonly staleAfterMs: number },
 ): Promise<boolean> {
   const end = Date.now() + timeoutMs;
   for (let pause = 5; ; pause = Math.min(pause * 2, 25)) {

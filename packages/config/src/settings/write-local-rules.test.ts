@@ -24,16 +24,27 @@ describe("saving rules in local settings", () => {
     expect(await writeLocalRules(root, allow("Bash(npm test)"))).toEqual({
       type: "saved",
       file,
-      added: ["Bash(npm test)"],
+      changed: ["Bash(npm test)"],
     });
     const again = await writeLocalRules(
       root,
       allow("Bash(npm test)", "Bash(git push:*)", "Bash(git push *)"),
     );
-    expect(again).toMatchObject({ type: "saved", added: ["Bash(git push:*)", "Bash(git push *)"] });
-    expect(await writeLocalRules(root, allow("Bash(git push *)"))).toMatchObject({ added: [] });
+    expect(again).toMatchObject({ type: "saved", changed: ["Bash(git push:*)", "Bash(git push *)"] });
+    expect(await writeLocalRules(root, allow("Bash(git push *)"))).toMatchObject({ changed: [] });
     const { permissions } = JSON.parse(await readFile(file, "utf8"));
     expect(permissions.allow).toEqual(["Bash(npm test)", "Bash(git push:*)", "Bash(git push *)"]);
+  });
+
+  it("takes a rule out, however it is written, and leaves the others [PRM-8]", async () => {
+    await put(
+      '{\n  "permissions": {\n    "allow": [\n      "Read",\n      "Bash(git push:*)"\n    ]\n  }\n}\n',
+    );
+    const gone = { ...allow("Bash(git push *)"), removes: true };
+    expect(await writeLocalRules(root, gone)).toEqual({ type: "saved", file, changed: ["Bash(git push:*)"] });
+    expect(await readFile(file, "utf8")).toContain('      "Read"\n');
+    expect(await readFile(file, "utf8")).not.toContain("push");
+    expect(await writeLocalRules(root, gone)).toMatchObject({ type: "saved", changed: [] });
   });
 
   it("leaves every other value and its formatting as it was written", async () => {

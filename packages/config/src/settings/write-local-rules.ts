@@ -18,10 +18,13 @@ export interface LocalRules {
   readonly rules: readonly string[];
   /** Another settings file than the local one: the project's, which others share, or the person's. */
   readonly file?: string;
+  /** Takes the rules out instead. */
+  readonly removes?: boolean;
 }
 
 export type LocalRulesOutcome =
-  | { readonly type: "saved"; readonly file: string; readonly added: readonly string[] }
+  /** `changed` are those of the rules that were added, or taken out. */
+  | { readonly type: "saved"; readonly file: string; readonly changed: readonly string[] }
   | {
       readonly type: "refused";
       readonly file: string;
@@ -30,12 +33,12 @@ export type LocalRulesOutcome =
     };
 
 /**
- * Adds rules to `.claude/settings.local.json` of a project, where everything else stays as it is written. The file is
+ * Adds rules to `.claude/settings.local.json` of a project or takes them out of it, where everything else stays as it is written. The file is
  * one person's own, so git is notified once, in `.git/info/exclude`, to leave it alone; `.gitignore` is the team's.
  */
 export async function writeLocalRules(
   projectRoot: string,
-  { list, rules, file: other }: LocalRules,
+  { list, rules, file: other, removes = false }: LocalRules,
   options: UpdateFileOptions = {},
 ): Promise<LocalRulesOutcome> {
   const file = other ?? join(projectRoot, ".claude", "settings.local.json");
@@ -44,20 +47,20 @@ export async function writeLocalRules(
   const isProjects = file.startsWith(`${projectRoot}${sep}`);
   if (isProjects && !(await staysInside(file, projectRoot)))
     return { type: "refused", file, why: `${file} is a link that leads out of the project` };
-  let change: RulesChange = { type: "text", text: "", added: [] };
+  let change: RulesChange = { type: "text", text: "", changed: [] };
   try {
     const update = await updateFile(
       file,
       (text) => {
-        change = addRules(text, { list, rules }, file);
+        change = (removes ? removeRules : addRules)(text, { list, rules }, file);
         if (change.type === "broken") return { type: "refused", why: change.why };
-        return change.added.length === 0 ? { type: "unchanged" } : { type: "write", text: change.text };
+        return change.changed.length === 0 ? { type: "unchanged" } : { type: "write", text: change.text };
       },
       options,
     );
     if (update.type === "refused") return { ...update, file, ...diagnosticOf(change) };
     if (update.type === "written" && other === undefined) await excludeFromGit(projectRoot, options);
-    return { type: "saved", file, added: addedBy(change) };
+    return { type: "saved", file, changed: change.type === "text" ? change.changed : [] };
   } catch (error) {
     return { type: "refused", file, why: error instanceof Error ? error.message : String(error) };
   }
@@ -74,11 +77,51 @@ export async function staysInside(file: string, projectRoot: string): Promise<bo
 }
 
 type RulesChange =
-  | { readonly type: "text"; readonly text: string; readonly added: readonly string[] }
+  | { readonly type: "text"; readonly text: string; readonly changed: readonly string[] }
   | { readonly type: "broken"; readonly why: string; readonly diagnostic?: Diagnostic };
 
 /** The settings with more rules; a file whose lists cannot be understood is left alone. */
-export function addRules(text: string | undefined, { list, rules }: LocalRules, file: string): RulesChange {
+export function addRules(text: string | undefined, given: LocalRules, file: string): RulesChange {
+  return changeRules(text, given, file, (before, present) => {
+    const known = new Set(present.map(canonical));
+    const changed = [...new Set(given.rules)].filter((rule) => !known.has(canonical(rule)));
+    const formattingOptions = formattingOf(before);
+    const after = changed.reduce((current, rule, index) => {
+      const path = ["permissions", given.list, present.length + index];
+      return applyEdits(current, modify(current, path, rule, { formattingOptions, isArrayInsertion: true }));
+    }, before);
+    return { after, changed, count: present.length + changed.length };
+  });
+}
+
+/** The settings without the rules, however they are written. */
+export function removeRules(text: string | undefined, given: LocalRules, file: string): RulesChange {
+  return changeRules(text, given, file, (before, present) => {
+    const gone = new Set(given.rules.map(canonical));
+    const places = present.flatMap((rule, at) => (gone.has(canonical(rule)) ? [at] : [])).toReversed();
+    const formattingOptions = formattingOf(before);
+    const after = places.reduce(
+      (current, at) =>
+        applyEdits(
+          current,
+          modify(current, ["permissions", given.list, at], undefined, { formattingOptions }),
+        ),
+      before,
+    );
+    const changed = places.map((at) => String(present[at]));
+    return { after, changed, count: present.length - places.length };
+  });
+}
+
+function changeRules(
+  text: string | undefined,
+  { list }: LocalRules,
+  file: string,
+  change: (
+    before: string,
+    present: readonly unknown[],
+  ) => { readonly after: string; readonly changed: readonly string[]; readonly count: number },
+): RulesChange {
   const before = text === undefined || text.trim() === "" ? emptyJsonFile(file) : withoutByteOrderMark(text);
   const document = parseJsonDocument(before, file);
   if (document.diagnostic !== undefined) {
@@ -88,23 +131,20 @@ export function addRules(text: string | undefined, { list, rules }: LocalRules, 
   if (present === undefined) {
     return { type: "broken", why: `"permissions.${list}" in ${file} is not a list; it was not touched` };
   }
-  const known = new Set(present.map(canonical));
-  const added = [...new Set(rules)].filter((rule) => !known.has(canonical(rule)));
-  if (added.length === 0) return { type: "text", text: before, added };
-  const formattingOptions = { insertSpaces: true, tabSize: 2, eol: before.includes("\r\n") ? "\r\n" : "\n" };
-  const after = added.reduce((current, rule, index) => {
-    const path = ["permissions", list, present.length + index];
-    return applyEdits(current, modify(current, path, rule, { formattingOptions, isArrayInsertion: true }));
-  }, before);
+  const { after, changed, count } = change(before, present);
+  if (changed.length === 0) return { type: "text", text: before, changed };
   // With a key written twice, the edit lands in the one that does not count.
-  const counts =
-    readList(parseJsonDocument(after, file).value, list)?.length === present.length + added.length;
-  if (!counts) return { type: "broken", why: `a key appears twice in ${file}; it was not touched` };
+  if (readList(parseJsonDocument(after, file).value, list)?.length !== count)
+    return { type: "broken", why: `a key appears twice in ${file}; it was not touched` };
   return {
     type: "text",
     text: text?.startsWith(byteOrderMark) === true ? byteOrderMark + after : after,
-    added,
+    changed,
   };
+}
+
+function formattingOf(text: string) {
+  return { insertSpaces: true, tabSize: 2, eol: text.includes("\r\n") ? "\r\n" : "\n" };
 }
 
 function readList(value: unknown, list: RuleList): readonly unknown[] | undefined {
@@ -123,10 +163,6 @@ function canonical(rule: unknown): string {
 
 function diagnosticOf(change: RulesChange): { readonly diagnostic?: Diagnostic } {
   return change.type === "broken" && change.diagnostic !== undefined ? { diagnostic: change.diagnostic } : {};
-}
-
-function addedBy(change: RulesChange): readonly string[] {
-  return change.type === "text" ? change.added : [];
 }
 
 const excludedLine = ".claude/settings.local.json";

@@ -313,3 +313,32 @@ describe("[SKL-1] reading again", () => {
     expect([...catalog.nameOnly]).toEqual(["c"]);
   });
 });
+
+describe("the folders that products share", () => {
+  test("`.agents/skills` is read beside `.claude/skills`, which wins by name with a note [PRT-1]", async () => {
+    for (const place of [
+      "repo/.claude/skills/deploy",
+      "repo/.agents/skills/deploy",
+      "repo/sub/.agents/skills/lint",
+      "home/.agents/skills/mine",
+    ])
+      writeSkill(place);
+    const { list, shadowed, diagnostics } = await discoverSkills(options);
+    expect(list().map(({ name, description, source }) => [name, description, source.scope])).toEqual([
+      ["deploy", "From repo/.claude/skills/deploy.", "project"],
+      ["lint", "From repo/sub/.agents/skills/lint.", "project"],
+      ["mine", "From home/.agents/skills/mine.", "user"],
+    ]);
+    expect(shadowed.map(({ description }) => description)).toEqual(["From repo/.agents/skills/deploy."]);
+    expect(diagnostics).toMatchObject([{ severity: "note", code: "same-name" }]);
+    expect(await names({ settingSources: ["user"] })).toEqual(["mine"]);
+  });
+
+  test("a link between the two is one skill, without a word [PRT-1]", async () => {
+    writeSkill("repo/.agents/skills/deploy");
+    mkdirSync(join(root, "repo/.claude/skills"), { recursive: true });
+    symlinkSync(join(root, "repo/.agents/skills/deploy"), join(root, "repo/.claude/skills/deploy"));
+    expect(await names()).toEqual(["deploy"]);
+    expect(await codes()).toEqual([]);
+  });
+});

@@ -70,7 +70,11 @@ export function createSkillCatalog(input: {
 
 /** Between scopes and nested folders the stronger one is meant to win; inside one scope it is likely a mistake. */
 function shadowedBy(loser: Skill, winner: Skill | undefined): Diagnostic {
-  const isSame = winner?.source.scope === loser.source.scope && winner.source.kind === loser.source.kind;
+  const isShared = (skill: Skill | undefined): boolean => sharedFolder.test(skill?.source.file ?? "");
+  const isSame =
+    winner?.source.scope === loser.source.scope &&
+    winner.source.kind === loser.source.kind &&
+    isShared(winner) === isShared(loser);
   return {
     severity: isSame ? "warning" : "note",
     code: "same-name",
@@ -79,6 +83,9 @@ function shadowedBy(loser: Skill, winner: Skill | undefined): Diagnostic {
     advice: isSame ? "Rename or remove one of the two." : "Nothing to do if that is what you want.",
   };
 }
+
+/** Skills that all products share, which rank below our own. */
+const sharedFolder = /[\\/]\.agents[\\/]skills[\\/]/;
 
 interface OverriddenSkills {
   readonly skills: readonly Skill[];
@@ -128,7 +135,11 @@ export function createSkillReader(): SkillReader {
 /** Folders that were added, and repositories below the project, are judged by their own trust. */
 async function withTrust(places: readonly SkillPlace[], paths: Paths): Promise<readonly SkillPlace[]> {
   const folderOf = ({ path }: SkillPlace): string => dirname(dirname(path));
-  const own = new Set([...paths.skills.project, ...paths.commands.project]);
+  const own = new Set([
+    ...paths.skills.project,
+    ...sharedFolders(paths.skills.project, paths),
+    ...paths.commands.project,
+  ]);
   const others = places.filter(({ scope, path }) => scope === "project" && !own.has(path));
   if (others.length === 0) return places;
   const untrusted = await findUntrustedFolders([...new Set(others.map(folderOf))], paths);
@@ -169,8 +180,8 @@ export function createNestedFolders(root: string): NestedFolders {
   const found: string[] = [];
   const look = (folder: string): void => {
     seen.add(folder);
-    const own = join(folder, ".claude");
-    const hasSkills = existsSync(join(own, "skills")) || existsSync(join(own, "commands"));
+    const places = [".claude/skills", ".agents/skills", ".claude/commands"];
+    const hasSkills = places.some((place) => existsSync(join(folder, place)));
     if (hasSkills && found.length < maxFolders) found.push(folder);
   };
   return {
@@ -221,7 +232,8 @@ export interface SkillPlacesInput {
 }
 
 /**
- * Every place of skills, the stronger first: managed, user, project, plugins, and of each skills before commands. The rank
+ * Every place of skills, the stronger first: managed, user, project, plugins, and of each skills before commands, those of
+ * `.claude` before those that all products share. The rank
  * comes first, so that no repository takes the name of a command that a person keeps at home.
  */
 export function skillPlaces(input: SkillPlacesInput): SkillPlace[] {
@@ -241,9 +253,11 @@ export function skillPlaces(input: SkillPlacesInput): SkillPlace[] {
   ];
 }
 
-function userPlaces({ skills, commands }: Paths): SkillPlace[] {
+function userPlaces({ skills, commands, home }: Paths): SkillPlace[] {
+  const path = home.includes("\\") ? win32 : posix;
   return [
     { scope: "user", kind: "skill", path: skills.user, mayHoldPlugins: true },
+    { scope: "user", kind: "skill", path: path.join(home, ".agents", "skills") },
     { scope: "user", kind: "command", path: commands.user },
   ];
 }
@@ -256,6 +270,8 @@ function projectPlaces(
   const path = paths.cwd.includes("\\") ? win32 : posix;
   const below = (folder: string): string =>
     path.join(folder, ".claude", kind === "skill" ? "skills" : "commands");
+  const shared = (folders: readonly string[]): readonly string[] =>
+    kind === "skill" ? sharedFolders(folders, paths) : [];
   const place = (at: string, within: string): SkillPlace => ({ scope: "project", kind, path: at, within });
   const known = new Set([...directories.project, directories.user]);
   const nested = touchedDirectories
@@ -266,7 +282,18 @@ function projectPlaces(
     ...directories.project.map((folder) => place(folder, paths.projectRoot)),
     ...additionalDirectories.map((folder) => place(below(folder), folder)),
     ...[...new Set(nested)].map((folder) => place(folder, paths.projectRoot)),
+    ...shared(directories.project).map((folder) => place(folder, paths.projectRoot)),
+    ...additionalDirectories.flatMap((folder) => shared([below(folder)]).map((at) => place(at, folder))),
+    ...shared([...new Set(nested)]).map((folder) => place(folder, paths.projectRoot)),
   ];
+}
+
+/** The folders `.agents/skills` beside folders of our own; what lies at home is the person's. */
+function sharedFolders(own: readonly string[], { home }: Pick<Paths, "home">): readonly string[] {
+  const path = home.includes("\\") ? win32 : posix;
+  return own
+    .map((folder) => path.join(path.dirname(path.dirname(folder)), ".agents", "skills"))
+    .filter((folder) => folder !== path.join(home, ".agents", "skills"));
 }
 
 /** From a folder up to the project's root, without the root; nothing for a folder outside of it. */

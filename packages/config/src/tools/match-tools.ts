@@ -163,6 +163,7 @@ type NoteCode =
   | "malformed-denial"
   | "tool-is-disallowed"
   | "subagent-cannot-spawn"
+  | "subagent-names-no-agents"
   | "needs-agent-tool"
   | "needs-team"
   | "memory-tool-disallowed";
@@ -293,7 +294,13 @@ const notes: Record<NoteCode, (entry: string) => Pick<Issue, "severity" | "messa
   }),
   "subagent-cannot-spawn": (entry) => ({
     severity: "note",
-    message: `\`${entry}\` has no effect in a subagent: a subagent never starts agents.`,
+    message: `\`${entry}\` has no effect in a subagent: here a subagent never starts agents.`,
+    advice: "The setting limits.depth lets subagents start the agents that their `Agent(a, b)` names.",
+  }),
+  "subagent-names-no-agents": (entry) => ({
+    severity: "warning",
+    message: `\`${entry}\` has no effect in a subagent, because it does not name the agents that may be started.`,
+    advice: "Name them: `Agent(a, b)`.",
   }),
   "needs-agent-tool": (entry) => ({
     severity: "note",

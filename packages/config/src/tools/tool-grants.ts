@@ -1,5 +1,6 @@
 import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
 import type { Issue } from "@retinue/base/foundation/diagnostic.ts";
+import { canonicalToolName } from "@retinue/base/foundation/tool-table.ts";
 import {
   type AvailableTool,
   type Denials,
@@ -33,6 +34,8 @@ export interface GrantRequest {
   readonly forTeam?: readonly string[];
   readonly offered?: readonly AvailableTool[];
   readonly role: "main" | "subagent";
+  /** Of a subagent: it may start the agents that its `tools` name, because its session allows the depth. */
+  readonly nests?: boolean;
 }
 
 export interface WithheldTool {
@@ -93,17 +96,20 @@ export function grantTools(request: GrantRequest): ToolGrant {
     forTeam = [],
     offered = available,
     role,
+    nests = false,
   } = request;
+  const who: Who = { role, nests };
   const notes: Issue[] = [];
   const { denied, requestedRights } = matchLists(definition, available, notes);
-  const reachable = new Set(available.filter((tool) => !denied.whole.has(tool.name) && mayHave(tool, role)));
+  const reachable = new Set(available.filter((tool) => !denied.whole.has(tool.name) && mayHave(tool, who)));
   const { wanted, lost } = readRequestedRights(requestedRights, {
     withheld,
     inherited,
     reachable,
-    role,
+    who,
     notes,
   });
+  if (role === "subagent") takeUnnamed(wanted, { reachable, entries: definition.tools, notes });
   const named = [...reachable].flatMap((tool) => grantOne(tool, wanted.get(tool.name), denied) ?? []);
   const spawn = spawnRule(named, reachable);
   const granted =
@@ -126,10 +132,38 @@ export function grantTools(request: GrantRequest): ToolGrant {
   };
 }
 
-/** TLS-7 is structural: whatever spawns is out of a subagent's reach. */
-function mayHave(tool: AvailableTool, role: GrantRequest["role"]): boolean {
+interface Who {
+  readonly role: GrantRequest["role"];
+  readonly nests: boolean;
+}
+
+/** TLS-7 is structural: whatever spawns is out of a subagent's reach, unless its session allows it to nest. */
+function mayHave(tool: AvailableTool, { role, nests }: Who): boolean {
   if (role === "main") return true;
-  return tool.effect !== "spawn" && tool.needsChildren !== true && tool.forTeams !== true;
+  return (nests || tool.effect !== "spawn") && tool.needsChildren !== true && tool.forTeams !== true;
+}
+
+/** A subagent starts only agents that its list names, so `Agent` alone, and no list at all, give it nothing. */
+function takeUnnamed(
+  wanted: Map<string, Limits>,
+  {
+    reachable,
+    entries = [],
+    notes,
+  }: {
+    readonly reachable: ReadonlySet<AvailableTool>;
+    readonly entries: readonly string[] | undefined;
+    readonly notes: Issue[];
+  },
+): void {
+  for (const { name, effect } of reachable) {
+    if (effect !== "spawn" || wanted.get(name) !== "whole") continue;
+    wanted.delete(name);
+    const index = parseToolEntries(entries).findIndex(
+      ({ entry }) => entry.type === "whole" && canonicalToolName(entry.name) === name,
+    );
+    if (index !== -1) notes.push(issue("subagent-names-no-agents", entries[index] ?? name, ["tools", index]));
+  }
 }
 
 /** Tools that work on child agents mean nothing to those who can start none. */
@@ -163,14 +197,14 @@ interface WishContext {
   readonly withheld: readonly WithheldTool[];
   readonly inherited: GrantRequest["inherited"];
   readonly reachable: ReadonlySet<AvailableTool>;
-  readonly role: GrantRequest["role"];
+  readonly who: Who;
   readonly notes: Issue[];
 }
 
 type Limits = "whole" | readonly string[];
 
 interface RequestedRights {
-  readonly wanted: ReadonlyMap<string, Limits>;
+  readonly wanted: Map<string, Limits>;
   readonly lost: readonly string[];
 }
 
@@ -219,10 +253,10 @@ function findWithheld(name: string, { withheld }: WishContext): readonly Withhel
 function describeWithheld(
   text: string,
   missing: readonly WithheldTool[],
-  { role }: WishContext,
+  { who }: WishContext,
   path: readonly (string | number)[],
 ): Issue[] {
-  const reasons = missing.flatMap(({ tool, reason }) => (mayHave(tool, role) ? [reason] : []));
+  const reasons = missing.flatMap(({ tool, reason }) => (mayHave(tool, who) ? [reason] : []));
   return [...new Set(reasons)].map((reason) => withheldTool(text, reason, path));
 }
 
@@ -235,7 +269,7 @@ function describeLoss(
 ): Issue[] {
   const lost = tools.filter((tool) => !context.reachable.has(tool));
   if (lost.length === 0 || text.includes("*")) return [];
-  const withheld = lost.filter((tool) => !mayHave(tool, context.role));
+  const withheld = lost.filter((tool) => !mayHave(tool, context.who));
   if (withheld.length === 0) return [issue("tool-is-disallowed", text, path)];
   const isTeams = withheld.every(({ forTeams }) => forTeams === true);
   return [issue(isTeams ? "needs-team" : "subagent-cannot-spawn", text, path)];

@@ -1,12 +1,26 @@
-/** The workflows that come with the product, each small enough to read and to copy. */
-export const builtinWorkflows: readonly string[] = [
-  `export const meta = {
-  name: 'review-diff',
-  description: 'Reviews the changes of this branch through several lenses, and lets a judge keep what holds',
-  whenToUse: 'Before a change is handed in. args: { base?: "main", lenses?: ["…"] }',
-  phases: [{ title: 'Look' }, { title: 'Judge' }],
+import type { WorkflowMeta } from "./workflow-meta.ts";
+
+/** A workflow that comes with the product: what it says about itself can be shown without parsing its text. */
+export interface BuiltinWorkflow {
+  readonly meta: WorkflowMeta;
+  readonly text: string;
 }
-const base = (args && args.base) || 'main'
+
+function builtin(meta: WorkflowMeta, body: string): BuiltinWorkflow {
+  return { meta, text: `export const meta = ${JSON.stringify(meta, undefined, 2)};\n${body}` };
+}
+
+/** The workflows that come with the product, each small enough to read and to copy. */
+export const builtinWorkflows: readonly BuiltinWorkflow[] = [
+  builtin(
+    {
+      name: "review-diff",
+      description:
+        "Reviews the changes of this branch through several lenses, and lets a judge keep what holds",
+      whenToUse: 'Before a change is handed in. args: { base?: "main", lenses?: ["…"] }',
+      phases: [{ title: "Look" }, { title: "Judge" }],
+    },
+    `const base = (args && args.base) || 'main'
 const lenses = (args && args.lenses) || ['bugs and broken edge cases', 'security', 'tests that are missing or cannot fail', 'names and structure']
 const findings = {
   type: 'object',
@@ -25,13 +39,16 @@ return await agent('Several reviewers looked at the changes against ' + base + '
   schema: { type: 'object', properties: { summary: { type: 'string' }, findings: findings.properties.findings }, required: ['summary', 'findings'] },
 })
 `,
-  `export const meta = {
-  name: 'sweep-files',
-  description: 'Does the same piece of work on many files, each with a check of its own',
-  whenToUse: 'The same change or question for many files. args: { task: "…", files?: ["…"], pattern?: "…", check?: "…" }',
-  phases: [{ title: 'Find' }, { title: 'Work' }, { title: 'Check' }],
-}
-if (!args || !args.task) throw new Error('args.task must say what to do with each file.')
+  ),
+  builtin(
+    {
+      name: "sweep-files",
+      description: "Does the same piece of work on many files, each with a check of its own",
+      whenToUse:
+        'The same change or question for many files. args: { task: "…", files?: ["…"], pattern?: "…", check?: "…" }',
+      phases: [{ title: "Find" }, { title: "Work" }, { title: "Check" }],
+    },
+    `if (!args || !args.task) throw new Error('args.task must say what to do with each file.')
 let files = args.files
 if (!files) {
   phase('Find')
@@ -56,13 +73,15 @@ const results = await pipeline(files,
 const done = results.filter(Boolean)
 return { files: files.length, passed: done.filter(({ check }) => check && check.passes).length, results: done }
 `,
-  `export const meta = {
-  name: 'research',
-  description: 'Answers a question from several directions, with every claim checked against its source',
-  whenToUse: 'A question that needs sources. args: { question: "…", angles?: 4 } or the question itself',
-  phases: [{ title: 'Plan' }, { title: 'Search' }, { title: 'Check' }, { title: 'Write' }],
-}
-const question = typeof args === 'string' ? args : args && args.question
+  ),
+  builtin(
+    {
+      name: "research",
+      description: "Answers a question from several directions, with every claim checked against its source",
+      whenToUse: 'A question that needs sources. args: { question: "…", angles?: 4 } or the question itself',
+      phases: [{ title: "Plan" }, { title: "Search" }, { title: "Check" }, { title: "Write" }],
+    },
+    `const question = typeof args === 'string' ? args : args && args.question
 if (!question) throw new Error('args must be the question, or { question }.')
 const list = (name, item) => ({ type: 'object', properties: { [name]: { type: 'array', items: item } }, required: [name] })
 phase('Plan')
@@ -75,4 +94,5 @@ const kept = checked.filter(Boolean).flatMap((one) => one.claims)
 phase('Write')
 return { answer: await agent('Answer this question from the claims below and nothing else; cite the source behind each sentence, and say what stays open.\\n' + question + '\\n' + JSON.stringify(kept), { label: 'write' }), claims: kept }
 `,
+  ),
 ];

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { createPaths } from "../settings/paths.ts";
 import { builtinWorkflows } from "./builtin-workflows.ts";
 import { discoverWorkflows } from "./discover-workflows.ts";
+import { readWorkflowScript } from "./read-workflow-script.ts";
 
 let root: string;
 const write = (path: string, name: string, result: string): void => {
@@ -45,7 +46,7 @@ const find = (settingSources?: readonly ("user" | "project" | "local")[]) =>
 
 it("the nearest folder wins, then the user's; plugins have their name before it; only *.js directly in the folder [WFL-1]", () => {
   const { workflows } = find();
-  expect([...workflows].map(([name, { script }]) => [name, script.meta.description])).toEqual([
+  expect([...workflows].map(([name, { meta }]) => [name, meta.description])).toEqual([
     ["one", "NEAR"],
     ["mine", "USER"],
     ["plug:tool", "PLUGIN"],
@@ -68,5 +69,6 @@ it("the three of our own can be read [WFL-1]", () => {
     plugins: [],
   });
   expect([...workflows.keys()]).toEqual(["review-diff", "sweep-files", "research"]);
-  expect(builtinWorkflows).toHaveLength(3);
+  for (const { meta, text } of builtinWorkflows)
+    expect(readWorkflowScript(text)).toMatchObject({ type: "script", meta });
 });

@@ -1,25 +1,10 @@
 // @io
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync, statSync } from "node:fs";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { errorCode } from "@retinue/base/foundation/file-error.ts";
-import type { Plugin } from "../plugins/plugin.ts";
-import type { Paths } from "../settings/paths.ts";
-import { builtinWorkflows } from "./builtin-workflows.ts";
-import { maxScript, readWorkflowScript, type WorkflowScript } from "./read-workflow-script.ts";
-
-export type WorkflowScope = "managed" | "project" | "user" | "plugin" | "builtin";
-
-/** A workflow that can be called by its name. */
-export interface SavedWorkflow {
-  /** `meta.name`, behind the name of its plugin where it has one. */
-  readonly name: string;
-  readonly scope: WorkflowScope;
-  /** Absent for those that come with the product. */
-  readonly file?: string;
-  readonly text: string;
-  readonly script: WorkflowScript;
-}
+import { listWorkflowFiles, type WorkflowFile, type WorkflowSearch } from "./list-workflow-files.ts";
+import { maxScript, readWorkflowScript } from "./read-workflow-script.ts";
+import { builtinSaved, type SavedWorkflow } from "./saved-workflow.ts";
 
 export interface DiscoveredWorkflows {
   /** By name; of several with one name the nearest. */
@@ -27,70 +12,31 @@ export interface DiscoveredWorkflows {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-export interface WorkflowSearch {
-  readonly paths: Pick<Paths, "workflows">;
-  readonly plugins: readonly Plugin[];
-  readonly settingSources?: readonly ("user" | "project" | "local")[] | undefined;
-  /** Leaves out those that come with the product. */
-  readonly disableBuiltin?: boolean;
-}
-
-/** Reads every saved workflow: the organisation's, the project's from the nearest folder up, the user's, plugins', our own. */
-export function discoverWorkflows({
-  paths,
-  plugins,
-  settingSources,
-  disableBuiltin = false,
-}: WorkflowSearch): DiscoveredWorkflows {
-  const counts = (source: "user" | "project"): boolean => settingSources?.includes(source) !== false;
-  const { managed, project, user } = paths.workflows;
+/** Reads every saved workflow; one that is broken is reported with its line and left out. */
+export function discoverWorkflows(search: WorkflowSearch): DiscoveredWorkflows {
   const diagnostics: Diagnostic[] = [];
   const found = [
-    ...readFolder(managed, { scope: "managed" }, diagnostics),
-    ...(counts("project")
-      ? project.flatMap((folder) => readFolder(folder, { scope: "project" }, diagnostics))
-      : []),
-    ...(counts("user") ? readFolder(user, { scope: "user" }, diagnostics) : []),
-    ...plugins
-      .filter(({ enabled }) => enabled)
-      .flatMap(({ root, name }) =>
-        readFolder(join(root, "workflows"), { scope: "plugin", plugin: name }, diagnostics),
-      ),
-    ...(disableBuiltin ? [] : builtin()),
+    ...listWorkflowFiles(search).flatMap((file) => readSaved(file, diagnostics)),
+    ...(search.disableBuiltin === true ? [] : builtinSaved()),
   ];
   const workflows = new Map<string, SavedWorkflow>();
   for (const workflow of found) if (!workflows.has(workflow.name)) workflows.set(workflow.name, workflow);
   return { workflows, diagnostics };
 }
 
-function readFolder(
-  folder: string,
-  { scope, plugin }: { readonly scope: WorkflowScope; readonly plugin?: string },
+function readSaved(
+  { file, scope, plugin }: WorkflowFile,
   diagnostics: Diagnostic[],
 ): readonly SavedWorkflow[] {
-  return listScripts(folder).flatMap((name) => {
-    const file = join(folder, name);
-    const text = readText(file, diagnostics);
-    if (text === undefined) return [];
-    const script = readWorkflowScript(text, file);
-    if (script.type === "broken") {
-      diagnostics.push(script.problem);
-      return [];
-    }
-    const own = script.meta.name;
-    return [{ name: plugin === undefined ? own : `${plugin}:${own}`, scope, file, text, script }];
-  });
-}
-
-/** Only files directly in the folder. */
-function listScripts(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder)
-      .filter((name) => name.endsWith(".js"))
-      .sort();
-  } catch {
+  const text = readText(file, diagnostics);
+  if (text === undefined) return [];
+  const script = readWorkflowScript(text, file);
+  if (script.type === "broken") {
+    diagnostics.push(script.problem);
     return [];
   }
+  const { meta } = script;
+  return [{ name: plugin === undefined ? meta.name : `${plugin}:${meta.name}`, scope, file, text, meta }];
 }
 
 function readText(file: string, diagnostics: Diagnostic[]): string | undefined {
@@ -109,13 +55,4 @@ function readText(file: string, diagnostics: Diagnostic[]): string | undefined {
     });
     return undefined;
   }
-}
-
-function builtin(): readonly SavedWorkflow[] {
-  return builtinWorkflows.flatMap((text) => {
-    const script = readWorkflowScript(text);
-    return script.type === "script"
-      ? [{ name: script.meta.name, scope: "builtin" as const, text, script }]
-      : [];
-  });
 }

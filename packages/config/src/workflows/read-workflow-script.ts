@@ -1,24 +1,7 @@
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { type AnyNode, type Expression, type Node, type PrivateIdentifier, type Program, parse } from "acorn";
-
-/** What a script says about itself, in its first statement. */
-export interface WorkflowMeta {
-  readonly name: string;
-  readonly description: string;
-  readonly whenToUse?: string;
-  readonly phases?: readonly WorkflowPhase[];
-}
-
-export interface WorkflowPhase {
-  readonly title: string;
-  readonly detail?: string;
-  readonly model?: string;
-  /** What the steps of this phase may take together. */
-  readonly maxBudgetUsd?: number;
-  readonly maxTokens?: number;
-  readonly maxAgents?: number;
-}
+import type { WorkflowMeta, WorkflowPhase } from "./workflow-meta.ts";
 
 /** A script that may run: its meta, and the expression that is its whole body, an async function without parameters. */
 export interface WorkflowScript {
@@ -99,7 +82,7 @@ type Parsed =
   | { readonly type: "parsed"; readonly program: Program }
   | { readonly type: "failed"; readonly message: string; readonly place: Place | undefined };
 
-function parseAs(sourceType: "module" | "script", text: string): Parsed {
+export function parseAs(sourceType: "module" | "script", text: string): Parsed {
   try {
     const program = parse(text, {
       sourceType,
@@ -245,7 +228,7 @@ function literalOf(node: Expression): Literal {
   }
 }
 
-function keyName(key: Expression | PrivateIdentifier): string | undefined {
+export function keyName(key: Expression | PrivateIdentifier): string | undefined {
   if (key.type === "Identifier") return key.name;
   return key.type === "Literal" ? String(key.value) : undefined;
 }
@@ -275,7 +258,7 @@ function findRefused(root: Program): Refused | undefined {
   return found.sort((a, b) => a.node.start - b.node.start)[0];
 }
 
-function isNode(value: unknown): value is AnyNode {
+export function isNode(value: unknown): value is AnyNode {
   return isRecord(value) && typeof value["type"] === "string" && typeof value["start"] === "number";
 }
 
@@ -297,7 +280,7 @@ function refuseNode(node: AnyNode): Omit<Refused, "node"> | undefined {
   return undefined;
 }
 
-function isNamed(node: AnyNode, name: string): boolean {
+export function isNamed(node: AnyNode, name: string): boolean {
   return node.type === "Identifier" && node.name === name;
 }
 

@@ -1,5 +1,5 @@
 import { type JsonSchema, schemas } from "@retinue/base/foundation/json-schema.ts";
-import type { WorkflowMeta, WorkflowPhase } from "./read-workflow-script.ts";
+import type { WorkflowMeta, WorkflowPhase } from "./workflow-meta.ts";
 
 const count = { type: "integer", minimum: 1 };
 

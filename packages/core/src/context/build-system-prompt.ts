@@ -6,6 +6,8 @@ interface SystemPromptParts {
   readonly base: string;
   /** What `--append-system-prompt` adds. */
   readonly appended?: string | undefined;
+  /** The language of answers. */
+  readonly language?: string | undefined;
   /** Preloaded skills and the list of others, ready as text. */
   readonly skills?: string | undefined;
   readonly memory?: string | undefined;
@@ -22,7 +24,7 @@ interface SystemPromptParts {
  * another session or a sibling stays valid. Given the same facts the parts are the same to the byte.
  */
 export function buildSystemPrompt(parts: SystemPromptParts): readonly string[] {
-  const { base, appended, skills, memory, instructions, environment, git, reminder } = parts;
+  const { base, appended, language, skills, memory, instructions, environment, git, reminder } = parts;
   const facts = [
     environment === undefined ? undefined : environmentText(environment),
     git === undefined ? undefined : gitStateText(git),
@@ -30,6 +32,7 @@ export function buildSystemPrompt(parts: SystemPromptParts): readonly string[] {
   return [
     base,
     appended,
+    language === undefined ? undefined : languageText(language),
     skills,
     instructions,
     memory,
@@ -38,6 +41,12 @@ export function buildSystemPrompt(parts: SystemPromptParts): readonly string[] {
       ? undefined
       : `# Keep in mind on every turn\n${reminder.trim()}`,
   ].flatMap((part) => (part === undefined || part.trim() === "" ? [] : [part.trim()]));
+}
+
+/** A name of a language is short; anything longer would be another prompt. */
+function languageText(language: string): string {
+  const name = language.replace(/\s+/g, " ").trim().slice(0, 40);
+  return `# Language\nAnswer the person in this language: ${name}. Code, names, commands and quotations stay as they are.`;
 }
 
 function joined(texts: readonly (string | undefined)[]): string {

@@ -29,6 +29,8 @@ export interface ModelTotals {
 export interface AgentTotals extends EventSource {
   readonly status: RunEnding["status"] | "running" | "idle";
   readonly totals: RunTotals;
+  /** The same by model. */
+  readonly models: Readonly<Record<string, ModelTotals>>;
 }
 
 /** A denial, with the agent whose call it was. */
@@ -55,23 +57,19 @@ export function createTreeFold(): { add(event: AgentEvent): void; totals(): Tree
       agentType,
       status: "running",
       totals: noTotals,
+      models: {},
     };
     agents.set(agentId, { ...before, ...next(before) });
   }
 
   function pay(event: Extract<AgentEvent, { readonly usage: Usage; readonly model: string }>): void {
     const { model, usage, costUsd } = event;
-    const paid = models.get(model) ?? { usage: noUsage, calls: 0, costUsd: 0 };
-    const { costUsd: before, ...rest } = paid;
-    models.set(model, {
-      ...rest,
-      usage: addUsage(paid.usage, usage),
-      calls: paid.calls + 1,
-      ...(before === undefined || costUsd === undefined ? {} : { costUsd: before + costUsd }),
-    });
-    change(event, ({ totals }) => {
+    models.set(model, addCall(models.get(model), event));
+    change(event, ({ totals, models: own }) => {
       const { costUsd: soFar, ...others } = totals;
+      const before = Object.hasOwn(own, model) ? own[model] : undefined;
       return {
+        models: Object.fromEntries([...Object.entries(own), [model, addCall(before, event)]]),
         totals: {
           ...others,
           usage: addUsage(totals.usage, usage),
@@ -119,6 +117,19 @@ export function createTreeFold(): { add(event: AgentEvent): void; totals(): Tree
       models: Object.fromEntries(models),
       denials: [...denials],
     }),
+  };
+}
+
+function addCall(
+  paid: ModelTotals = { usage: noUsage, calls: 0, costUsd: 0 },
+  { usage, costUsd }: { readonly usage: Usage; readonly costUsd?: number | undefined },
+): ModelTotals {
+  const { costUsd: before, ...rest } = paid;
+  return {
+    ...rest,
+    usage: addUsage(paid.usage, usage),
+    calls: paid.calls + 1,
+    ...(before === undefined || costUsd === undefined ? {} : { costUsd: before + costUsd }),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { AssistantBlock, Message, ToolResultBlock, UserBlock } from "./message.ts";
+import type { AssistantBlock, Message, ToolReferenceBlock, ToolResultBlock, UserBlock } from "./message.ts";
 
 /** What a model reads at one turn, as far as counting goes. */
 export interface CountableRequest {
@@ -35,8 +35,10 @@ export function estimateMessageTokens(message: Message): number {
   return tokensPerMessage + sum(blocks, estimateBlockTokens);
 }
 
-export function estimateBlockTokens(block: AssistantBlock | UserBlock): number {
+export function estimateBlockTokens(block: AssistantBlock | UserBlock | ToolReferenceBlock): number {
   switch (block.type) {
+    case "tool_reference":
+      return tokensPerCall + estimateTextTokens(block.tool_name);
     case "text":
       return estimateTextTokens(block.text);
     case "thinking":

@@ -40,10 +40,16 @@ export interface DocumentBlock {
   readonly title?: string | undefined;
 }
 
+/** A tool that was found by a search: from here on the model has it. */
+export interface ToolReferenceBlock {
+  readonly type: "tool_reference";
+  readonly tool_name: string;
+}
+
 export interface ToolResultBlock {
   readonly type: "tool_result";
   readonly tool_use_id: string;
-  readonly content: string | readonly (TextBlock | ImageBlock | DocumentBlock)[];
+  readonly content: string | readonly (TextBlock | ImageBlock | DocumentBlock | ToolReferenceBlock)[];
   readonly is_error?: boolean | undefined;
 }
 
@@ -74,6 +80,22 @@ export function toolCallsOf(message: AssistantMessage): readonly ToolUseBlock[] 
   return message.content.filter((block): block is ToolUseBlock => block.type === "tool_use");
 }
 
+/** What is read of found tools where they are not loaded at this place of the conversation. */
+export function referenceText({ tool_name: name }: ToolReferenceBlock): string {
+  return `Loaded: ${name}`;
+}
+
+/** The text of a result, without its files. */
+export function resultText(content: ToolResultBlock["content"]): string {
+  if (typeof content === "string") return content;
+  return content
+    .flatMap((block) => {
+      if (block.type === "text") return [block.text];
+      return block.type === "tool_reference" ? [referenceText(block)] : [];
+    })
+    .join("\n");
+}
+
 /** The text a person would read, without thinking and calls. */
 export function textOf(message: Message): string {
   if (typeof message.content === "string") return message.content;
@@ -84,11 +106,17 @@ export function textOf(message: Message): string {
 /**
  * What a model says while it answers. `block-ended` carries the whole block; deltas are only for those who watch.
  * The stream ends with exactly one `message-ended`, or it throws a ModelError. `attempt-failed` says that what came
- * since the last `message-started` is void and the request is made again.
+ * since the last `message-started` is void and the request is made again; `fell-back` that it is, and another model is asked.
  */
 export type ModelEvent =
   /** Said now and then while the request waits for its turn, so that no one takes the silence for a stall. */
   | { readonly type: "request-waiting" }
+  /** How much of the provider's quota is used, from 0 to 1, and how long it is until there is a new one. */
+  | { readonly type: "quota-reported"; readonly used: number; readonly resetsInMs: number }
+  /** The quota is used up: the request is made when there is a new one. `until` in milliseconds since 1970. */
+  | { readonly type: "quota-waiting"; readonly provider: string; readonly until: number }
+  /** The wait for the quota is over. */
+  | { readonly type: "quota-renewed"; readonly provider: string }
   | {
       readonly type: "message-started";
       readonly id: string;
@@ -110,6 +138,7 @@ export type ModelEvent =
       readonly status?: number | undefined;
       readonly message: string;
     }
+  | { readonly type: "fell-back"; readonly from: string; readonly to: string; readonly code: string }
   | {
       readonly type: "message-ended";
       readonly id: string;

@@ -1,5 +1,7 @@
+import type { QuotedBands } from "@retinue/gate/batch-quote.ts";
 import type { CallIntent, InterruptedAgent } from "./interrupted-agent.ts";
 import type { ModelEvent, ToolResultBlock, ToolUseBlock, UserMessage } from "./message.ts";
+import type { Receipt } from "./receipt.ts";
 import { addUsage, type Usage } from "./usage.ts";
 
 /** Sums over a run. */
@@ -62,6 +64,13 @@ export interface PermissionDenial {
   readonly reason: string;
 }
 
+/** A model that could not answer, by id, the one that answered in its place, and the code of the error. */
+export interface ModelFallback {
+  readonly from: string;
+  readonly to: string;
+  readonly code: string;
+}
+
 /** How a run ended. Every ending has the same shape. */
 export interface RunEnding {
   readonly status: "completed" | "partial" | "failed" | "stopped";
@@ -73,6 +82,8 @@ export interface RunEnding {
   /** The sums with those of all child agents that have ended; absent where there were none. */
   readonly tree?: RunTotals;
   readonly denials: readonly PermissionDenial[];
+  /** Models that could not answer, in order; absent where there were none. */
+  readonly fallbacks?: readonly ModelFallback[];
   /** What went wrong, as one sentence, when the status is failed. */
   readonly error?: string;
   /** What to do about it, where that is known. */
@@ -83,6 +94,10 @@ export interface RunEnding {
   readonly interruptedAgents?: number;
   /** The checked value, where the run was asked for typed output. */
   readonly output?: unknown;
+  /** What the runtime vouches for: checks, the tree they ran on, and facts of the run. */
+  readonly receipt?: Receipt;
+  /** What it was expected to take before it started, where that was quoted. */
+  readonly quote?: QuotedBands;
 }
 
 /** A request for a summary, and what of its question does not follow from the conversation. */
@@ -128,11 +143,18 @@ export type RunEvent =
       readonly type: "spawn-advanced";
       readonly steps: readonly { readonly step: SpawnStep; readonly value: unknown }[];
     }
+  /** Another vendor's program does the work, in a session of its own by which it can be continued. */
+  | { readonly type: "runner-opened"; readonly runner: string; readonly session: string }
   | { readonly type: "turn-started"; readonly turn: number }
   /** What the model says while it answers, for those who watch. */
   | { readonly type: "model-streamed"; readonly event: ModelEvent }
   /** A request failed and is made again after a while. */
   | ({ readonly type: "model-retried" } & Untyped<"attempt-failed">)
+  /** A model could not answer, and another one is asked instead, for the rest of the run. */
+  | ({ readonly type: "model-fell-back" } & ModelFallback)
+  /** The provider's quota is used up, and the agent waits for the next one. */
+  | ({ readonly type: "quota-waiting" } & Untyped<"quota-waiting">)
+  | ({ readonly type: "quota-renewed" } & Untyped<"quota-renewed">)
   /** An answer broke off; nothing of it is used, but what it took until then counts. */
   | { readonly type: "answer-lost"; readonly model: string; readonly usage: Usage; readonly costUsd?: number }
   /**
@@ -147,6 +169,7 @@ export type RunEvent =
       readonly request?: RequestRecord;
     } & Untyped<"message-ended">)
   | { readonly type: "call-started"; readonly call: ToolUseBlock; readonly effect: string }
+  /** What is going on in a call; of a command, the end of what it has written. */
   | { readonly type: "call-progressed"; readonly callId: string; readonly text: string }
   | {
       readonly type: "call-finished";

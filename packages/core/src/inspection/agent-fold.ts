@@ -2,6 +2,7 @@ import { defined } from "@retinue/base/foundation/defined.ts";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { addUsage } from "../conversation/usage.ts";
 import { interruptedReason } from "../tasks/drive-task.ts";
+import { changesQuotaWait, quotaWaitOf } from "../tasks/transcript-task.ts";
 import type { AgentState, InFlight, InspectedAgent, RecordedTotals, Step } from "./inspection.ts";
 import {
   bounded,
@@ -47,6 +48,7 @@ interface FoldState {
   prompt?: string;
   ending?: Extract<Step, { type: "ending" }>;
   recorded?: RecordedTotals | undefined;
+  quota?: { readonly provider: string; readonly until: number } | undefined;
 }
 
 export function createAgentFold(): AgentFold {
@@ -82,6 +84,7 @@ export function createAgentFold(): AgentFold {
 function addLine(state: FoldState, record: JsonRecord): void {
   const { list, clock } = state;
   state.isOwn ||= isOwnLine(record);
+  if (changesQuotaWait(record)) state.quota = quotaWaitOf([record]);
   if (record.type === "retinue-outcome") list.addOutcome(record);
   if (record.type === "retinue-plan") beginRun(clock, record);
   if (!takeLine(state, record)) return;
@@ -157,6 +160,8 @@ function resultOf(
       state: standing,
       reason: last === "ending" && !wasCutOff(ending) ? ending?.reason : undefined,
       error: last === "ending" ? ending?.error : undefined,
+      receipt: last === "ending" ? ending?.receipt : undefined,
+      quote: last === "ending" ? ending?.quote : undefined,
       startedAt: first,
       lastSignAt: lastAt,
       prompt,
@@ -167,7 +172,7 @@ function resultOf(
     models: modelsOf(steps),
     runs,
     totals: totalsOf(steps, runs),
-    inFlight: isUnfinished ? inFlightOf(last, list.openCalls(), lastAt) : [],
+    inFlight: isUnfinished ? inFlightOf(state, list.openCalls()) : [],
     steps,
   };
 }
@@ -225,10 +230,10 @@ function modelsOf(steps: readonly Step[]): readonly string[] {
 }
 
 function inFlightOf(
-  last: LastLine,
+  { last, lastAt, quota }: FoldState,
   calls: readonly { callId: string; tool: string; about: string; at?: number }[],
-  lastAt: number | undefined,
 ): readonly InFlight[] {
+  if (quota !== undefined) return [defined({ type: "model" as const, since: lastAt, quota })];
   if (calls.length > 0)
     return calls.map(({ callId, tool, about, at }) =>
       defined({ type: "call" as const, callId, tool, about, since: at }),

@@ -1,5 +1,6 @@
 import { allTokens, describeCost, describeDuration, describeTokens } from "./describe-duration.ts";
-import type { Step } from "./inspection.ts";
+import { describeQuoted } from "./describe-quote.ts";
+import type { InspectedReceipt, Step } from "./inspection.ts";
 
 export interface DescribedStep {
   /** One word for what happened. */
@@ -50,11 +51,21 @@ export function describeStep(step: Step): DescribedStep {
       const error = step.error === undefined ? "" : `: ${step.error}`;
       return {
         what: "ended",
-        detail: `${step.status} (${step.reason})${error}`,
-        isBad: step.status === "failed",
+        detail: `${step.status} (${step.reason})${error}${describeReceipt(step.receipt)}${step.quote === undefined ? "" : `; ${describeQuoted(step.quote)}`}`,
+        isBad: step.status === "failed" || step.receipt?.status === "failed-check",
       };
     }
   }
+}
+
+/** What the runtime vouched for, and which checks did not pass. */
+function describeReceipt(receipt: InspectedReceipt | undefined): string {
+  if (receipt === undefined || (receipt.checks.length === 0 && receipt.notes.length === 0)) return "";
+  const failed = receipt.checks.flatMap(({ run, passed, flaky }) => {
+    if (!passed) return [`failed: ${run}`];
+    return flaky ? [`flaky: ${run}`] : [];
+  });
+  return [`; ${receipt.status}`, ...failed, ...receipt.notes].join(", ");
 }
 
 function describeCall(step: Extract<Step, { type: "call" }>): DescribedStep {

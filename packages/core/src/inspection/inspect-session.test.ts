@@ -298,7 +298,7 @@ describe("[TSK-4] outcomes of calls", () => {
     [
       "an older refusal of our own",
       {},
-      { is_error: true, content: "Bash was not allowed: no rule allows it." },
+      { is_error: true, content: "Bash was not allowed: no allow rule matches." },
       { outcome: "refused" },
     ],
     [

@@ -71,6 +71,7 @@ export function inspectSession(parts: SessionParts, only?: string): Inspection {
     only,
     agents,
     totals: agents.map(({ totals }) => totals).reduce(addTotals, noTotals),
+    ...quotesOf(agents),
     byModel: shareByModel(agents),
     byTool: shareByTool(agents, placed),
     refusals: agents.flatMap(refusalsOf),
@@ -95,6 +96,15 @@ function refusalsOf({ id, steps }: InspectedAgent): readonly Refusal[] {
     const { callId, tool, about, reason = "", at } = step;
     return [defined({ agentId: id, callId, tool, about, reason, at })];
   });
+}
+
+/** One that failed or was stopped says nothing of what the work takes. */
+function quotesOf(agents: readonly InspectedAgent[]): Pick<Inspection, "quotes"> {
+  const quoted = agents.flatMap(({ quote, state }) =>
+    quote !== undefined && (state === "completed" || state === "partial") ? [quote] : [],
+  );
+  if (quoted.length === 0) return {};
+  return { quotes: { inside: quoted.filter(({ isInside }) => isInside).length, of: quoted.length } };
 }
 
 /** Endings that report more than the lines do mean that lines are missing. The other way round, a run was cut off. */

@@ -1,3 +1,4 @@
+import type { QuoteCoverage, QuotedBands } from "@retinue/gate/batch-quote.ts";
 import type { Usage } from "../conversation/usage.ts";
 
 /** All that a session's files show about it, as plain data that survives JSON. Times are milliseconds since 1970. */
@@ -15,6 +16,8 @@ export interface Inspection {
   readonly byModel: readonly ModelShare[];
   readonly byTool: readonly ToolShare[];
   readonly refusals: readonly Refusal[];
+  /** Of the agents shown that were quoted and did their work, how many took what was quoted; absent where none was. */
+  readonly quotes?: QuoteCoverage;
   /** What people did to the session from other programs; absent when no one did. */
   readonly acts?: readonly InspectedAct[];
   /** Children whose files were not read yet; absent where all were. */
@@ -118,6 +121,9 @@ export interface InspectedAgent {
   readonly state: AgentState;
   readonly reason?: string;
   readonly error?: string;
+  readonly receipt?: InspectedReceipt;
+  /** What was quoted for its last run before that started, and what it took; absent where nothing was. */
+  readonly quote?: InspectedQuote;
   readonly isLive: boolean;
   readonly startedAt?: number;
   readonly lastSignAt?: number;
@@ -204,7 +210,12 @@ export interface Refusal {
 }
 
 export type InFlight =
-  | { readonly type: "model"; readonly since?: number }
+  | {
+      readonly type: "model";
+      readonly since?: number;
+      /** Set where it waits for a new quota of a provider. */
+      readonly quota?: { readonly provider: string; readonly until: number };
+    }
   | {
       readonly type: "call";
       readonly callId: string;
@@ -243,7 +254,30 @@ export type Step =
       readonly status: string;
       readonly reason: string;
       readonly error?: string;
+      readonly receipt?: InspectedReceipt;
+      readonly quote?: InspectedQuote;
     };
+
+/** A quote beside what the run took. */
+export interface InspectedQuote extends QuotedBands {
+  readonly real: { readonly costUsd?: number; readonly tokens: number; readonly durationMs: number };
+  /** In money where that was quoted and is known, else in tokens. */
+  readonly isInside: boolean;
+}
+
+/** What the runtime vouched for at the end of a run. */
+export interface InspectedReceipt {
+  readonly status: string;
+  readonly tree?: string;
+  readonly checks: readonly {
+    readonly run: string;
+    readonly passed: boolean;
+    readonly exitCode?: number;
+    readonly reason?: string;
+    readonly flaky: boolean;
+  }[];
+  readonly notes: readonly string[];
+}
 
 export interface CompactionStep {
   readonly type: "compaction";

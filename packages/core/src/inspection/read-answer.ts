@@ -1,9 +1,18 @@
 import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
-import { costOf, type Usage } from "../conversation/usage.ts";
+import { contextTokens, costOf, type Usage } from "../conversation/usage.ts";
+import { readPastRun } from "../journal/read-past-run.ts";
 import { readUsage } from "../journal/transcript-usage.ts";
 import { lookUpModel } from "../models/look-up-model.ts";
-import type { CompactionStep, LostStep, Step, TurnStep } from "./inspection.ts";
+import { isInside, quotedAndReal } from "../planning/predict-run.ts";
+import type {
+  CompactionStep,
+  InspectedQuote,
+  InspectedReceipt,
+  LostStep,
+  Step,
+  TurnStep,
+} from "./inspection.ts";
 
 /** What one line of an answer says about the whole of it; the last line of an answer is right. */
 export function readAnswer(
@@ -33,11 +42,50 @@ export function readSystemLine(record: JsonRecord): Step | undefined {
       status: boundedLine(textField(ending, "status") ?? "unknown", 40),
       reason: boundedLine(textField(ending, "reason") ?? "unknown", 100),
       error: error === undefined ? undefined : boundedLine(error, 500),
+      receipt: readReceipt(recordField(ending, "receipt")),
+      quote: readQuote(record),
     });
   }
   if (record.subtype === "compact_boundary") return readCompaction(record, at);
   if (record.subtype === "answer_lost") return readLost(record, at);
   return record.subtype === "api_error" ? readRetry(record, at) : undefined;
+}
+
+/** What was quoted for a run, beside what its ending says it took. */
+function readQuote(record: JsonRecord): InspectedQuote | undefined {
+  const run = readPastRun(record);
+  const compared = run && quotedAndReal(run);
+  if (run?.quoted === undefined || compared === undefined) return undefined;
+  const { usage, costUsd, durationMs, quoted } = run;
+  return {
+    ...quoted,
+    real: defined({ costUsd, tokens: contextTokens(usage) + usage.outputTokens, durationMs }),
+    isInside: isInside(compared.band, compared.real),
+  };
+}
+
+function readReceipt(record: JsonRecord | undefined): InspectedReceipt | undefined {
+  if (record === undefined) return undefined;
+  const list = (key: string): readonly unknown[] =>
+    Array.isArray(record[key]) ? record[key].slice(0, 50) : [];
+  const tree = textField(recordField(record, "tree") ?? {}, "digest");
+  return defined({
+    status: boundedLine(textField(record, "status") ?? "unknown", 40),
+    tree: tree === undefined ? undefined : boundedLine(tree, 80),
+    checks: list("checks")
+      .filter(isRecord)
+      .map((check) => {
+        const reason = textField(check, "reason");
+        return defined({
+          run: boundedLine(textField(check, "run") ?? "", 200),
+          passed: check["passed"] === true,
+          exitCode: numberField(check, "exitCode"),
+          reason: reason === undefined ? undefined : boundedLine(reason, 300),
+          flaky: check["flaky"] !== undefined,
+        });
+      }),
+    notes: list("notes").flatMap((note) => (typeof note === "string" ? [boundedLine(note, 300)] : [])),
+  });
 }
 
 function readRetry(record: JsonRecord, at: number | undefined): Step {

@@ -3,7 +3,7 @@ import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import type { GrantedTool } from "@retinue/config/tools/tool-grants.ts";
 import { type PermissionMode, parsePermissionMode } from "@retinue/gate/permission-policy.ts";
-import type { AgentPlan, ChildPlan } from "../planning/agent-plan.ts";
+import type { AgentPlan, ChildPlan, PlannedCheck } from "../planning/agent-plan.ts";
 
 /**
  * A plan as it is kept: the prompt's texts only by length and hash, because they are long and made anew each time, and of
@@ -32,15 +32,24 @@ export interface EarlierPlan {
   readonly description?: string;
   readonly prompt?: string;
   readonly background: boolean;
+  /** The subagent that started it; absent for a child of the main agent. */
+  readonly parentId?: string;
+  /** Its level below the main agent; absent for a child of the main agent. */
+  readonly depth?: number;
   readonly callId?: string;
   readonly name?: string;
   readonly isolation?: "worktree";
+  /** The folder and the variables that the call named. */
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
   /** Only where it was not simply the parent's. */
   readonly mode?: PermissionMode;
   readonly tools?: readonly GrantedTool[];
   readonly maxTurns?: number;
   readonly effort?: string | number;
   readonly model?: ChosenModel;
+  /** The checks that the call named. */
+  readonly keptChecks?: readonly PlannedCheck[];
 }
 
 /** The plans of a child's runs, oldest first. Total: what cannot be read is left out. */
@@ -57,22 +66,54 @@ function readPlan(plan: JsonRecord): EarlierPlan {
   const granted = Array.isArray(tools) ? readTools(tools) : undefined;
   const turns = saidByCall(maxTurns);
   const own = saidByCall(effort);
+  const cwd = saidByCall(plan.cwd);
   return {
     ...textFields(task, ["agentType", "description", "prompt", "callId", "name"]),
     background: task.background === true,
+    ...(Array.isArray(task.ancestors) && task.ancestors.length > 0
+      ? { ...textFields(task, ["parentId"]), depth: task.ancestors.length + 1 }
+      : {}),
     ...(task.isolation === "worktree" ? { isolation: "worktree" } : {}),
     ...(mode === undefined ? {} : { mode }),
     ...(granted === undefined ? {} : { tools: granted }),
     ...(typeof turns === "number" ? { maxTurns: turns } : {}),
     ...(typeof own === "number" || typeof own === "string" ? { effort: own } : {}),
+    ...(typeof cwd === "string" ? { cwd } : {}),
+    ...readEnv(plan.env),
     ...readModel(plan.chosenModel),
+    ...readChecks(plan.verify),
   };
+}
+
+function readEnv(value: unknown): Pick<EarlierPlan, "env"> {
+  const said = Object.entries(isRecord(value) ? value : {}).flatMap(([name, entry]): [string, string][] => {
+    const text = saidByCall(entry);
+    return typeof text === "string" ? [[name, text]] : [];
+  });
+  return said.length === 0 ? {} : { env: Object.fromEntries(said) };
 }
 
 function readModel(value: unknown): Pick<EarlierPlan, "model"> {
   if (!isRecord(value) || typeof value.id !== "string") return {};
   const { id, provider } = value;
   return { model: typeof provider === "string" ? { id, provider } : { id } };
+}
+
+/** Only those of the call: settings and definition are read again. */
+function readChecks(value: unknown): Pick<EarlierPlan, "keptChecks"> {
+  const all = isRecord(value) && Array.isArray(value.checks) ? value.checks.filter(isRecord) : [];
+  const keptChecks = all.flatMap(({ run, timeoutSeconds, from, ofModel }): PlannedCheck[] => {
+    if (typeof run !== "string" || from !== "the call") return [];
+    return [
+      {
+        run,
+        from,
+        ...(typeof timeoutSeconds === "number" ? { timeoutSeconds } : {}),
+        ...(ofModel === true ? { ofModel } : {}),
+      },
+    ];
+  });
+  return keptChecks.length === 0 ? {} : { keptChecks };
 }
 
 function ownMode({ policy, modeFrom }: JsonRecord): PermissionMode | undefined {

@@ -24,6 +24,8 @@ export const lineMakers = {
   ending: endingMaker,
   lost: lostMaker,
   retry: retryMaker,
+  fallback: fallbackMaker,
+  quota: quotaMaker,
 } as const;
 
 /** An answer without content still has a line, which carries what it cost. */
@@ -117,14 +119,29 @@ function errorText({ content, is_error }: ToolResultBlock): string | undefined {
 }
 
 /** What the run took, so that the file alone shows it. */
-function endingMaker({ status, reason, error, totals }: RunEnding, facts: TranscriptFacts): MakeLine {
+function endingMaker(
+  { status, reason, error, totals, fallbacks, receipt, quote }: RunEnding,
+  facts: TranscriptFacts,
+): MakeLine {
   const { usage, turns, toolUses, durationMs, modelMs, costUsd: cost } = totals;
   return (place) =>
     systemLine(place, facts, {
       subtype: "turn_duration",
       durationMs,
       isMeta: false,
-      runEnding: { status, reason, error, turns, toolUses, modelMs, usage, costUSD: cost },
+      runEnding: {
+        status,
+        reason,
+        error,
+        turns,
+        toolUses,
+        modelMs,
+        usage,
+        costUSD: cost,
+        fallbacks,
+        receipt,
+        quote,
+      },
     });
 }
 
@@ -152,6 +169,28 @@ function retryMaker(
       retryAttempt: attempt,
       maxRetries: maxAttempts,
     });
+}
+
+/** Another model answers from here on, until the next prompt. */
+function fallbackMaker(
+  { from, to, code }: Extract<RunEvent, { type: "model-fell-back" }>,
+  facts: TranscriptFacts,
+): MakeLine {
+  const modelFallback = { from, to, code };
+  return (place) =>
+    systemLine(place, facts, { subtype: "model_fallback", level: "warning", isMeta: false, modelFallback });
+}
+
+/** It waits for a new quota, until it says that there is one. */
+function quotaMaker(
+  event: Extract<RunEvent, { type: "quota-waiting" | "quota-renewed" }>,
+  facts: TranscriptFacts,
+): MakeLine {
+  const { provider } = event;
+  const quota =
+    event.type === "quota-waiting" ? { provider, until: new Date(event.until).toISOString() } : { provider };
+  const subtype = event.type === "quota-waiting" ? "quota_waiting" : "quota_renewed";
+  return (place) => systemLine(place, facts, { subtype, level: "warning", isMeta: false, quota });
 }
 
 /** Remembers how calls go until their results are written down, all of one answer together. */

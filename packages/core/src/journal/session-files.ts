@@ -39,11 +39,57 @@ export function sessionFiles(transcripts: string, sessionId: string): SessionFil
     approvals: join(directory, "approvals"),
     agent: (agentId) => {
       const agent = checkAgentId(agentId);
-      const name = join(subagents, `agent-${agent}`);
+      const run = runOfAgent(agent);
+      const name = join(subagents, ...(run === undefined ? [] : ["workflows", run]), `agent-${agent}`);
       const output = join(directory, "tasks", `${agent}.output`);
       return { transcript: `${name}.jsonl`, meta: `${name}.meta.json`, output };
     },
   };
+}
+
+/** Where the files of one run of a workflow are. */
+export interface WorkflowFiles {
+  /** The state of the run. */
+  readonly run: string;
+  /** Holds the transcripts of its agents, and the journal. */
+  readonly transcripts: string;
+  readonly journal: string;
+  /** Holds the scripts of the session as they ran. */
+  readonly scripts: string;
+}
+
+export function workflowFiles(transcripts: string, sessionId: string, runId: string): WorkflowFiles {
+  if (!isRunId(runId)) throw badRunId(runId);
+  const { directory, subagents } = sessionFiles(transcripts, sessionId);
+  const own = join(subagents, "workflows", runId);
+  const workflows = join(directory, "workflows");
+  return {
+    run: join(workflows, `${runId}.json`),
+    transcripts: own,
+    journal: join(own, "journal.jsonl"),
+    scripts: join(workflows, "scripts"),
+  };
+}
+
+export function isRunId(text: string): boolean {
+  return /^wf_[a-z0-9-]{6,40}$/.test(text);
+}
+
+export function badRunId(text: string): RetinueError {
+  return new RetinueError("bad-run-id", `${quote(text)} is not the id of a workflow run.`, {
+    advice:
+      "It begins with wf_, such as wf_1a2b3c4d-5e6; `retinue workflow list --runs` shows those there are.",
+  });
+}
+
+/** The id of an agent of a workflow begins with that of its run, so that its files are found by it. */
+export function workflowAgentId(runId: string, own: string): string {
+  return `${runId}-${own}`;
+}
+
+/** The run that an agent belongs to. */
+export function runOfAgent(agentId: string): string | undefined {
+  return /^(wf_[a-z0-9-]{6,40})-a[0-9a-f]{16}$/.exec(agentId)?.[1];
 }
 
 /** Where a session writes outputs that are too long for the conversation; `scratch` is set where it keeps no transcript. */

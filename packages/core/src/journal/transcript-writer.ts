@@ -97,9 +97,16 @@ export function createTranscriptWriter(options: TranscriptWriterOptions): Transc
       if (callEvents.has(event.type)) calls.notify(event);
       if (event.type === "assistant-answered") writeAnswer(event);
       if (event.type === "call-finished") records.finish(event);
+      if (event.type === "runner-opened") {
+        records.runner(event);
+        log.mark();
+      }
       if (event.type === "user-added")
         window.add(chain.write(lineMakers.addition(event, facts, { answerLines, calls }), { event }));
       if (event.type === "model-retried") chain.write([lineMakers.retry(event, facts)]);
+      if (event.type === "model-fell-back") chain.write([lineMakers.fallback(event, facts)]);
+      if (event.type === "quota-waiting" || event.type === "quota-renewed")
+        chain.write([lineMakers.quota(event, facts)]);
       if (event.type === "answer-lost") chain.write([lineMakers.lost(event, facts)]);
       if (event.type === "context-compacted") writeCompaction(event);
       if (event.type === "run-ended" || event.type === "run-idled")
@@ -123,11 +130,15 @@ export function createTranscriptWriter(options: TranscriptWriterOptions): Transc
 
 /** The events of which something is written, or is needed for what is written later. */
 export const transcriptEvents: ReadonlySet<RunEvent["type"]> = new Set([
+  "runner-opened",
   "user-added",
   "assistant-answered",
   "call-started",
   "call-finished",
   "model-retried",
+  "model-fell-back",
+  "quota-waiting",
+  "quota-renewed",
   "answer-lost",
   "context-compacted",
   "run-idled",
@@ -222,9 +233,12 @@ interface RecoveryRecords {
   finish(event: Extract<RunEvent, { type: "call-finished" }>): void;
   plan(plan: JournaledPlan, when: "now" | "with-next"): void;
   reported(event: ReportedEvent): void;
+  runner(event: RunnerOpened): void;
   /** Appends lines of others to the next ones of the conversation. */
   beside(lines: readonly object[]): void;
 }
+
+type RunnerOpened = Extract<RunEvent, { type: "runner-opened" }>;
 
 interface RecoveryRecordOptions {
   readonly log: Pick<LogWriter, "append">;
@@ -264,6 +278,8 @@ function createRecoveryRecords({ log, now, facts }: RecoveryRecordOptions): Reco
       else plan = decided;
     },
     reported: (event) => write(reportedLine(about(), event)),
+    runner: ({ runner, session }) =>
+      write({ type: "retinue-runner", ...aboutPart(about()), runner, session }),
     beside: (lines) => void waiting.push(...lines),
   };
 }

@@ -13,6 +13,7 @@ import { textOf, type UserMessage } from "../conversation/message.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import type { AgentEvent, LiveStatus, WireEvent } from "../protocol/agent-event.ts";
 import { type AgentState, hasEnded } from "../protocol/agent-state.ts";
+import { emptyQueue, foldMerge } from "../protocol/merge-step.ts";
 import type { AgentId, Op, OpOutcome, QueuedPrompt } from "../protocol/op.ts";
 import type { Question } from "../protocol/question.ts";
 import type { SpawnOutcome } from "../tasks/create-agent-tool.ts";
@@ -88,6 +89,7 @@ export type TreeFacts = Pick<
   | "toolsOf"
   | "loopTools"
   | "isTeamBusy"
+  | "workflows"
 >;
 
 export interface TreeOptions
@@ -274,10 +276,6 @@ function sessionHost(
               mode: () => (changesRights === "main" ? policy.mode() : undefined),
               takesReports: reads === "tool-calls" ? () => driver.takesReports() : undefined,
             },
-      fellBack(fallback) {
-        emit({ type: "model-fell-back", ...fallback });
-        live.fellBack?.(fallback);
-      },
       commandChanged(command, stop) {
         live.commandChanged?.(command, stop);
         emit({ type: "command-changed", command });
@@ -463,14 +461,22 @@ function followChildren({ session, events: { emit }, driver }: TreeParts) {
     });
   });
   const forgetMail = session.onTeamMail(() => driver.continue());
+  const forgetRuns = session.workflows?.runs.onEvent(({ runId, taskId, change, state }) => {
+    const shown = change.type === "started" ? { ...change, state } : change;
+    emit({ type: "workflow-changed", runId, taskId, change: shown });
+    // Its notice was written before its end is shown.
+    if (change.type === "ended") driver.continue();
+  });
   return {
     isBusy: () =>
       reporting.size > 0 ||
       session.isTeamBusy() ||
+      session.workflows?.runs.isBusy() === true ||
       tasks.list().some((task) => task.background && task.team === undefined && !hasEnded(task)),
     end() {
       forgetEvents();
       forgetMail();
+      forgetRuns?.();
     },
   };
 }
@@ -515,6 +521,8 @@ async function perform(parts: Performing, agent: AgentId, op: Op): Promise<OpOut
       return { text: "", moved: session.moveCommands() };
     case "shell":
       return runShell(parts, op.command);
+    case "merge":
+      return mergeChildren(parts, op);
     case "rename":
       session.rename(op.title);
       parts.setTitle(op.title);
@@ -613,6 +621,30 @@ function moveToBackground(
     });
   const moved = [...agents, ...commands];
   return { text: moved.join(", "), moved };
+}
+
+/** The queue after each step is an event; an interruption of the person ends it between two steps. */
+async function mergeChildren(
+  { session, events, shells }: Performing,
+  { type: _type, ...ask }: Extract<Op, { type: "merge" }>,
+): Promise<OpOutcome> {
+  const stop = new AbortController();
+  shells.add(stop);
+  try {
+    const handle = session.merge({ ...ask, signal: stop.signal });
+    // Rejects with what the events throw.
+    handle.result.catch(() => undefined);
+    let queue = emptyQueue;
+    for await (const { at: _at, ...step } of handle.events) {
+      queue = foldMerge(queue, step);
+      events.emit({ type: "merge-stepped", step, queue });
+    }
+    const result = await handle.result;
+    if (ask.dryRun === true) events.emit({ type: "merge-stepped", queue: result });
+    return { text: result.status ?? "" };
+  } finally {
+    shells.delete(stop);
+  }
 }
 
 /** Precedes a command that a person ran at the prompt. */

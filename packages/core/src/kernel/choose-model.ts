@@ -71,6 +71,36 @@ export function modelFinder(
   };
 }
 
+/**
+ * The models that answer where another cannot, as the session or else settings name them. What cannot be used is an error
+ * where the session names it, and a note where settings do.
+ */
+export async function chooseFallbacks(
+  runtime: RuntimeContext,
+  { fallbackModel }: Pick<SessionSetup, "fallbackModel">,
+  current: ChosenModel,
+): Promise<{ readonly names: readonly string[]; readonly notes: readonly string[] }> {
+  const own = typeof fallbackModel === "string" ? [fallbackModel] : fallbackModel;
+  const written = own ?? runtime.discovered.settings.settings.plain.fallbackModel ?? [];
+  // A program that brought its own model has decided who answers.
+  if (own === undefined && runtime.model !== undefined) return { names: [], notes: [] };
+  const find = modelFinder(runtime, current);
+  const names: string[] = [];
+  const notes: string[] = [];
+  for (const name of written) {
+    try {
+      await find(name);
+      names.push(name);
+    } catch (error) {
+      if (!isRetinueError(error)) throw error;
+      const text = `The fallback model ${JSON.stringify(name)} cannot be used: ${error.message}`;
+      if (own !== undefined) throw new RetinueError("fallback-unusable", text, { advice: error.advice });
+      notes.push(text);
+    }
+  }
+  return { names, notes };
+}
+
 /** Whether somebody else than the offline model, standing in, would answer. */
 export function isServed({ model, models }: RuntimeContext, chosen: ChosenModel): boolean {
   return (
@@ -94,7 +124,7 @@ export function noCredentials(named: string | undefined): RetinueError {
       : `, and the model ${JSON.stringify(named)} was asked for`;
   return new RetinueError("no-credentials", `There is no key for a model${asked}.`, {
     advice:
-      "Set ANTHROPIC_API_KEY or the key of another provider, or name the offline model, which needs none: `offline`.",
+      "Keep one with `retinue auth login`, set ANTHROPIC_API_KEY or the key of another provider, or name the offline model, which needs none: `offline`.",
   });
 }
 

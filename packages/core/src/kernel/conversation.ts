@@ -25,6 +25,7 @@ import type { EquippedAgent } from "./agent/equip-agent.ts";
 import { type OpenAgent, openAgent } from "./agent/open-agent.ts";
 import type { Children } from "./agent/open-children.ts";
 import { stopChildren } from "./agent/stop-children.ts";
+import type { MergeParts } from "./merge/start-merge.ts";
 import { type ChildOutputs, outputReminder, type TypedOutput } from "./options/typed-output.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
 import { createSessionRecovery, type SessionRecovery } from "./recover-agents.ts";
@@ -48,6 +49,8 @@ export interface SessionParts {
   /** The typed outputs that children were asked for, by agent id. */
   readonly childOutputs: ChildOutputs;
   readonly tasks: TaskManager;
+  /** What a merge of the children's changes needs, besides where children run. */
+  readonly merging: Omit<MergeParts, "host" | "plan">;
   readonly mcpServers: SessionServers["states"];
   /** Moves the commands that the main agent waits for to the background; returns their descriptions. */
   readonly moveCommands: () => readonly string[];
@@ -65,6 +68,8 @@ export interface SessionParts {
   readonly recover?: (signal: AbortSignal) => Promise<readonly InterruptedAgent[]>;
   /** The clocks of its runs; absent limits nothing. */
   readonly watch?: RunWatch;
+  /** Called with each prompt but those that report what agents did. */
+  readonly attended?: () => void;
   /** How other processes reach the agent; absent where the session keeps no files. */
   readonly control?: MainControl | undefined;
   readonly dispose: (endAgent: () => Promise<void>) => Promise<void>;
@@ -158,6 +163,7 @@ async function* answer(
   );
   refuseWhen(live.isBusy, "session-busy", "The session still works on the prompt before this one.");
   setBusy(live, true);
+  if (!verbatim) live.parts.attended?.();
   const left = new AbortController();
   const first = live.isFirst ? withInitialPrompt(content, live.parts.plan.initialPrompt) : content;
   live.isFirst = false;

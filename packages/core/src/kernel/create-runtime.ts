@@ -15,11 +15,18 @@ import type { Interrupted } from "../tasks/find-interrupted.ts";
 import type { ToolHost } from "../tools/tool.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/open-inbox.ts";
 import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
+import { createIntegration } from "./merge/integrate-run.ts";
+import { type MergeHandle, type MergeOptions, startMerge } from "./merge/start-merge.ts";
 import { checkedProject } from "./options/check-arguments.ts";
 import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
 import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./options/runtime-options.ts";
-import { type SpawnOptions, sessionOptionsOf, spawnRequestOf } from "./options/spawn-options.ts";
+import {
+  childSessionKeys,
+  type SpawnOptions,
+  sessionOptionsOf,
+  spawnRequestOf,
+} from "./options/spawn-options.ts";
 import { createProject, type Project } from "./project/create-project.ts";
 import type { ReplaySessionOptions, SessionReplay } from "./replay/replay-session.ts";
 import { type AgentHandle, type RunHandle, startAgent, startRun, stoppedEnding } from "./run-handle.ts";
@@ -36,6 +43,12 @@ import {
 import type { SessionPorts } from "./session-ports.ts";
 import { portableOptions } from "./teams/portable-options.ts";
 import { createTelemetrySource } from "./telemetry/telemetry-source.ts";
+import {
+  startWorkflow,
+  type WorkflowHandle,
+  type WorkflowInput,
+  type WorkflowOptions,
+} from "./workflows/start-workflow.ts";
 
 /** Everything a program needs: agents, sessions, runs. Disposing it ends what is still running. */
 export interface Runtime extends AsyncDisposable {
@@ -47,6 +60,15 @@ export interface Runtime extends AsyncDisposable {
     prompt: string,
     options?: SpawnOptions<Output>,
   ): AgentHandle<Output>;
+  /**
+   * Runs a workflow: a saved one by its name, the text of a script, a file, or a function that decides while agents work.
+   * Finished steps of an earlier run (`resumeRun`) are not run again.
+   */
+  workflow<Result = unknown, Args = unknown>(
+    what: WorkflowInput<Args, Result>,
+    args?: Args,
+    options?: WorkflowOptions,
+  ): WorkflowHandle<Result>;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own; children live as long as this runtime. */
   loopTools(): Promise<readonly LoopTool[]>;
   /** @deprecated The same as `loopTools`. */
@@ -65,12 +87,18 @@ export interface Runtime extends AsyncDisposable {
   readonly tasks: Omit<Project["tasks"], "interrupted">;
   /** Whether what this folder brings may run programs and widen rights. */
   readonly trust: Project["trust"];
+  /** What the configuration of this project may do, as somebody accepted it: the file `retinue.lock`. */
+  readonly lock: Project["lock"];
+  /** Agent files of other products: converted and compared, never with more rights than before unless that is asked for. */
+  readonly formats: Project["formats"];
   /** The stored sessions of this folder: found by name, looked into, cleaned up. */
   readonly sessions: Project["sessions"];
   /** The teams of this user, led by any process. */
   readonly teams: Project["teams"];
   /** The plugins of this folder: which there are, and whether they count. */
   readonly plugins: Project["plugins"];
+  /** The saved workflows of this folder, and the runs of its sessions, whichever process runs them. */
+  readonly workflows: Project["workflows"];
   /** Looks at everything that agents need here, and changes nothing. */
   readonly doctor: Project["doctor"];
   /** What died with its process before it ended: child agents and main conversations of this folder. */
@@ -82,6 +110,11 @@ export interface Runtime extends AsyncDisposable {
    * decisions, cost. By id, beginning of one, title or name, or the newest.
    */
   replay(id?: string, options?: ReplaySessionOptions): Promise<SessionReplay>;
+  /**
+   * Brings the changes of a session's children back that are in worktrees of their own: in order, checked, onto an integration
+   * branch. By id, beginning of one or title; the newest that has any when nothing is named.
+   */
+  merge(session?: string, options?: MergeOptions): MergeHandle;
   /** The questions that wait in sessions of this folder, and what was granted. */
   readonly approvals: RuntimeApprovals;
   /** Adds an agent, or replaces the program's own of the same name; the next run sees it. */
@@ -184,18 +217,33 @@ export function createHostedRuntime(options: RuntimeOptions, live?: SessionPorts
     ...shared,
     open: (given = {}) => pool.open(given),
     spawn: (agentType, prompt, given = {}) => spawnIn({ pool, program, warn }, { agentType, prompt, given }),
+    workflow(what, args, given = {}) {
+      pool.refuseWhenClosed();
+      checkArgument("The first argument of workflow()", isWorkflowInput, what);
+      checkOptions("workflow", given);
+      const transcripts = async () => (await program.gather()).discovered.paths.transcripts;
+      return startWorkflow(what, { args, options: given, pool, transcripts });
+    },
     loopTools: async () => (await pool.host()).loopTools(),
     tools: async () => (await pool.host()).loopTools(),
     run: (prompt, given = {}) => runIn({ pool, warn }, prompt, given),
+    merge: (written, given) => mergeIn(pool, written, given),
     ...ending,
   };
 }
+
+const isWorkflowInput = checks.either(
+  "must be the name or text of a workflow, { scriptPath }, or a function",
+  checks.filled,
+  checks.call,
+  checks.shape({ scriptPath: checks.filled }, ["scriptPath"]),
+);
 
 /** What workers carry out; what needs the agents in this process is refused. */
 function createStoreRuns(
   options: RuntimeOptions & { readonly store: RuntimeStore },
   pool: SessionPool,
-): Pick<Runtime, "open" | "spawn" | "loopTools" | "tools" | "run"> {
+): Pick<Runtime, "open" | "spawn" | "loopTools" | "tools" | "run" | "merge" | "workflow"> {
   const refuse = (name: string): RetinueError =>
     new RetinueError(
       "not-portable",
@@ -209,6 +257,12 @@ function createStoreRuns(
     open: () => Promise.reject(refuse("open")),
     spawn() {
       throw refuse("spawn");
+    },
+    workflow() {
+      throw refuse("workflow");
+    },
+    merge() {
+      throw refuse("merge");
     },
     loopTools: () => Promise.reject(refuse("loopTools")),
     tools: () => Promise.reject(refuse("tools")),
@@ -288,13 +342,15 @@ function runIn<Output>(
   pool.refuseWhenClosed();
   checkPrompt("run", prompt);
   checkOptions("run", given);
-  const { signal, ...options } = given;
+  const { signal, integrate, ...options } = given;
+  const integration = createIntegration(integrate);
   const leaves = (options.background ?? pool.background) === "leave";
   const isNew = options.resume === undefined && options.continue !== true;
   let sessionId = options.sessionId ?? (isNew ? randomUUID() : "");
   const opened = isNew ? { ...options, sessionId } : options;
   const handle = startRun<Output>({
     sessionId: () => sessionId,
+    integrated: integration.outcome,
     signal: signal === undefined ? pool.signal : AbortSignal.any([signal, pool.signal]),
     wantsOutput: options.output !== undefined,
     async *events(runSignal, watchChildren) {
@@ -307,7 +363,7 @@ function runIn<Output>(
       session.plan.notes.forEach(warn);
       try {
         using _children = watchChildren(session.tasks);
-        yield* session.stream(prompt, runSignal);
+        yield* integration.around(session.stream(prompt, runSignal), session.merge, runSignal);
       } finally {
         const running =
           leaves && !runSignal.aborted ? session.tasks.list().filter((task) => !hasEnded(task)) : [];
@@ -318,6 +374,22 @@ function runIn<Output>(
     },
   });
   pool.track(handle.result).catch(() => undefined);
+  return handle;
+}
+
+function mergeIn(
+  pool: SessionPool,
+  written: string | undefined,
+  given: MergeOptions | undefined,
+): MergeHandle {
+  pool.refuseWhenClosed();
+  if (written !== undefined) checkArgument("The first argument of merge()", checks.filled, written);
+  // Only a conflict needs a model.
+  const session = pool.open({ childrenOnly: true, offlineDemo: true });
+  const parts = session.then(({ mergeParts }) => mergeParts);
+  const handle = startMerge("merge", { parts, session: { written }, end: pool.signal }, given);
+  const close = async (): Promise<void> => (await session).close();
+  pool.track(handle.result.then(close, close)).catch(() => undefined);
   return handle;
 }
 
@@ -353,7 +425,7 @@ function spawnIn<Output>(
   };
   const session = pool.track(open());
   session.catch(() => undefined);
-  const handle = startAgent<Output>(spawnRequestOf(agentType, prompt, given), {
+  const handle = startAgent<Output>(spawnRequestOf(agentType, prompt, given, childSessionKeys), {
     host: session.then(({ agentHost }) => agentHost),
     sessionId: () => sessionId,
     signal: given.signal,

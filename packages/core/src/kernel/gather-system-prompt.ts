@@ -88,7 +88,10 @@ export async function gatherSystemPrompt({
     }),
     gatherMemory(runtime, rules, definition),
   ]);
+  const { includeGitInstructions, language } = runtime.discovered.settings.settings.plain;
+  const shownGit = includeGitInstructions === false ? undefined : git;
   const parts = buildSystemPrompt({
+    language,
     base: options.systemPrompt ?? (await promptOf(definition, paths.cwd)) ?? mainPrompt,
     appended: options.appendSystemPrompt,
     instructions: instructionsText(
@@ -97,11 +100,11 @@ export async function gatherSystemPrompt({
     memory: memory.text,
     skills: preloaded.text,
     environment: facts,
-    git,
+    git: shownGit,
     reminder: definition?.criticalSystemReminder_EXPERIMENTAL,
   });
   const { model: _model, ...place } = facts;
-  const shared = { runtime, options, rules, skills, instructions, place, git };
+  const shared = { runtime, options, rules, skills, instructions, place, git: shownGit };
   const notes = instructions.diagnostics
     .filter(({ severity }) => severity !== "note")
     .map((diagnostic) => diagnosticNote(diagnostic, paths.cwd));

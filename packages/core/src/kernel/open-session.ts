@@ -20,8 +20,10 @@ import { createForkSkill } from "./agent/fork-skill.ts";
 import { followersOf } from "./agent/open-child.ts";
 import { childrenCapability, openChildren } from "./agent/open-children.ts";
 import { openSkills } from "./agent/session-skills.ts";
+import { createUnattendedBudget } from "./agent/wait-for-quota.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
-import { chooseModel, modelFinder, refuseUnserved } from "./choose-model.ts";
+import { chooseFallbacks, chooseModel, modelFinder, refuseUnserved } from "./choose-model.ts";
+import type { SessionParts } from "./conversation.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { createLiveText, liveFiles } from "./live/live-text.ts";
 import { chooseSession, openTranscript, transcriptFacts } from "./open-transcript.ts";
@@ -46,6 +48,9 @@ import {
   requireSandbox,
   rulesOf,
 } from "./session-rules.ts";
+import { findSavedWorkflows } from "./workflows/find-saved-workflows.ts";
+import { createWorkflowRuns, stoppingRuns } from "./workflows/workflow-runs.ts";
+import { workflowSkills } from "./workflows/workflow-skills.ts";
 
 export interface OpenSessionParts {
   readonly definition: AgentDefinition | undefined;
@@ -64,8 +69,7 @@ export async function openSession<Output>(
   { loadRegistry, signal, ...given }: OpenSessionParts,
 ): Promise<Session<Output>> {
   const { live, notice } = runtime;
-  const { background = "wait", childrenOnly = false } = options;
-  const { reading } = runtime.live ?? {};
+  const { background = "wait", childrenOnly = false, takeOver = false } = options;
   const maxRetries = runtime.variables.maxStructuredOutputRetries;
   const remindsOnce = live?.remindsOnceOfOutput === true;
   const output = options.output && createTypedOutput(options.output, { maxRetries, remindsOnce });
@@ -76,7 +80,6 @@ export async function openSession<Output>(
     refuseUnserved(runtime, options.model, plan.chosenModel);
   const treeTime = createStopwatch(runtime.clock);
   const stopwatch = createStopwatch(runtime.clock, treeTime);
-  const takeOver = options.takeOver === true;
   const transcript = await openMainTranscript(runtime, session, { options, signal });
   const { history, commit, rename, setIdle, received } = transcript;
   for (const note of session.preloaded.notes) notice?.(note);
@@ -106,20 +109,22 @@ export async function openSession<Output>(
     takeOver,
     mail: { delivered: transcript.mail ?? new Set(), commit },
     background,
+    workflows: session.workflows,
   });
   const agent = await equipAgent(plan, services, {
     stopwatch,
     commit,
     definition: given.definition,
     model,
+    output,
     main: {
       source: sourceOf(chosen),
       environment,
       fork: createForkSkill({ plan, children: () => children }),
-      tasks: tasks.list,
+      tasks: () => tasks.list().filter(({ parentId }) => parentId === plan.agent.id),
       first: [
         ...(control === undefined ? [] : [{ messages: control.takeMessages }]),
-        ...(reading === undefined ? [] : [{ messages: reading.takeMessages }]),
+        ...(live?.reading === undefined ? [] : [{ messages: live.reading.takeMessages }]),
         childrenCapability(children, { plan, tools: tools.tools, tasks }),
       ],
       last:
@@ -127,8 +132,7 @@ export async function openSession<Output>(
     },
   });
   const { team } = children;
-  team?.attachHooks(agent.hooks);
-  const { memory } = plan;
+  team?.attach(agent);
   opened = createSession<Output>({
     plan,
     agent,
@@ -136,15 +140,17 @@ export async function openSession<Output>(
     childOutputs: outputs,
     discovered: runtime.discovered,
     tasks,
+    merging: { services, stopwatch },
     mcpServers: servers.states,
     control,
+    attended: services.unattended.end,
     watch: mainWatch(plan, { runtime, stopwatch, treeTime }),
     stopsBackground: background === "stop",
     moveCommands: () => tools.moveCommands(plan.agent.id),
     partialText: services.liveText.partialText,
     slashCommands: options.slashCommands !== false,
     mentions: options.mentions === true,
-    ...(memory === undefined ? {} : { begin: () => prepareMemory(memory, notice) }),
+    ...beginOf(plan, notice),
     ...(received === undefined
       ? {}
       : {
@@ -178,6 +184,10 @@ export async function openSession<Output>(
   return opened;
 }
 
+function beginOf({ memory }: AgentPlan, notice: RuntimeContext["notice"]): Pick<SessionParts, "begin"> {
+  return memory === undefined ? {} : { begin: () => prepareMemory(memory, notice) };
+}
+
 type PlannedSession = Awaited<ReturnType<typeof planMain>>;
 
 /** Everything that is found out before the plan (model, session, skills, prompt, servers, commands, tools), and the plan. */
@@ -189,7 +199,9 @@ async function planMain(
   const { discovered, keepsTranscripts } = runtime;
   const { transcripts } = discovered.paths;
   const { planOnly = false, permissionPromptTool: promptTool } = options;
-  const { model, decided, chosen: chosenModel, notes } = await chooseModel(runtime, options, definition);
+  const { model, decided, chosen: chosenModel, ...found } = await chooseModel(runtime, options, definition);
+  const fallbacks = await chooseFallbacks(runtime, options, chosenModel);
+  const notes = [...found.notes, ...fallbacks.notes];
   const chosen = await chooseSession(options, transcripts, runtime.ids);
   const { sessionId } = chosen;
   const files = sessionFiles(transcripts, sessionId);
@@ -201,11 +213,18 @@ async function planMain(
   });
   // Where something is written down, other processes reach the children and the main agent.
   const reached = keepsTranscripts ? controlFiles(files) : undefined;
-  const tasks = reached === undefined ? manager : watchControl(manager, reached);
+  const runs = createWorkflowRuns((at) => at - runtime.epochMs() + runtime.now());
+  const stoppable = stoppingRuns(manager, runs);
+  const tasks = reached === undefined ? stoppable : watchControl(stoppable, reached);
   const rules = rulesOf(runtime, options);
   const mayLoad = mayLoadIn(runtime, rules);
   const { id: modelId, contextWindow } = model.facts;
-  const skills = await openSkills(runtime, { sessionId, contextWindow, deny: rules.deny, mayLoad });
+  const saved = await findSavedWorkflows(runtime, rules.deny);
+  const workflows = saved === undefined ? undefined : { saved, runs };
+  const skills = await openSkills(runtime, {
+    ...{ sessionId, contextWindow, deny: rules.deny, mayLoad },
+    added: (taken) => workflowSkills(saved ?? new Map(), taken),
+  });
   const preloaded = skills.preload(definition);
   const system = await gatherSystemPrompt({
     ...{ runtime, options, definition, modelId, skills, preloaded, rules, mayLoad },
@@ -218,12 +237,15 @@ async function planMain(
     commands,
     promptTool,
     hasSkills: skills.areOffered,
+    hasWorkflows: workflows !== undefined,
+    deferral: { mode: runtime.variables.toolSearch, contextWindow },
     sandboxes: openSandboxes(runtime, rules.deny),
     taskSources: [
       createAgentTaskSource(tasks, {
         outputFile: (id) => (keepsTranscripts ? files.agent(id).output : undefined),
         recall: (id) => findEndedTask(transcripts, { sessionId, id }),
       }),
+      ...(workflows === undefined ? [] : [workflows.runs.source]),
     ],
   });
   const limits = limitFacts(runtime, options);
@@ -257,9 +279,23 @@ async function planMain(
     ...(await findWalled(runtime)),
   });
   return {
+    fallbackModels: fallbacks.names,
     // Whatever was decided elsewhere, here this model answers.
     plan: { ...(runtime.wrapPlan?.(plan) ?? plan), chosenModel },
-    ...{ model, chosen, files, tasks, skills, preloaded, system, servers, commands, tools, limits },
+    ...{
+      model,
+      chosen,
+      files,
+      tasks,
+      workflows,
+      skills,
+      preloaded,
+      system,
+      servers,
+      commands,
+      tools,
+      limits,
+    },
     control: reached === undefined ? undefined : watchMain(reached),
   };
 }
@@ -290,7 +326,7 @@ function openMainTranscript(
 /** What all agents of the session share. */
 function openServices(
   runtime: RuntimeContext,
-  { plan, files, tools, servers, skills, limits }: PlannedSession,
+  { plan, files, tools, servers, skills, limits, fallbackModels }: PlannedSession,
   { options, environment }: { readonly options: SessionSetup; readonly environment: Map<string, string> },
 ): AgentServices {
   const { approver, keepsTranscripts } = runtime;
@@ -302,11 +338,18 @@ function openServices(
     recordRequest: keepsTranscripts ? createRequestRecorder(files.directory) : undefined,
     ...{ runtime, files, tools, servers, skills },
     findModel: modelFinder(runtime, plan.chosenModel),
+    fallbackModels,
     acceptedFiles: createAcceptedFiles(),
+    shownRunners: new Set(),
+    loadedTools: new Map(),
     main: plan.agent,
     toolContext: createToolContexts(runtime, plan, environment),
     asking: approver && openAsking(approver, plan, { projectRoot, mode: runtime.live?.reading?.mode }),
     tree: runtime.live?.tree ?? createTreeBudget(plan.treeLimits, { ...limits.settings }),
+    unattended: createUnattendedBudget(
+      runtime.discovered.settings.settings.plain.quota?.maxUsdUnattended,
+      limits.settings,
+    ),
   };
 }
 

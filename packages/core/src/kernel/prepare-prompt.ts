@@ -9,6 +9,7 @@ import { type TextBlock, textOf, type UserBlock, type UserMessage } from "../con
 import type { RunEnding } from "../conversation/run-event.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
+import { maySpawn } from "../planning/plan-tools.ts";
 import type { AgentSkills } from "./agent/agent-skills.ts";
 import type { OpenAgent } from "./agent/open-agent.ts";
 import { type SlashCommand, withExpansion } from "./agent/session-skills.ts";
@@ -29,7 +30,9 @@ export async function preparePrompt(
     first,
     verbatim,
   }: { readonly content: Content; readonly first: Content; readonly verbatim: boolean },
-  parts: Pick<SessionParts, "slashCommands" | "mentions" | "agent"> & { readonly opened: OpenAgent },
+  parts: Pick<SessionParts, "slashCommands" | "mentions" | "agent" | "discovered"> & {
+    readonly opened: OpenAgent;
+  },
   signal: AbortSignal,
 ): Promise<ReadyPrompt> {
   const { skills } = parts.agent;
@@ -43,8 +46,33 @@ export async function preparePrompt(
   }
   if (command !== undefined && skills !== undefined)
     return expand(received.content, { command, skills, parts, signal });
-  if (!parts.mentions || verbatim) return received;
-  return { type: "ready", content: await attachMentions(received.content, parts.opened, signal) };
+  if (verbatim) return received;
+  const named = parts.mentions || parts.slashCommands ? namedAgents(received.content, parts) : [];
+  const attached = parts.mentions
+    ? await attachMentions(received.content, parts.opened, signal)
+    : received.content;
+  return {
+    type: "ready",
+    content: withBlocks(attached, [...named, ...askedWorkflow(received.content, parts)]),
+  };
+}
+
+/** A person who writes this word wants the work cut up by a workflow. */
+const workflowWord = /\bultracode\b/i;
+
+function askedWorkflow(
+  content: Content,
+  { discovered, opened }: Pick<SessionParts, "discovered"> & { readonly opened: Pick<OpenAgent, "plan"> },
+): readonly TextBlock[] {
+  const isWritten = workflowWord.test(textOf({ role: "user", content }));
+  const isOn = discovered.settings.settings.plain.workflowKeywordTriggerEnabled !== false;
+  if (!isWritten || !isOn || !opened.plan.tools.some(({ name }) => name === "Workflow")) return [];
+  return [
+    {
+      type: "text",
+      text: "<system-reminder>\nThe prompt says ultracode: the person wants this done by a workflow. Write a script for the Workflow tool that cuts the work into steps with checks between them, unless the work is too small for several agents.\n</system-reminder>",
+    },
+  ];
 }
 
 /** The text of the skill that a person called, in the place of the call. */
@@ -132,11 +160,49 @@ async function attachMentions(
     });
     const outcome = await tool.call(authorization.input, context);
     if (outcome.isError === true) continue;
-    const shown = typeof outcome.content === "string" ? [textBlock(outcome.content)] : outcome.content;
+    const shown =
+      typeof outcome.content === "string"
+        ? [textBlock(outcome.content)]
+        : outcome.content.filter((block) => block.type !== "tool_reference");
     blocks.push(textBlock(`The prompt mentions ${mention.path}. This is what Read shows of it:`), ...shown);
   }
+  return withBlocks(content, blocks);
+}
+
+function withBlocks(content: PromptContent, blocks: readonly UserBlock[]): PromptContent {
   if (blocks.length === 0) return content;
   return [...(typeof content === "string" ? [textBlock(content)] : content), ...blocks];
+}
+
+/** What the model is told of the agents that a person names; it writes their task. What is no agent stays text. */
+function namedAgents(
+  content: PromptContent,
+  { discovered: { registry }, opened }: Pick<SessionParts, "discovered"> & { readonly opened: OpenAgent },
+): readonly UserBlock[] {
+  const canStart = opened.ports.tools.some(({ name }) => name === "Agent");
+  const names = readAgentMentions(textOf({ role: "user", content })).slice(0, maxMentions);
+  return names.flatMap((name) => {
+    const found = registry.find(name);
+    if (found.type === "unknown") return [];
+    const { id, definition } = found.agent;
+    const asked = `The person asks for the agent ${id}`;
+    if (found.type === "denied")
+      return [textBlock(`${asked}, which the rule ${found.rule} denies. Say so instead of doing its work.`)];
+    if (!canStart || !maySpawn(opened.plan.spawn, definition))
+      return [textBlock(`${asked}, which you cannot start here. Say so instead of doing its work.`)];
+    return [
+      textBlock(
+        `${asked}. Start it with the Agent tool (subagent_type ${JSON.stringify(id)}) for what the prompt wants of it, with a task that has all it needs; do not do its work yourself.`,
+      ),
+    ];
+  });
+}
+
+/** `@agent-name`, `@agent-plugin:name`, `@"name (agent)"`. */
+export function readAgentMentions(text: string): readonly string[] {
+  const found = text.matchAll(/(?:^|\s)@(?:agent-([\w:.-]+)|"([^"\n]+) \(agent\)")/g);
+  const names = [...found].map(([, bare = "", quoted]) => quoted ?? bare.replace(/[.:-]+$/, ""));
+  return [...new Set(names)].filter((name) => name !== "");
 }
 
 function textBlock(text: string): TextBlock {

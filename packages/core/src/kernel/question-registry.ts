@@ -2,7 +2,7 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { Approver } from "@retinue/gate/approver.ts";
 import type { McpConnectionOptions } from "../mcp/mcp-connections.ts";
 import type { RuleUpdate } from "../protocol/op.ts";
-import type { Answer, Question, QuestionId } from "../protocol/question.ts";
+import type { Answer, PermissionQuestion, Question, QuestionId } from "../protocol/question.ts";
 import type { ToolHost } from "../tools/tool.ts";
 import type { CanUseTool } from "./agent/create-authorize.ts";
 
@@ -80,7 +80,7 @@ export function createQuestionRegistry(options: QuestionRegistryOptions): Questi
     ask,
     async canUseTool(tool, input, context) {
       const { agentPath: path, callId, reason, server, signal } = context;
-      const about = { path, callId, tool, input, reason, server };
+      const about = { path, callId, tool, input, reason, server, ...shownOf(context) };
       const rules = context.suggestedRules();
       const outsidePaths = context.outsidePaths();
       const answer = await ask({ kind: "permission", ...about, rules, outsidePaths }, signal);
@@ -101,7 +101,7 @@ export function createQuestionRegistry(options: QuestionRegistryOptions): Questi
       async approve(request, { signal }) {
         const { agentPath: path, callId, tool, input, reason, suggestedRules: rules } = request;
         const isBeforeBackground = tool === "Agent" && path.length > 1 && rules.length > 0;
-        const asked = { path, callId, tool, input, reason, rules };
+        const asked = { path, callId, tool, input, reason, rules, ...shownOf(request) };
         const answer = await ask(
           { kind: "permission", ...asked, ...(isBeforeBackground ? { isBeforeBackground } : {}) },
           signal,
@@ -142,4 +142,9 @@ function denialOf(answer: Answer): {
   readonly stop?: boolean | undefined;
 } {
   return answer.type === "deny" ? answer : {};
+}
+
+/** What is shown in the place of the input, or beside it. */
+function shownOf({ quote, preview }: Pick<PermissionQuestion, "quote" | "preview">) {
+  return { ...(quote === undefined ? {} : { quote }), ...(preview === undefined ? {} : { preview }) };
 }

@@ -48,8 +48,10 @@ export async function recoverAgents(parts: RecoveryParts): Promise<readonly Inte
     });
   const found = await whenSeen(await look(), look, parts.signal);
   await settle(found.filter(isUnsettled), parts);
-  // The team takes its own members up.
-  const tasks = found.filter(({ id }) => children.team?.isMember(id) !== true);
+  // The team takes its own members up, and a subagent hears of those it has started when it is resumed.
+  const tasks = found.filter(
+    ({ id, parentId }) => parentId === undefined && children.team?.isMember(id) !== true,
+  );
   const files = sessionFiles(transcripts, plan.sessionId);
   const lost = await findLostNotices(tasks, received, (id) => files.agent(id).output);
   const left = parts.commands.pendingMessages(plan.agent.id, (id) => received.reportedAt.has(id));

@@ -19,8 +19,10 @@ import type { Spawn } from "../tasks/create-agent-tool.ts";
 import type { TaskState } from "../tasks/drive-task.ts";
 import type { Spawner } from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
+import type { Integrated } from "./merge/integrate-run.ts";
 import { checkOptions } from "./options/check-options.ts";
 import type { ChildOutputs, OutputSchema, TypedOutput } from "./options/typed-output.ts";
+import type { BatchQuestion } from "./quotes/batch-question.ts";
 import { type ResponseOptions, toResponse } from "./web/to-response.ts";
 
 /** What a run returns at its end: of the whole tree, the agent and all its children. */
@@ -28,6 +30,9 @@ export interface RunResult<Output = unknown>
   extends Omit<RunEnding, "denials" | "output">,
     Omit<TreeTotals, "denials"> {
   readonly sessionId: string;
+  /** With the option `integrate`: the queue of the merge, or why there was none. */
+  readonly merge?: Integrated["merge"];
+  readonly mergeError?: Integrated["mergeError"];
   /** Set where the text is all there is of an answer that was cut off or of a run that did not complete. */
   readonly partial?: true;
   /** The calls that were not allowed to run, of all agents. */
@@ -79,6 +84,8 @@ interface RunDriver {
   readonly sessionId: () => string;
   readonly signal?: AbortSignal | undefined;
   readonly wantsOutput: boolean;
+  /** What was done behind the run. */
+  readonly integrated?: (() => Integrated) | undefined;
 }
 
 /** Starts driving immediately, whether or not the events are read. */
@@ -126,7 +133,7 @@ async function drive<Output>(
     record.take(event);
   }
   if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without an ending.");
-  return { ...record.resultOf<Output>(ending), sessionId: driver.sessionId() };
+  return { ...record.resultOf<Output>(ending), ...driver.integrated?.(), sessionId: driver.sessionId() };
 }
 
 /** What happens in a run, kept for readers and added up. */
@@ -153,7 +160,7 @@ function createRunRecord(own: EventSource): RunRecord {
 
   function followText(event: RunEvent): void {
     if (event.type === "assistant-answered") written = "";
-    if (event.type === "model-retried") beginsAgain = true;
+    if (event.type === "model-retried" || event.type === "model-fell-back") beginsAgain = true;
     if (event.type !== "model-streamed" || event.event.type !== "text-delta") return;
     written = beginsAgain ? event.event.text : written + event.event.text;
     beginsAgain = false;
@@ -271,7 +278,8 @@ function textStreamOf(events: AsyncIterable<AgentEvent>, agentId: string): Async
           given = "";
           brokenOff = "";
         }
-        if (event.type === "model-retried" && given !== "") {
+        const isAgain = event.type === "model-retried" || event.type === "model-fell-back";
+        if (isAgain && given !== "") {
           brokenOff = given;
           given = "";
         }
@@ -321,6 +329,8 @@ export interface AgentHandle<Output = unknown> extends RunHandle<Output, AgentRe
 /** Where a child runs. */
 export interface AgentHost {
   readonly spawner: Spawner;
+  /** One question about agents that are to start together, where settings want it; they start as they come back, or not at all. */
+  readonly askBeforeStart?: BatchQuestion["ask"];
   /** Set where the session leads a team: starts a teammate where the request has a name, else an ordinary child. */
   readonly spawnInTeam?: Spawn;
   readonly tasks: TaskManager;

@@ -18,6 +18,7 @@ import type { ProgramServer } from "../mcp/mcp-connections.ts";
 import type { LocalServer } from "../models/local-models.ts";
 import type { Model } from "../models/model.ts";
 import type { ModelFactory } from "../models/model-factory.ts";
+import type { QuotaWindows } from "../models/quota-window.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
 import type { ChildLimits, Executor } from "../tasks/task-manager.ts";
 import type { TeamRuntime } from "../teams/team-settings.ts";
@@ -48,6 +49,8 @@ export interface RuntimeContext {
   /** Those that the program holds in its own memory, by name. */
   readonly programServers: ReadonlyMap<string, ProgramServer>;
   readonly trusted: boolean;
+  /** Why a folder that was trusted is not: its files are others than its lock says. */
+  readonly changed?: string;
   /** Whose settings and instruction files are read besides the organisation's; absent means everybody's. */
   readonly settingSources?: readonly ("user" | "project" | "local")[];
   /** The process's variables with those of settings over them. */
@@ -56,6 +59,8 @@ export interface RuntimeContext {
   readonly variables: EnvironmentOptions;
   readonly platform: NodeJS.Platform;
   readonly models: ModelFactory;
+  /** Present where a used-up quota is waited for. */
+  readonly quotas?: QuotaWindows | undefined;
   /** Servers of models on this machine; looked for at the first question, and never where that is switched off. */
   readonly localServers: () => Promise<readonly LocalServer[]>;
   /** Serves every session, where the program brought one. */
@@ -97,6 +102,8 @@ export interface RuntimeContext {
   readonly live?: SessionPorts;
   /** What the program says about children, in place of settings. */
   readonly childLimits?: Partial<ChildLimits>;
+  /** False where tools give only what was recorded of them: then no check is run either. */
+  readonly runsChecks?: boolean;
   /** What is added to every agent, by its plan: a replay, or those who measure. */
   readonly additions?: readonly ((plan: AgentPlan) => Capability)[];
   /** Hears what happens in every agent, and runs its hooks; absent where no one measures. */
@@ -130,6 +137,7 @@ export async function beginSession<Output>(
   const definition = findMainAgent(runtime.discovered, options.agent);
   const planOnly = options.planOnly === true;
   if (!planOnly) {
+    reportChanges(runtime);
     reportHeldHooks(runtime);
     reportLostHooks(runtime);
   }
@@ -172,6 +180,14 @@ function findMainAgent(
   });
 }
 
+/** What was accepted is not what is there now, and nobody can be asked here. */
+function reportChanges({ changed, notice }: Pick<RuntimeContext, "changed" | "notice">): void {
+  if (changed === undefined) return;
+  notice?.(
+    `This folder counts as not trusted, because ${changed}. \`retinue trust\` shows what changed and asks; \`retinue agents lock\` accepts it for everybody.`,
+  );
+}
+
 /** A hook may be there to refuse something, so that it does not run is never silent. */
 function reportHeldHooks({ discovered, notice }: Pick<RuntimeContext, "discovered" | "notice">): void {
   const held = discovered.settings.settings.heldBack.filter(
@@ -181,7 +197,7 @@ function reportHeldHooks({ discovered, notice }: Pick<RuntimeContext, "discovere
   const files = [...new Set(held.map(({ source }) => source.file ?? source.scope))].join(", ");
   const hooks = held.length === 1 ? "1 hook does" : `${held.length} hooks do`;
   notice?.(
-    `${hooks} not run, because this folder is not trusted (${files}). \`retinue trust\` shows what waits; --trust lets it run once.`,
+    `${hooks} not run, because this folder is not trusted (${files}). \`retinue trust\`, or /trust in the terminal, shows what waits; --trust lets it run once.`,
   );
 }
 

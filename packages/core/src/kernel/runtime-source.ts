@@ -1,7 +1,7 @@
 // @io
 
 import { randomUUID } from "node:crypto";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { sleep } from "@retinue/base/foundation/abortable.ts";
 import { findHome, withHome } from "@retinue/base/foundation/find-home.ts";
 import * as folders from "@retinue/base/foundation/find-working-folder.ts";
@@ -15,16 +15,15 @@ import {
   createAgentCatalog,
   type DiscoveredAgents,
 } from "@retinue/config/agents/discover-agents.ts";
-import { createPaths } from "@retinue/config/settings/paths.ts";
 import type { PlainSettings } from "@retinue/config/settings/plain-settings.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
-import { createTrustStore } from "@retinue/config/settings/trust-store.ts";
 import type { SkillCatalog, SkillReader } from "@retinue/config/skills/skill-catalog.ts";
 import { withEarlierNames } from "@retinue/gate/approver.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";
 import { holdConnections } from "../models/hold-connections.ts";
 import type { LocalServer } from "../models/local-models.ts";
-import { createModelFactory, type ModelFactoryOptions } from "../models/model-factory.ts";
+import { accountOf, createModelFactory, type ModelFactoryOptions } from "../models/model-factory.ts";
+import { createQuotaWindows } from "../models/quota-window.ts";
 import { createCoolDowns, createRequestGates } from "../models/request-gate.ts";
 import { readModelClocks } from "../planning/limit-plan.ts";
 import { readTeamSettings } from "../teams/team-settings.ts";
@@ -34,6 +33,7 @@ import { createWall } from "../tools/sandbox/wall.ts";
 import { readApprovals } from "./approvals/open-inbox.ts";
 import { restrictionsOnly } from "./options/restrictions-only.ts";
 import type { RuntimeSetup } from "./options/runtime-options.ts";
+import { findTrust } from "./project/lock/judge-lock.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers.ts";
 
@@ -137,6 +137,8 @@ interface Discovery {
   /** As far as it counts for this runtime. */
   readonly discovered: DiscoveredAgents;
   readonly trusted: boolean;
+  /** Why a folder that was trusted is not: its files are others than its lock says. */
+  readonly changed?: string | undefined;
 }
 
 /** The agents of the files and of the program; the files are searched once and checked for changes at each use. */
@@ -144,11 +146,17 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
   discover(): Promise<Discovery>;
 } {
   const { options, place, registered } = shared;
-  let searching: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
+  let searching:
+    | Promise<Pick<Discovery, "trusted" | "changed"> & { readonly catalog: AgentCatalog }>
+    | undefined;
 
   async function search() {
     await folders.checkFolders(options, place.cwd);
-    const trusted = options.trusted ?? (await isTrusted(place));
+    const { environment: env, ...same } = place;
+    const answer =
+      options.trusted === undefined ? await findTrust({ ...same, env }) : { trusted: options.trusted };
+    const { trusted } = answer;
+    const changed = "changed" in answer ? answer.changed : undefined;
     const guide = async (found: Found) => {
       const [skills, servers] = await Promise.all([
         shared.readSkills(found),
@@ -159,20 +167,21 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
         mcpServers: describeServers(servers),
       };
     };
-    return { trusted, catalog: createAgentCatalog({ ...options, ...place, trusted, agents: [], guide }) };
+    const catalog = createAgentCatalog({ ...options, ...place, trusted, agents: [], guide });
+    return { trusted, changed, catalog };
   }
 
   return {
     async discover() {
       searching ??= search();
-      const { catalog, trusted } = await searching.catch((error: unknown) => {
+      const { catalog, trusted, changed } = await searching.catch((error: unknown) => {
         searching = undefined;
         throw error;
       });
       for (const agent of registered.values()) catalog.register(agent);
       const found = withTranscripts(await catalog.read(), options.transcripts);
       const discovered = options.restrictionsOnly === true ? restrictionsOnly(found) : found;
-      return { found, discovered, trusted };
+      return { found, discovered, trusted, changed };
     },
     register(agent) {
       const definition = toDefinition(agent);
@@ -283,12 +292,13 @@ function optionFiles(
   return [...files, ...pluginDirectories].map((path) => resolve(cwd, path));
 }
 
-function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): RuntimeContext {
+function contextOf(shared: Shared, { found, discovered, trusted, changed }: Discovery): RuntimeContext {
   const { options, place, clock, additionalDirectories, sandbox, wall } = shared;
   const { plain } = discovered.settings.settings;
   const whole = environmentOf(place, discovered);
   const { environment, ...questions } = readApprovals(options.approvals, plain.approvals, whole);
   const variables = readEnvironment(environment).options;
+  const quotas = quotasOf(shared, discovered, environment);
   const teams = readTeamSettings({ option: options.teams, environment, variables, settings: plain });
   return {
     ...givenParts(options),
@@ -299,10 +309,12 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     servers: (ask) => readServers(shared, discovered, { trusted, ask }),
     programServers: programServers(options.mcpServers ?? {}),
     trusted,
+    ...(changed === undefined ? {} : { changed }),
     environment,
     variables,
     platform: place.platform,
-    models: modelsOf(shared, { plain, environment, trusted }),
+    models: modelsOf(shared, { plain, environment, trusted, quotas }),
+    quotas,
     localServers: async () => (variables.localModels === false ? [] : shared.findServers(environment)),
     additionalDirectories,
     optionFiles: optionFiles(options, place.cwd),
@@ -367,7 +379,8 @@ function modelsOf(
     plain,
     environment,
     trusted,
-  }: Pick<RuntimeContext, "environment" | "trusted"> & { readonly plain: PlainSettings },
+    quotas,
+  }: Pick<RuntimeContext, "environment" | "trusted" | "quotas"> & { readonly plain: PlainSettings },
 ): RuntimeContext["models"] {
   const helper = plain.apiKeyHelper;
   const { wrapModel: wrap = options.live?.gatherText } = options;
@@ -383,8 +396,27 @@ function modelsOf(
     fetch: connections.fetch,
     coolDowns,
     gates,
+    quotas,
     clock,
     random: Math.random,
+  });
+}
+
+/** Only where settings say that a used-up quota is waited for. */
+function quotasOf(
+  { options, clock }: Shared,
+  { paths, settings }: Found,
+  environment: RuntimeContext["environment"],
+): RuntimeContext["quotas"] {
+  const { quota, apiKeyHelper } = settings.settings.plain;
+  if (quota?.wait !== true) return undefined;
+  // A program that gives a clock of its own lets the time of day pass with it.
+  const begun = Date.now() - clock.now();
+  return createQuotaWindows({
+    directory: join(paths.configDirectory, "quota"),
+    accountOf: (provider) => accountOf(provider, environment, apiKeyHelper),
+    clock,
+    now: options.clock === undefined ? Date.now : () => begun + clock.now(),
   });
 }
 
@@ -435,11 +467,6 @@ function outputLimit({ bashOutputMaxChars }: PlainSettings): Readonly<Record<str
 
 function toDefinition(agent: AgentDefinition | AgentInput): AgentDefinition {
   return typeof agent === "object" && agent !== null && "written" in agent ? agent : defineAgent(agent);
-}
-
-async function isTrusted(place: Place): Promise<boolean> {
-  const { stateFile } = createPaths(place);
-  return (await createTrustStore({ stateFile, home: place.home }).isTrusted(place.cwd)).trusted;
 }
 
 const timeLimitMs = 10_000;

@@ -36,14 +36,6 @@ export interface ModelPorts {
   readonly model?: () => string | undefined;
   /** The effort of the next request; undefined means that of the plan. */
   readonly effort?: () => string | number | undefined;
-  /** The model that answers a request which the chosen one could not. */
-  readonly fallbackModel?: string | undefined;
-  /** Called when that happens. */
-  readonly fellBack?: (fallback: {
-    readonly from: string;
-    readonly to: string;
-    readonly code: string;
-  }) => void;
   /** Names under which the main agent's model may call tools, and what they mean. */
   readonly toolAliases?: ReadonlyMap<string, string> | undefined;
   /** Goes around the models of this process only, and changes nothing of what they say. */

@@ -324,6 +324,8 @@ export function decidePlan(
       ...rights,
       ...found,
       agentId: "main",
+      verify: runtime.discovered.settings.settings.plain.verify,
+      ...usualEffort(runtime),
       rules: { ...rights.rules, deny: [...rights.rules.deny, ...found.teamRules] },
       notes: [...(found.notes ?? []), ...ruleNotes(rights.rules)],
     },
@@ -333,18 +335,28 @@ export function decidePlan(
   throw new RetinueError(code, reason, advice === undefined ? {} : { advice });
 }
 
+/** How hard agents think by the settings, where nothing else says so. */
+export function usualEffort({ discovered }: Pick<RuntimeContext, "discovered">): Pick<MainFacts, "effort"> {
+  const { plain, sources } = discovered.settings.settings;
+  if (plain.effortLevel === undefined) return {};
+  return { effort: { value: plain.effortLevel, from: sources.get("effortLevel")?.file ?? "settings" } };
+}
+
 /** When a silent agent in the background is stopped, unless the environment says otherwise. */
 const defaultStallMs = 600_000;
 
 /** Everything about limits that planning asks for; a setting that cannot be used ends the start. */
 export function limitFacts(runtime: RuntimeContext, options: Pick<SessionSetup, "limits">): LimitFacts {
   const { settings } = runtime.discovered.settings;
-  const { agentStallTimeoutMs } = runtime.variables;
+  const { agentStallTimeoutMs, maxSpawnDepth } = runtime.variables;
   const limits: LimitSettings = readLimitSettings(settings.plain.limits);
   return {
     settings: limits,
     settingsFrom: (name) => settings.sources.get(name)?.file,
     session: options.limits,
+    ...(maxSpawnDepth === undefined
+      ? {}
+      : { depth: { value: maxSpawnDepth, from: "CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH" } }),
     background:
       agentStallTimeoutMs === undefined
         ? { stopMs: defaultStallMs, from: "the default" }

@@ -1,6 +1,7 @@
 import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
+import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { ModelFacts } from "../models/model.ts";
@@ -16,17 +17,27 @@ import type { Tool } from "../tools/tool.ts";
 import { openAgent, toolsOf } from "./agent/open-agent.ts";
 import { compact, openConversation, type SessionParts, type StreamOptions, stream } from "./conversation.ts";
 import { type LoopTool, toolsForLoops } from "./loop-tools/tools-for-loops.ts";
+import { createIntegration, type Integrated, type IntegrateOption } from "./merge/integrate-run.ts";
+import { type MergeHandle, type MergeOptions, type MergeParts, startMerge } from "./merge/start-merge.ts";
 import { checkAgentType, checkOptions, checkPrompt, runtimeChecks } from "./options/check-options.ts";
 import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
 import { type AgentHandle, type AgentHost, type RunHandle, startAgent, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
 import { createSessionTasks, type SessionTasks } from "./session-tasks.ts";
+import type { SessionWorkflows } from "./workflows/session-workflows.ts";
 
 export type { ModelFacts } from "../models/model.ts";
 export { hasEnded, type TaskState, wasCutOff } from "../tasks/drive-task.ts";
 export { commandEndNotice } from "../tasks/end-notice.ts";
 export type { TaskEvent } from "../tasks/task-manager.ts";
 export type { TaskView } from "../tools/task-source.ts";
+
+/** What is said about one run of a session. */
+interface SessionRunOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** At the end, brings the changes of the children back that are in worktrees of their own. */
+  readonly integrate?: IntegrateOption | undefined;
+}
 
 /** One conversation with the main agent, over any number of prompts. */
 export interface Session<Output = unknown> extends AsyncDisposable {
@@ -41,9 +52,9 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** How the MCP servers of this session are doing now, with those that are held back and why. */
   mcpServers(): readonly SessionServer[];
   /** Starts the next run of the conversation; the one before must have ended. */
-  run(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
+  run(content: UserMessage["content"], options?: SessionRunOptions): RunHandle<Output>;
   /** @deprecated The same as `run`. */
-  prompt(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
+  prompt(content: UserMessage["content"], options?: SessionRunOptions): RunHandle<Output>;
   /** The same as a bare stream of events, which runs only as fast as it is read. Leaving it stops the run. */
   stream(
     content: UserMessage["content"],
@@ -59,6 +70,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   rename(title: string): void;
   /** The child agents of this session: list, watch, stop, detach, send. */
   readonly tasks: SessionTasks;
+  /** The workflows of this session: those there are, and those that run; absent where they are switched off. */
+  readonly workflows?: SessionWorkflows;
   /** Moves the commands that the main agent waits for to the background, so that it continues immediately; returns their descriptions. */
   moveCommands(): readonly string[];
   /** Where its children run, for those who start them by other ways. */
@@ -69,10 +82,23 @@ export interface Session<Output = unknown> extends AsyncDisposable {
     prompt: string,
     options?: ChildOptions<ChildOutput>,
   ): AgentHandle<ChildOutput>;
+  /** Brings the changes of its children back that are in worktrees of their own: in order, checked, onto an integration branch. */
+  merge(options?: MergeOptions): MergeHandle;
+  /** What a merge of other children needs, for those who merge by other ways. */
+  readonly mergeParts: MergeParts;
   /** The same as disposing of it: ends what runs and gives back what it holds. */
   close(): Promise<void>;
-  /** What a child would be, decided completely, without starting it. */
-  planAgent(request: SpawnRequest): Promise<ChildPlanned>;
+  /** What a child would be, decided completely, without starting it; `below`: the planned subagent that would start it. */
+  planAgent(
+    request: SpawnRequest,
+    options?: { readonly below?: ChildPlan | undefined },
+  ): Promise<ChildPlanned>;
+  /**
+   * What children, planned or not, would take, together and each, and what they may do: from earlier runs on this machine,
+   * else estimated.
+   * Starts nothing, and nothing of it leaves the machine.
+   */
+  quote(wanted: readonly (QuoteRequest | ChildPlan)[]): Promise<BatchQuote>;
   /** The tools as a model sees them: those of the main agent, or those that a planned child would have. */
   toolsOf(plan?: ChildPlan): Promise<readonly Tool[]>;
   /** Carries out a plan that was decided before, perhaps by another process; rejects where this one cannot. */
@@ -89,6 +115,12 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   isTeamBusy(): boolean;
   /** Writes to a member of the team, which wakes when it is idle; false when the agent is no member. */
   messageTeammate(agentId: string, text: string): Promise<boolean>;
+}
+
+/** A child that might be started: its type and its task, with what `session.spawn()` takes besides. */
+export interface QuoteRequest extends Omit<ChildOptions, "output" | "signal"> {
+  readonly agentType: string;
+  readonly prompt: string;
 }
 
 export function createSession<Output>(parts: SessionParts): Session<Output> {
@@ -112,13 +144,28 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
   const run: Session<Output>["run"] = (content, options = {}) => {
     checkPrompt("session.run", content);
     checkOptions("session.run", options);
-    return start((signal) => stream(live, content, signal), options.signal);
+    const integration = createIntegration(options.integrate);
+    return start((signal) => integration.around(stream(live, content, signal), merge, signal), {
+      signal: options.signal,
+      integrated: integration.outcome,
+    });
+  };
+
+  const mergeParts: MergeParts = { ...parts.merging, plan, host: agentHost };
+  const merges = new Set<Promise<unknown>>();
+  const merge: Session["merge"] = (options) => {
+    const source = { parts: mergeParts, session: { id: sessionId() }, end: end.signal };
+    const handle = startMerge("session.merge", source, options);
+    merges.add(handle.result);
+    const forget = (): void => void merges.delete(handle.result);
+    handle.result.then(forget, forget);
+    return handle;
   };
 
   async function close(): Promise<void> {
     if (end.signal.aborted) return;
     end.abort(new RetinueError("session-closed", "The session was closed."));
-    await settled();
+    await Promise.all([settled(), Promise.allSettled(merges)]);
     await parts.dispose(agent.end);
   }
 
@@ -136,6 +183,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     },
     rename: renameOf(parts),
     tasks: createSessionTasks(tasks),
+    ...(children.workflows === undefined ? {} : { workflows: children.workflows }),
     moveCommands: parts.moveCommands,
     agentHost,
     loopTools,
@@ -153,11 +201,13 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     },
     run,
     prompt: run,
+    merge,
+    mergeParts,
     compact(instructions, options = {}) {
       if (instructions !== undefined)
         checkArgument("The instructions of session.compact()", checks.text, instructions);
       checkOptions("session.compact", options);
-      return start((signal) => compact(live, instructions, signal), options.signal);
+      return start((signal) => compact(live, instructions, signal), options);
     },
     close,
     [Symbol.asyncDispose]: close,
@@ -166,13 +216,29 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
 
 const requestShape = checks.shape({ agentType: checks.filled, prompt: checks.text }, ["agentType", "prompt"]);
 
+const quoteShape = checks.listOf(
+  checks.either("must be a plan, or an object with agentType and prompt", requestShape, runtimeChecks.plan),
+  "plans, or objects with agentType and prompt",
+);
+
 /** Children as the program starts them: by name, or by a plan that was decided here or elsewhere. */
 function startsOf(
-  { spawner }: SessionParts["children"],
+  { spawner, planBelow, quote }: SessionParts["children"],
   host: AgentHost,
   sessionId: () => string,
-): Pick<Session, "spawn" | "runPlan" | "planAgent"> {
+): Pick<Session, "spawn" | "runPlan" | "planAgent" | "quote"> {
   return {
+    async quote(wanted) {
+      checkArgument("The first argument of session.quote()", quoteShape, wanted);
+      return quote(
+        wanted.map((each) => {
+          if ("task" in each) return each;
+          const { agentType, prompt, ...options } = each;
+          checkOptions("session.quote", options);
+          return spawnRequestOf(agentType, prompt, options);
+        }),
+      );
+    },
     spawn(agentType, prompt, options = {}) {
       checkAgentType("session.spawn", agentType);
       checkPrompt("session.spawn", prompt);
@@ -188,9 +254,10 @@ function startsOf(
       checkArgument("The plan of session.runPlan()", runtimeChecks.plan, plan);
       return startAgent({ plan }, { host, sessionId });
     },
-    async planAgent(request) {
+    async planAgent(request, { below } = {}) {
       checkArgument("The request of session.planAgent()", requestShape, request);
-      return spawner.plan(request);
+      if (below !== undefined) checkArgument("The plan of session.planAgent()", runtimeChecks.plan, below);
+      return below === undefined ? spawner.plan(request) : planBelow(below, request);
     },
   };
 }
@@ -202,9 +269,10 @@ function renameOf({ rename }: Pick<SessionParts, "rename">): Session["rename"] {
   };
 }
 
-function hostOf({ children: { spawner, team }, tasks, childOutputs }: SessionParts): AgentHost {
+function hostOf({ children: { spawner, batch, team }, tasks, childOutputs }: SessionParts): AgentHost {
   return {
     spawner,
+    askBeforeStart: batch.ask,
     tasks,
     outputs: childOutputs,
     spawnInTeam: team?.spawn,
@@ -238,6 +306,11 @@ function mailOf({
   };
 }
 
+interface StartOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly integrated?: () => Integrated;
+}
+
 /** Starts runs, and knows when all of them have ended. */
 function createRunStarter<Output>({
   sessionId,
@@ -248,15 +321,12 @@ function createRunStarter<Output>({
   readonly tasks: TaskManager;
   readonly wantsOutput: boolean;
 }): {
-  start(
-    events: (signal: AbortSignal) => AsyncIterable<RunEvent>,
-    signal: AbortSignal | undefined,
-  ): RunHandle<Output>;
+  start(events: (signal: AbortSignal) => AsyncIterable<RunEvent>, options: StartOptions): RunHandle<Output>;
   settled(): Promise<unknown>;
 } {
   const results = new Set<Promise<unknown>>();
   return {
-    start(events, signal) {
+    start(events, { signal, integrated }) {
       const handle = startRun<Output>({
         async *events(stop, watchChildren) {
           using _children = watchChildren(tasks);
@@ -265,6 +335,7 @@ function createRunStarter<Output>({
         sessionId,
         signal,
         wantsOutput,
+        integrated,
       });
       results.add(handle.result);
       const forget = (): void => void results.delete(handle.result);

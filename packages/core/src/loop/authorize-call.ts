@@ -49,9 +49,9 @@ export async function authorizeCall(
   });
   const tool = findTool(call.name, ports);
   if (tool === undefined) {
-    const names = offeredTools(ports)
-      .map(({ name }) => name)
-      .join(", ");
+    const offered = offeredTools(ports);
+    // Those that are not loaded are for the search to name.
+    const names = (ports.present?.(offered, []) ?? offered).map(({ name }) => name).join(", ");
     return refuse(
       `There is no tool ${JSON.stringify(call.name)} here. Available: ${names === "" ? "none" : names}.`,
     );

@@ -4,7 +4,7 @@ import type { PermissionDenial, RunEvent } from "../conversation/run-event.ts";
 import { repeatsOf } from "../tools/json-schema-of.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
 import { type AuthorizedCall, authorizeCall, findTool, type RefusedCall } from "./authorize-call.ts";
-import type { LoopPorts } from "./loop-ports.ts";
+import type { CallRequest, LoopPorts } from "./loop-ports.ts";
 
 /** What became of the calls of one answer, in the order they were made. */
 export interface CallResults {
@@ -54,9 +54,12 @@ async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallR
   // Calls that look as if they may all run together; whether they may is known when they are admitted.
   const lists: ToolUseBlock[][] = [];
   let isOpen = false;
+  const valid: CallRequest[] = [];
   for (const call of calls) {
     const tool = findTool(call.name, work.ports);
     const input = tool?.input?.safeParse(call.input);
+    if (tool !== undefined && input?.success !== false)
+      valid.push({ call, tool, input: input?.data ?? call.input });
     const isConcurrencySafe =
       tool === undefined || input?.success === false
         ? true
@@ -65,6 +68,7 @@ async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallR
     else lists.push([call]);
     isOpen = isConcurrencySafe;
   }
+  work.ports.beforeCalls?.(valid);
   for (const neighbours of lists) {
     // Hooks of all of them run at the same time; rules and people decide in the order of the calls.
     const { ports, signal } = work;

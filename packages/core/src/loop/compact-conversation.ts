@@ -236,7 +236,8 @@ interface Summary {
  * is made by rule. Throws only when it is aborted.
  */
 async function* summarize(order: SummaryOrder, signal: AbortSignal): AsyncGenerator<RunEvent, Summary> {
-  const { price } = order.model.facts;
+  // Another model may answer in its place, at its own price.
+  const priced = () => order.model.facts.price;
   let usage = noUsage;
   let cost = 0;
   let modelMs = 0;
@@ -248,7 +249,7 @@ async function* summarize(order: SummaryOrder, signal: AbortSignal): AsyncGenera
     text: shortenText(text, order.tokens),
     by,
     usage,
-    ...(price === undefined && usage !== noUsage ? {} : { costUsd: cost }),
+    ...(priced() === undefined && usage !== noUsage ? {} : { costUsd: cost }),
     modelMs,
   });
   for (const attempt of [1, 2] as const) {
@@ -257,6 +258,7 @@ async function* summarize(order: SummaryOrder, signal: AbortSignal): AsyncGenera
     const answer = yield* ask(order, asked.request, { signal, onLost: count });
     modelMs += order.now() - start;
     if (answer === undefined) continue;
+    const price = priced();
     count({ usage: answer.usage, costUsd: price === undefined ? undefined : costOf(answer.usage, price) });
     const text = textOf(answer.message).trim();
     const record = order.recordRequest?.(asked.request);
@@ -316,10 +318,17 @@ async function* quietly(turn: AsyncGenerator<RunEvent, ModelAnswer>): AsyncGener
   while (true) {
     const step = await turn.next();
     if (step.done === true) return step.value;
-    if (step.value.type === "model-retried") yield step.value;
+    if (shownWhileSummarizing.has(step.value.type)) yield step.value;
     else yield { type: "compaction-progressed" };
   }
 }
+
+const shownWhileSummarizing: ReadonlySet<RunEvent["type"]> = new Set([
+  "model-retried",
+  "model-fell-back",
+  "quota-waiting",
+  "quota-renewed",
+]);
 
 /** The most tokens a summary is given for thinking and writing. */
 function summaryOutput({ contextWindow, maxOutputTokens }: Model["facts"]): number {

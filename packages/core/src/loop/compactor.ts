@@ -17,7 +17,7 @@ interface CompactorParts {
   readonly messages: Message[];
   /** As the next turn would be sent; asked for where no turn is about to be taken. */
   readonly request: () => ModelRequest;
-  readonly tally: Pick<Tally, "addAside">;
+  readonly tally: Pick<Tally, "addAside" | "addFallback">;
   readonly signal: AbortSignal;
 }
 
@@ -120,24 +120,27 @@ async function* compact(
   const { model, now, recordRequest } = ports;
   const request = requestOf(state);
   const recording = recordRequest === undefined ? {} : { recordRequest };
-  const outcome = yield* compactConversation(
-    {
-      ...{
-        trigger,
-        instructions,
-        messages,
-        prompt,
-        request,
-        model,
-        fill,
-        limitTokens,
-        atAnyPrice,
-        port,
-        now,
+  const outcome = yield* countingFallbacks(
+    compactConversation(
+      {
+        ...{
+          trigger,
+          instructions,
+          messages,
+          prompt,
+          request,
+          model,
+          fill,
+          limitTokens,
+          atAnyPrice,
+          port,
+          now,
+        },
+        ...recording,
       },
-      ...recording,
-    },
-    signal,
+      signal,
+    ),
+    tally,
   );
   if (outcome.type !== "compacted") return outcome;
   const { event, summary } = outcome;
@@ -314,4 +317,20 @@ export function refusePrompt(
 /** Beyond this share of the real window a conversation cannot sensibly continue. */
 function fullTokens(contextWindow: number): number {
   return Math.floor((contextWindow * defaultPercent) / 100);
+}
+
+/** A summary that another model had to write counts as a fallback of the run. */
+async function* countingFallbacks<Outcome>(
+  events: AsyncGenerator<RunEvent, Outcome>,
+  tally: Pick<Tally, "addFallback">,
+): AsyncGenerator<RunEvent, Outcome> {
+  while (true) {
+    const step = await events.next();
+    if (step.done === true) return step.value;
+    if (step.value.type === "model-fell-back") {
+      const { from, to, code } = step.value;
+      tally.addFallback({ from, to, code });
+    }
+    yield step.value;
+  }
 }

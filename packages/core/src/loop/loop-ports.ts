@@ -1,8 +1,9 @@
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AllowedBy, JudgedCommand } from "@retinue/gate/decide.ts";
 import type { Message, ToolUseBlock, UserMessage } from "../conversation/message.ts";
+import type { Receipt } from "../conversation/receipt.ts";
 import type { AskedSummary, RequestRecord, RunEnding, UsedApproval } from "../conversation/run-event.ts";
-import type { Model, ModelRequest, ServerTool } from "../models/model.ts";
+import type { Model, ModelRequest, ServerTool, ToolSpecification } from "../models/model.ts";
 import { ModelError } from "../models/model-error.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { ModelAnswer } from "./take-model-turn.ts";
@@ -94,6 +95,10 @@ export interface LoopPorts {
   readonly serverTools?: readonly ServerTool[];
   /** Whether a tool is still there, asked before each turn; absent means all are. */
   readonly isOffered?: (tool: Tool) => boolean;
+  /** What the model sees of the tools that are there, given the conversation; absent means all of each. */
+  readonly present?: (tools: readonly Tool[], messages: readonly Message[]) => readonly ToolSpecification[];
+  /** Sees the calls of one answer together, before the first of them is decided about. */
+  readonly beforeCalls?: (calls: readonly CallRequest[]) => void;
   /** Decides whether a call may run: hooks, rules, a person. Called in the order of the calls. */
   readonly authorize: (request: CallRequest, options: AuthorizeOptions) => Promise<Authorization>;
   readonly toolContext: (
@@ -118,6 +123,8 @@ export interface LoopPorts {
     text: string,
     options: { readonly signal: AbortSignal },
   ) => Promise<UserMessage | undefined>;
+  /** Runs the checks of the agent; absent where no receipt is kept. */
+  readonly verify?: VerifyPort;
   /** Sees an answer without calls; a message given back makes the model continue one that was cut, refused or empty. */
   readonly continueAnswer?: (
     answer: Pick<ModelAnswer, "id" | "stopReason" | "message" | "model">,
@@ -132,10 +139,37 @@ export interface LoopPorts {
   readonly compaction?: CompactionPort;
   /** What the run must respect besides its turns; absent limits nothing. */
   readonly limits?: LoopLimits;
+  /** Present where a used-up quota is waited for. */
+  readonly quota?: QuotaPort;
   /** How many calls that may run together do so, for tools that do not say it themselves; 10 when absent. */
   readonly concurrency?: number;
   /** Milliseconds that only ever grow. */
   readonly now: () => number;
+}
+
+/** How a run goes on where the quota of its provider comes to an end. */
+export interface QuotaPort {
+  /** Set while only last turns are taken: whose quota it is, and when there is a new one, in milliseconds since 1970. */
+  readonly closing: () => { readonly provider: string; readonly until: number } | undefined;
+  /** Whether an agent that has done nothing yet begins although only last turns are taken. */
+  readonly mayBegin: boolean;
+  /** Until it is disposed, a request that finds no quota fails instead of waiting. */
+  readonly lastTurn: () => Disposable;
+  /** Resolves when there is a new quota. */
+  readonly wait: (options: { readonly signal: AbortSignal }) => Promise<void>;
+}
+
+/** How the result of a run is checked by the runtime. */
+export interface VerifyPort {
+  /** Forgets the work before, and asks about the checks of the next. */
+  readonly begin: (signal: AbortSignal) => Promise<void>;
+  /** Runs the checks; a message given back makes the agent continue with what failed. */
+  readonly check: NonNullable<LoopPorts["beforeEnd"]>;
+  /** The receipt of a run that is over. Never rejects. */
+  readonly receipt: (
+    ending: Pick<RunEnding, "status" | "text">,
+    options: { readonly signal: AbortSignal },
+  ) => Promise<Receipt>;
 }
 
 interface TakenCalls {

@@ -2,6 +2,7 @@ import type { CallIntent } from "../conversation/interrupted-agent.ts";
 import {
   type AssistantMessage,
   type Message,
+  resultText,
   type TextBlock,
   type ToolResultBlock,
   textOf,
@@ -12,6 +13,7 @@ import {
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { costOf } from "../conversation/usage.ts";
 import type { ModelRequest } from "../models/model.ts";
+import { ModelError } from "../models/model-error.ts";
 import { repeatsOf, specificationsOf } from "../tools/json-schema-of.ts";
 import { findTool, offeredTools } from "./authorize-call.ts";
 import { type Compactor, createCompactor, refusePrompt } from "./compactor.ts";
@@ -42,9 +44,11 @@ export async function* runAgentLoop(
     ending = endingOfCause(signal.aborted ? signal.reason : error, signal.aborted);
   }
   const own = messages.filter((message) => !earlier.has(message));
+  const text = textOfEnd(ending, tally, own);
+  const receipt = await ports.verify?.receipt({ status: ending.status, text }, { signal });
   yield {
     type: "run-ended",
-    ending: { ...ending, text: textOfEnd(ending, tally, own), ...tally.result() },
+    ending: { ...ending, text, ...tally.result(), ...(receipt === undefined ? {} : { receipt }) },
   };
 }
 
@@ -79,6 +83,7 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       if (input.lastTurn !== true) return { status: "partial", reason: "max_turns", error };
       return yield* requestFinalAnswer(conversation, { reason: "max_turns", error });
     }
+    yield* pauseForQuota(conversation);
     const answer = yield* takeTurn(conversation, requestOf(conversation));
     const calls = toolCallsOf(answer.message);
     if (calls.length > 0) {
@@ -87,7 +92,12 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       yield* add(conversation, message, "tool-results", round.data);
       signal.throwIfAborted();
       if (ports.isStopped?.() === true) return { status: "stopped", reason: "stopped_by_person" };
-      if (ports.isFinished?.() === true) return { status: "completed", reason: "output_given" };
+      if (ports.isFinished?.() === true) {
+        const failed = await ports.verify?.check(textOf(answer.message), { signal });
+        if (failed === undefined) return { status: "completed", reason: "output_given" };
+        yield* add(conversation, failed, "system");
+        continue;
+      }
       if (round.limit !== undefined) return yield* requestFinalAnswer(conversation, round.limit);
       continue;
     }
@@ -155,9 +165,10 @@ export function requestOf({
   ports,
   messages,
 }: Pick<Conversation, "input" | "ports" | "messages">): ModelRequest {
+  const tools = offeredTools(ports);
   return {
     system: input.system,
-    tools: specificationsOf(offeredTools(ports)),
+    tools: ports.present?.(tools, messages) ?? specificationsOf(tools),
     serverTools: ports.serverTools,
     messages,
     maxTokens: input.maxTokens,
@@ -174,7 +185,7 @@ async function* takeTurn(
   yield* compactor.makeRoom(request);
   yield { type: "turn-started", turn: tally.turns() + 1 };
   const onLost = ({ usage, costUsd: cost }: LostAnswer): void => tally.addAside(usage, 0, cost);
-  const order = { model: ports.model, request, signal, onLost };
+  const order = { model: ports.model, request, signal, onLost, onFallback: tally.addFallback };
   let start = ports.now();
   let answer: ModelAnswer;
   try {
@@ -219,6 +230,62 @@ async function* requestFinalAnswer(
     return { status: "partial", reason, error };
   }
 }
+
+/**
+ * Where only last turns of a quota are left, the agent hands in what it has with one of them, so that it is known also if no one
+ * continues, and waits for the next quota.
+ */
+async function* pauseForQuota(conversation: Conversation): AsyncGenerator<RunEvent, void> {
+  const { ports, signal, tally } = conversation;
+  const { quota } = ports;
+  const closing = quota?.closing();
+  if (quota === undefined || closing === undefined) return;
+  const hasBegun = tally.turns() > 0;
+  if (!hasBegun && quota.mayBegin) return;
+  if (hasBegun) {
+    using _last = quota.lastTurn();
+    yield* handIn(conversation, closing);
+  }
+  yield { type: "quota-waiting", ...closing };
+  await quota.wait({ signal });
+  yield { type: "quota-renewed", provider: closing.provider };
+  if (hasBegun) yield* add(conversation, quotaRenewed, "system");
+}
+
+async function* handIn(
+  conversation: Conversation,
+  { provider, until }: { readonly provider: string; readonly until: number },
+): AsyncGenerator<RunEvent, void> {
+  const at = new Date(until).toISOString();
+  const reason = `The quota of ${provider} is nearly used up; the next one begins at ${at}.`;
+  yield* add(conversation, lastTurnRequest(reason), "system");
+  try {
+    yield* takeTurn(conversation, { ...requestOf(conversation), toolChoice: "none" });
+  } catch (failure) {
+    // Others may have taken what was left; then the conversation itself is all there is.
+    if (!(failure instanceof ModelError) || conversation.signal.aborted) throw failure;
+  }
+}
+
+/** Whose quota it was, of a message that asks for a last turn; undefined for any other. */
+export function readQuotaPause(
+  message: UserMessage,
+): { readonly provider: string; readonly until: number } | undefined {
+  const words = /^The quota of (.+) is nearly used up; the next one begins at (\S+)\. Do not call tools\./;
+  const [, provider, at = ""] = words.exec(textOf(message)) ?? [];
+  return provider === undefined ? undefined : { provider, until: Date.parse(at) };
+}
+
+/** Said when an agent that has handed in what it had goes on. */
+export const quotaRenewed: UserMessage = {
+  role: "user",
+  content: [
+    {
+      type: "text",
+      text: "There is a new quota. Continue your task where you stopped; do not repeat what is done. You may call tools again.",
+    },
+  ],
+};
 
 function lastTurnRequest(error: string): UserMessage {
   const text = `${error} Do not call tools. Hand in what you have: results, what is unfinished, and what you would do next.`;
@@ -307,10 +374,7 @@ function describeUnfinished(messages: readonly Message[]): string {
       : [],
   );
   const { content = "" } = blocks.at(-1) ?? {};
-  const text =
-    typeof content === "string"
-      ? content
-      : content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+  const text = resultText(content);
   const last = text.length <= maxResult ? text : `${text.slice(0, maxResult)} …`;
   const result = last === "" ? "" : `\n\nThe last result it saw:\n${last}`;
   return `(It ended before it wrote a result. It had called ${made}.)${result}`;

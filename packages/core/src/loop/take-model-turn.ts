@@ -1,6 +1,6 @@
 import { estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
 import type { ModelEvent } from "../conversation/message.ts";
-import type { RunEvent } from "../conversation/run-event.ts";
+import type { ModelFallback, RunEvent } from "../conversation/run-event.ts";
 import { costOf } from "../conversation/usage.ts";
 import { type AttemptUsage, createAttemptUsage } from "../models/attempt-usage.ts";
 import type { Model, ModelRequest } from "../models/model.ts";
@@ -15,6 +15,8 @@ export interface TurnOrder {
   readonly signal: AbortSignal;
   /** Hears what answers took that broke off. */
   readonly onLost: (lost: LostAnswer) => void;
+  /** Hears that another model is asked in place of the chosen one. */
+  readonly onFallback?: ((fallback: ModelFallback) => void) | undefined;
 }
 
 /** Asks the model once and passes on what it says while it speaks; the answer itself comes back when it is whole. */
@@ -66,6 +68,17 @@ export async function* takeModelTurn(order: TurnOrder): AsyncGenerator<RunEvent,
           yield { type: "model-retried", ...retry };
           break;
         }
+        case "fell-back": {
+          const { type: _type, ...fallback } = event;
+          yield* lose(attempt, order);
+          order.onFallback?.(fallback);
+          yield { type: "model-fell-back", ...fallback };
+          break;
+        }
+        case "quota-waiting":
+        case "quota-renewed":
+          yield event;
+          break;
         default:
           yield { type: "model-streamed", event };
       }

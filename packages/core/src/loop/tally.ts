@@ -1,4 +1,4 @@
-import type { PermissionDenial, RunTotals } from "../conversation/run-event.ts";
+import type { ModelFallback, PermissionDenial, RunTotals } from "../conversation/run-event.ts";
 import { addUsage, noUsage, type Usage } from "../conversation/usage.ts";
 
 /** Sums of one run while it continues. */
@@ -11,12 +11,18 @@ export interface Tally {
   /** A model call that is no turn of the agent. */
   addAside(usage: Usage, modelMs: number, cost: number | undefined): void;
   addCalls(count: number, denials: readonly PermissionDenial[]): void;
-  result(): { readonly totals: RunTotals; readonly denials: readonly PermissionDenial[] };
+  addFallback(fallback: ModelFallback): void;
+  result(): {
+    readonly totals: RunTotals;
+    readonly denials: readonly PermissionDenial[];
+    readonly fallbacks?: readonly ModelFallback[];
+  };
 }
 
 export function createTally(now: () => number): Tally {
   const start = now();
   const denials: PermissionDenial[] = [];
+  const fallbacks: ModelFallback[] = [];
   let usage = noUsage;
   let lastText = "";
   let turns = 0;
@@ -44,6 +50,7 @@ export function createTally(now: () => number): Tally {
       toolUses += count;
       denials.push(...denied);
     },
+    addFallback: (fallback) => void fallbacks.push(fallback),
     result: () => ({
       totals: {
         usage,
@@ -54,6 +61,7 @@ export function createTally(now: () => number): Tally {
         costUsd: cost,
       },
       denials,
+      ...(fallbacks.length === 0 ? {} : { fallbacks: [...fallbacks] }),
     }),
   };
 }

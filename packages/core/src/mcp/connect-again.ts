@@ -106,10 +106,11 @@ async function connect(link: LinkState): Promise<void> {
     onListChanged: options.onListChanged,
   });
   if (result.type === "failed") {
-    const { reason, advice, needsAuth } = result;
+    const { reason, advice, needsAuth, canLogIn } = result;
     const more = {
       advice,
       needsAuth,
+      canLogIn,
     };
     link.life = { type: "none", status: { type: "failed", reason, ...more } };
     return;

@@ -1,8 +1,11 @@
 // @io
+
 import type { ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import type { Transport } from "@modelcontextprotocol/client";
 import { escapeControlTags } from "@retinue/base/foundation/escape-control-tags.ts";
 import { isRecord, type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
+import { followProcessTree, type ProcessTree, treeVariable } from "@retinue/base/foundation/process-tree.ts";
 import {
   endProcessGroup,
   findGroupMembers,
@@ -20,9 +23,13 @@ export interface ServerProcess {
   readonly directory: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly graceMs: number;
+  /** It is not only its group that ends with it, but everything it has started, and it has this long to end with its input. */
+  readonly wholeTree?: { readonly inputGraceMs: number };
 }
 
 export interface ProcessTransport extends Transport {
+  /** Notes what it has started so far, before some of that is orphaned; of interest where the whole tree is ended. */
+  look(): void;
   /** What is known of the process's end and its last words; empty while nothing is. */
   describe(): string;
 }
@@ -45,6 +52,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
   let child: ChildProcess | undefined;
   let watched: WatchedGroup | undefined;
   let closing: Promise<void> | undefined;
+  let tree: ProcessTree | undefined;
 
   const output = createOutputReader({
     // The types promise a message; the protocol layer checks what kind it is.
@@ -53,9 +61,12 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
   });
 
   async function endProcess(): Promise<void> {
+    tree?.look();
     child?.stdin?.end();
     if (child?.pid === undefined) return;
-    await endServer(child, child.pid, { exited: exited.promise, graceMs: request.graceMs });
+    const { graceMs, wholeTree } = request;
+    const inputGraceMs = wholeTree?.inputGraceMs ?? Math.min(graceMs, maxInputGraceMs);
+    await endServer(child, child.pid, { exited: exited.promise, graceMs, inputGraceMs, tree });
     watched?.release();
   }
 
@@ -66,15 +77,17 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
 
   const transport: ProcessTransport = {
     async start() {
+      const mark = request.wholeTree === undefined ? undefined : randomUUID();
       const started = await spawnProcess(request.file, request.arguments, {
         cwd: request.directory,
-        env: request.environment,
+        env: { ...request.environment, ...(mark === undefined ? {} : { [treeVariable]: mark }) },
         detached: process.platform !== "win32",
         windowsHide: true,
         stdio: ["pipe", "pipe", "pipe"],
       });
       child = started;
       if (started.pid !== undefined) watched = groupWatchdog.watch(started.pid);
+      if (started.pid !== undefined && mark !== undefined) tree = followProcessTree(started.pid, mark);
       listen(started, { stdout: output.push, stderr: stderr.push });
       started.once("exit", () => {
         exited.resolve();
@@ -98,6 +111,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
       closing ??= end();
       return closing;
     },
+    look: () => tree?.look(),
     describe: () => describeEnd({ child, ...output.found(), stderr: stderr.text() }),
   };
   return transport;
@@ -147,15 +161,23 @@ function listen(
   for (const stream of [stdin, stdout, stderr]) stream?.on("error", () => undefined);
 }
 
+interface Ending {
+  readonly exited: Promise<void>;
+  readonly graceMs: number;
+  readonly inputGraceMs: number;
+  readonly tree: ProcessTree | undefined;
+}
+
 /** Its input has ended; what is still running after its time of grace is ended, with everything it has started. */
 async function endServer(
   child: ChildProcess,
   pid: number,
-  { exited, graceMs }: { readonly exited: Promise<void>; readonly graceMs: number },
+  { exited, graceMs, inputGraceMs, tree }: Ending,
 ): Promise<void> {
-  await within(exited, Math.min(graceMs, maxInputGraceMs));
+  await within(exited, inputGraceMs);
   if (!isRunning(child)) await within(closed(child), drainMs);
-  if (groupAnswers(pid) && findGroupMembers(pid).length > 0) await endProcessGroup(pid, { graceMs });
+  if (tree !== undefined) await tree.end({ graceMs });
+  else if (groupAnswers(pid) && findGroupMembers(pid).length > 0) await endProcessGroup(pid, { graceMs });
   await within(exited, graceMs);
   for (const stream of [child.stdout, child.stderr]) stream?.destroy();
 }

@@ -5,10 +5,11 @@ import { abortable } from "@retinue/base/foundation/abortable.ts";
 import { escapeControlTags } from "@retinue/base/foundation/escape-control-tags.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { shellWord } from "@retinue/base/foundation/shell-word.ts";
 import { version } from "@retinue/base/foundation/version.ts";
 import type { McpServer } from "@retinue/config/mcp/mcp-transport.ts";
 import { connectTransport, type Sdk, type ServerTransport } from "./connect-transport.ts";
-import { hideSecrets } from "./hide-secrets.ts";
+import { hideInAnswer, hideSecrets } from "./hide-secrets.ts";
 import {
   boundedText,
   type CallEnd,
@@ -16,6 +17,7 @@ import {
   describeStart,
   isUnknownMethod,
   type ListedTool,
+  messageOf,
   readListedTools,
   refusesHandshake,
 } from "./listed-tool.ts";
@@ -60,7 +62,7 @@ export type ConnectResult =
       readonly connection: ServerConnection;
       readonly tools: readonly ListedTool[];
     }
-  | ({ readonly type: "failed" } & Pick<FailedStatus, "reason" | "advice" | "needsAuth">);
+  | ({ readonly type: "failed" } & Pick<FailedStatus, "reason" | "advice" | "needsAuth" | "canLogIn">);
 
 type FailedStatus = Extract<McpStatus, { type: "failed" }>;
 
@@ -107,11 +109,11 @@ async function attempt(
   let closing: Promise<void> | undefined;
   client.onclose = () => {
     isOpen = false;
-    ended.resolve(hideSecrets(way.describe(), server.transport));
+    ended.resolve(hideSecrets(way.describe(), server.transport, way.secrets?.()));
   };
   // Errors outside of a request have no receiver.
   client.onerror = () => undefined;
-  const send = createSend(server, way, () => isOpen);
+  const send = createSend(server, way, { ...options, isOpen: () => isOpen });
 
   const connection: ServerConnection = {
     hasResources: false,
@@ -170,21 +172,45 @@ async function attempt(
     // The process shows more than the handshake: why it ended, what it complained about.
     await connection.close();
     const said = describeStart(signal.aborted ? signal.reason : error, way.describe());
-    const reason = hideSecrets(said, server.transport);
-    if (!signal.aborted && isUnauthorized(error)) return { type: "failed", reason, ...unauthorized };
+    const reason = hideSecrets(said, server.transport, way.secrets?.());
+    if (!signal.aborted && isUnauthorized(error))
+      return {
+        type: "failed",
+        reason,
+        needsAuth: true,
+        advice: adviseLogin(server, options),
+        ...(canLogIn(server, options) ? { canLogIn: true } : {}),
+      };
     return { type: "failed", reason, isRefused: !signal.aborted && refusesHandshake(error) };
   }
 }
 
-const unauthorized = {
-  needsAuth: true,
-  advice: "Give it a token: `headers` or `headersHelper` in its configuration.",
-} as const;
+/** What a person does so that the server knows who asks. */
+export function adviseLogin(server: McpServer, options: Pick<McpConnectionOptions, "credentials">): string {
+  return canLogIn(server, options)
+    ? `Run \`retinue mcp login ${shellWord(server.name)}\`.`
+    : "Check the token in its configuration: `headers`, `headersHelper` or `oauth`.";
+}
+
+/** Unless the configuration has its own way to say who asks. */
+function canLogIn(
+  { transport }: McpServer,
+  { credentials }: Pick<McpConnectionOptions, "credentials">,
+): boolean {
+  const hasOwn =
+    "headers" in transport &&
+    (transport.headersHelper !== undefined ||
+      transport.oauth?.grant === "client_credentials" ||
+      Object.keys(transport.headers).some((header) => header.toLowerCase() === "authorization"));
+  return !hasOwn && credentials !== undefined;
+}
 
 /** A server that is there and does not know who asks, by either way of HTTP. */
 function isUnauthorized(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  return [Reflect.get(error, "status"), Reflect.get(error, "code")].includes(401);
+  return [Reflect.get(error, "status"), Reflect.get(error, "code")].some(
+    (code) => code === 401 || code === "mcp-needs-login",
+  );
 }
 
 function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }: Negotiation): Client {
@@ -232,7 +258,12 @@ const maxTimer = 2 ** 31 - 1;
 type Send = (limits: RequestLimits, work: (options: RequestOptions) => Promise<unknown>) => Promise<CallEnd>;
 
 /** Sends requests within their limits; a failure is an answer that explains itself and shows no secret. */
-function createSend(server: McpServer, way: ServerTransport, isOpen: () => boolean): Send {
+function createSend(
+  server: McpServer,
+  way: ServerTransport,
+  facts: Pick<McpConnectionOptions, "credentials"> & { readonly isOpen: () => boolean },
+): Send {
+  const { isOpen } = facts;
   return async (limits, work) => {
     const { signal, onProgress } = limits;
     const limitMs = Math.min(limits.limitMs, maxTimer);
@@ -243,12 +274,16 @@ function createSend(server: McpServer, way: ServerTransport, isOpen: () => boole
       ...(onProgress === undefined ? {} : followProgress(onProgress)),
     };
     try {
-      return { type: "answered", result: await work(options) };
+      return { type: "answered", result: hideInAnswer(await work(options), way.secrets?.() ?? []) };
     } catch (error) {
       signal.throwIfAborted();
+      if (isUnauthorized(error)) {
+        const reason = `The MCP server ${JSON.stringify(server.name)} refused the call: ${messageOf(error)}. ${adviseLogin(server, facts)}`;
+        return { type: "failed", reason: hideSecrets(reason, server.transport, way.secrets?.()) };
+      }
       const ending = way.describe();
       const end = describeFailure({ server: server.name, error, ending, isClosed: !isOpen(), limitMs });
-      return { ...end, reason: hideSecrets(end.reason, server.transport) };
+      return { ...end, reason: hideSecrets(end.reason, server.transport, way.secrets?.()) };
     }
   };
 }

@@ -40,7 +40,9 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
     for (const state of states()) {
       const { server, status } = state;
       if (status.type === "failed")
-        notice(`The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.`);
+        notice(
+          `The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.${status.needsAuth === true && status.advice !== undefined ? ` ${status.advice}` : ""}`,
+        );
     }
   });
 
@@ -271,6 +273,7 @@ function createMcpTool(listed: ListedTool, link: ServerLink, options: McpToolOpt
     origin: "mcp",
     inputSchema,
     isConcurrencySafe: () => readsOnly,
+    isAlwaysLoaded: link.server.alwaysLoad === true || listed.isAlwaysLoaded === true,
     get mcp(): McpToolFacts {
       const { scope: source } = link.server;
       // Whether the server now describes this tool otherwise than when it was offered; what was allowed was the other one.

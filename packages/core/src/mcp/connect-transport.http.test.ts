@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import type { McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
 import { afterEach, expect, test } from "vitest";
 import { connectServers } from "./connect-servers.ts";
-import { createBoundedFetch } from "./connect-transport.ts";
+import { createBoundedFetch } from "./create-bounded-fetch.ts";
 import type { McpConnections, McpServerState } from "./mcp-connections.ts";
 
 interface Message {
@@ -107,10 +107,15 @@ test("[MCP-1] every request carries the configured headers and those that the he
   const url = await listen((message, session, response) =>
     answer(response, message, { content: [] }, session),
   );
-  const headersHelper = `printf '{"x-token":"%s","x-both":"helper"}' "$WHO"`;
+  const headersHelper = `printf '{"x-token":"%s","x-both":"helper","x-server":"%s"}' "$WHO" "$CLAUDE_CODE_MCP_SERVER_NAME"`;
   await connect({ url, headers: { "x-fixed": "1", "x-both": "file" }, headersHelper });
   await connections?.call("web", "look", {}, free);
-  expect(calls()[0]?.headers).toMatchObject({ "x-fixed": "1", "x-token": "me", "x-both": "helper" });
+  expect(calls()[0]?.headers).toMatchObject({
+    "x-fixed": "1",
+    "x-token": "me",
+    "x-both": "helper",
+    "x-server": "web",
+  });
 });
 
 test.each([

@@ -1,12 +1,14 @@
 // @io
-import type { Transport } from "@modelcontextprotocol/client";
+import type { StreamableHTTPClientTransport, Transport } from "@modelcontextprotocol/client";
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { runProcess } from "@retinue/base/foundation/run-process.ts";
 import type { McpServer, McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
 import { commandEnvironment } from "@retinue/gate/command-environment.ts";
 import { connectProcess, maxMessage } from "./connect-process.ts";
+import { createBoundedFetch } from "./create-bounded-fetch.ts";
 import type { McpConnectionOptions } from "./mcp-connections.ts";
+import { createAuthProvider, NeedsLogin, type ServerLogin } from "./oauth/create-auth-provider.ts";
 import { serverEnvironment } from "./server-environment.ts";
 import { within } from "./within.ts";
 
@@ -18,6 +20,8 @@ export interface ServerTransport {
   readonly describe: () => string;
   /** Ends what the transport alone does not: a session at the server, the program's server object. */
   readonly release?: () => Promise<void>;
+  /** Tokens and headers that are not in the configuration, and must not be shown to anybody. */
+  readonly secrets?: () => readonly string[];
 }
 
 const defaultGraceMs = 1_000;
@@ -42,7 +46,7 @@ export async function connectTransport(
     }
     case "http":
     case "sse":
-      return connectHttp(transport, sdk, options);
+      return connectHttp(transport, sdk, { ...options, name: server.name });
     case "sdk": {
       const { programServers, graceMs = defaultGraceMs } = options;
       const program = programServers?.get(server.name);
@@ -69,7 +73,7 @@ export async function connectTransport(
 async function connectHttp(
   configured: Extract<McpTransport, { type: "http" | "sse" }>,
   sdk: Sdk,
-  options: McpConnectionOptions & { readonly signal: AbortSignal },
+  options: McpConnectionOptions & { readonly signal: AbortSignal; readonly name: string },
 ): Promise<ServerTransport> {
   const reading = await connectHeaders(configured, options);
   if (reading.type === "failed") throw new RetinueError("mcp-failed", reading.reason);
@@ -77,18 +81,26 @@ async function connectHttp(
     throw new RetinueError("mcp-failed", `its address ${JSON.stringify(configured.url)} is not a URL`);
   }
   const { url, headers } = withoutCredentials(new URL(configured.url), reading.headers);
-  const requestInit = { headers };
-  const bounded = createBoundedFetch(maxMessage);
+  const login = createLogin({ configured, headers, sdk, options });
+  const secrets = (): readonly string[] => [
+    ...Object.values(reading.headers).flatMap((value) => [value, ...value.split(" ").slice(1)]),
+    ...(login?.secrets() ?? []),
+  ];
+  const common = {
+    requestInit: { headers },
+    fetch: createBoundedFetch(maxMessage),
+    ...(login === undefined ? {} : { authProvider: login }),
+  };
   if (configured.type === "sse") {
-    const transport = new sdk.SSEClientTransport(url, { requestInit, fetch: bounded });
+    const transport = new sdk.SSEClientTransport(url, common);
     // The session ends with its stream. In another one, which the transport would open, the server knows nothing of the
     // calls that are under way, and they would wait for ever.
     transport.onerror = (error) => (error instanceof sdk.SseError ? void transport.close() : undefined);
-    return { transport, describe: () => "" };
+    return { transport, describe: () => "", secrets };
   }
-  const transport = new sdk.StreamableHTTPClientTransport(url, { requestInit, fetch: bounded });
+  const transport = new sdk.StreamableHTTPClientTransport(url, common);
   // A stream that ends without the answer it was opened for would leave the call waiting until its limit.
-  const send = transport.send.bind(transport);
+  const send = withStepUp(transport.send.bind(transport), { sdk, login, configured });
   transport.send = (message, options) => {
     if (Array.isArray(message) || !("method" in message) || !("id" in message)) return send(message, options);
     const { id } = message;
@@ -106,6 +118,45 @@ async function connectHttp(
     transport,
     describe: () => "",
     release: () => within(transport.terminateSession(), options.graceMs ?? defaultGraceMs),
+    secrets,
+  };
+}
+
+interface LoginRequest {
+  readonly configured: Extract<McpTransport, { type: "http" | "sse" }>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly sdk: Sdk;
+  readonly options: McpConnectionOptions;
+}
+
+/** Tokens of a login, unless the configuration has its own way to say who asks. */
+function createLogin({ configured, headers, sdk, options }: LoginRequest): ServerLogin | undefined {
+  const { credentials: store } = options;
+  const saysWho = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+  return saysWho || store === undefined ? undefined : createAuthProvider(configured, { sdk, store });
+}
+
+type Send = StreamableHTTPClientTransport["send"];
+
+/** A call that needs more scopes than the token has: a program's account gets them at once, a person has to log in again. */
+function withStepUp(
+  send: Send,
+  {
+    sdk,
+    login,
+    configured,
+  }: Pick<LoginRequest, "sdk" | "configured"> & { readonly login: ServerLogin | undefined },
+): Send {
+  if (login === undefined) return send;
+  return async (message, options) => {
+    try {
+      return await send(message, options);
+    } catch (error) {
+      if (!(error instanceof sdk.InsufficientScopeError)) throw error;
+      await login.noteScope(error.requiredScope);
+      if (configured.oauth?.grant !== "client_credentials") throw new NeedsLogin(error.requiredScope);
+      return send(message, options);
+    }
   };
 }
 
@@ -125,32 +176,13 @@ function withoutCredentials(
   return { url, headers: { authorization: `Basic ${Buffer.from(pair).toString("base64")}`, ...headers } };
 }
 
-/** The web's `fetch`, but that an answer ends in an error as soon as one message in it is longer than the limit. */
-export function createBoundedFetch(limit: number): typeof fetch {
-  return async (address, init) => {
-    const response = await fetch(address, init);
-    const { body, status, statusText, headers } = response;
-    if (body === null || status < 200) return response;
-    const isStream = headers.get("content-type")?.includes("text/event-stream") === true;
-    // An event stream lasts as long as it likes, but each of its lines is only so long.
-    let size = 0;
-    const limiter = new TransformStream({
-      transform(chunk, controller) {
-        const end = isStream ? chunk.lastIndexOf(0x0a) : -1;
-        size = end === -1 ? size + chunk.length : chunk.length - end - 1;
-        if (size > limit) controller.error(new Error(`it sent a message of more than ${limit} bytes`));
-        else controller.enqueue(chunk);
-      },
-    });
-    return new Response(body.pipeThrough(limiter), { status, statusText, headers });
-  };
-}
-
 type HeadersReading =
   | { readonly type: "headers"; readonly headers: Readonly<Record<string, string>> }
   | { readonly type: "failed"; readonly reason: string };
 
 interface HelperOptions {
+  /** Of the server, for a helper that serves several. */
+  readonly name: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly directory: string;
   readonly signal: AbortSignal;
@@ -169,7 +201,7 @@ async function connectHeaders(
     file: isWindows ? "cmd.exe" : "/bin/sh",
     arguments: isWindows ? ["/d", "/s", "/c", headersHelper] : ["-c", headersHelper],
     directory: options.directory,
-    environment: commandEnvironment(options.environment),
+    environment: { ...commandEnvironment(options.environment), CLAUDE_CODE_MCP_SERVER_NAME: options.name },
     signal: options.signal,
     timeLimitMs: limitMs,
     maxBytes: 100_000,

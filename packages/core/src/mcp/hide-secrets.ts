@@ -1,14 +1,30 @@
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import type { McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
 
 /** Shorter ones would also be found in words that are no secrets. */
 const shortest = 6;
 
 /** Takes the keys of a server's configuration out of what it or the network says of a failure: models read that. */
-export function hideSecrets(text: string, transport: McpTransport): string {
-  const secrets = secretsOf(transport)
+export function hideSecrets(text: string, transport: McpTransport, more: readonly string[] = []): string {
+  const secrets = [...secretsOf(transport), ...more]
     .filter((secret) => secret.length >= shortest)
     .sort((one, other) => other.length - one.length);
   return secrets.reduce((left, secret) => left.replaceAll(secret, "…"), text);
+}
+
+/** A server's answer without the tokens that it was sent: some repeat what they get, and answers are written down. */
+export function hideInAnswer(value: unknown, secrets: readonly string[]): unknown {
+  const found = secrets.filter(
+    (secret) => secret.length >= shortest && JSON.stringify(value)?.includes(secret),
+  );
+  return found.length === 0 ? value : replaceTexts(value, found);
+}
+
+function replaceTexts(value: unknown, secrets: readonly string[]): unknown {
+  if (typeof value === "string") return secrets.reduce((left, secret) => left.replaceAll(secret, "…"), value);
+  if (Array.isArray(value)) return value.map((item) => replaceTexts(item, secrets));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaceTexts(item, secrets)]));
 }
 
 /** An address without what only its owner may see. */
@@ -29,6 +45,7 @@ function secretsOf(transport: McpTransport): readonly string[] {
       return [
         ...Object.values(transport.headers).flatMap((value) => [value, ...value.split(" ").slice(1)]),
         ...addressSecrets(transport.url),
+        ...(transport.oauth?.clientSecret === undefined ? [] : [transport.oauth.clientSecret]),
       ];
   }
 }

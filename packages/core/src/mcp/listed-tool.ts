@@ -10,6 +10,8 @@ export interface ListedTool {
   readonly description: string;
   readonly inputSchema: JsonRecord;
   readonly hints: McpHints;
+  /** The server wants it to be in every prompt. */
+  readonly isAlwaysLoaded?: true;
 }
 
 const maxDescription = 2_048;
@@ -30,6 +32,9 @@ export function readListedTools(value: unknown): readonly ListedTool[] {
         description: describe(entry, name),
         inputSchema: readSchema(entry["inputSchema"]),
         hints: readHints(entry["annotations"]),
+        ...(isRecord(entry["_meta"]) && entry["_meta"]["anthropic/alwaysLoad"] === true
+          ? { isAlwaysLoaded: true as const }
+          : {}),
       },
     ];
   });

@@ -1,6 +1,7 @@
 import type { McpServer } from "@retinue/config/mcp/mcp-transport.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { CallEnd } from "./listed-tool.ts";
+import type { CredentialStore } from "./oauth/credential-store.ts";
 
 /** A server object of a program: what the official server packages call `connect`. */
 export interface ProgramServer {
@@ -48,6 +49,8 @@ export type McpStatus =
       readonly advice?: string | undefined;
       /** It answered, and wants to know who asks. */
       readonly needsAuth?: true | undefined;
+      /** A person can log in there; otherwise its configuration has to say who asks. */
+      readonly canLogIn?: true | undefined;
     }
   | { readonly type: "closed" };
 
@@ -117,6 +120,8 @@ export interface McpConnectionOptions {
   readonly ask?: (question: McpQuestion, options: { readonly signal: AbortSignal }) => Promise<McpAnswer>;
   /** Hears that `tools()` gives something else than before. */
   readonly onToolsChanged?: () => void;
+  /** Logins of the person; absent: servers get what their configuration says, and no tokens. */
+  readonly credentials?: CredentialStore;
   readonly restarts?: RestartLimits;
   /** How long a server may take to end after SIGTERM; after its input was closed, at most 300 ms of it. */
   readonly graceMs?: number;

@@ -9,12 +9,19 @@ export function serverEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
   { env }: Extract<McpTransport, { type: "stdio" }>,
 ): Record<string, string> {
+  return { ...passedEnvironment(environment), ...env, [startedByRetinue]: "1" };
+}
+
+/** What every program gets that works for us and is not ours. */
+export function passedEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
   const kept = Object.entries(environment).filter(
     (entry): entry is [string, string] =>
       // A function that a shell has exported would be run by the next shell.
       entry[1] !== undefined && isPassed(entry[0]) && !entry[1].startsWith("()"),
   );
-  return { ...Object.fromEntries([...kept, ...Object.entries(env)]), [startedByRetinue]: "1" };
+  return Object.fromEntries(kept);
 }
 
 function isPassed(name: string): boolean {

@@ -8,6 +8,8 @@ import { toModelError } from "./ai-sdk/to-model-error.ts";
 import { type PromptOptions, toPrompt } from "./ai-sdk/to-prompt.ts";
 import type { Model, ModelFacts, ModelRequest } from "./model.ts";
 import { ModelError } from "./model-error.ts";
+import { readQuotaReport } from "./read-quota.ts";
+import type { HeaderReader } from "./read-retry-after.ts";
 import { createStallWatch, type StallLimits } from "./stall-watch.ts";
 
 interface CallShape extends PromptOptions {
@@ -142,6 +144,8 @@ async function* streamAnswer(
       estimateInput: () => estimateRequestTokens(request),
       ...requestIdOf(response),
     });
+    const report = readQuotaReport(headersOf(response));
+    if (report !== undefined) yield { type: "quota-reported", ...report };
     yield { type: "message-started", id, model };
     for (let next = await watch.wait(reader.read()); !next.done; next = await watch.wait(reader.read())) {
       const events = answer.read(next.value);
@@ -180,10 +184,18 @@ function callIdsOf({ messages }: ModelRequest): readonly string[] {
   );
 }
 
-function requestIdOf(response: unknown): { requestId?: string } {
+function headersOf(response: unknown): HeaderReader {
   const headers = isRecord(response) ? response["headers"] : undefined;
-  const id = isRecord(headers) ? (headers["x-request-id"] ?? headers["request-id"]) : undefined;
-  return typeof id === "string" ? { requestId: id } : {};
+  return (name) => {
+    const value = isRecord(headers) ? headers[name] : undefined;
+    return typeof value === "string" ? value : undefined;
+  };
+}
+
+function requestIdOf(response: unknown): { requestId?: string } {
+  const header = headersOf(response);
+  const id = header("x-request-id") ?? header("request-id");
+  return id === undefined ? {} : { requestId: id };
 }
 
 interface StreamWatch extends Disposable {

@@ -42,6 +42,8 @@ export interface KnownModel {
   readonly wireId: string;
   /** Set when the larger window has to be asked for. */
   readonly asksForLargeWindow: boolean;
+  /** Its provider can load tools in the middle of a conversation. */
+  readonly defersTools: boolean;
   readonly priceAsOf?: string;
 }
 
@@ -71,6 +73,7 @@ export function lookUpModel(id: string, overrides: ModelOverrides = new Map()): 
     traits: entry.traits,
     wireId,
     asksForLargeWindow: isLarge && entry.contextWindow < millionTokens,
+    defersTools: entry !== unknownModel && !entry.prefix.startsWith("claude-3"),
     ...(override.price === undefined && entry.priceAsOf !== undefined ? { priceAsOf: entry.priceAsOf } : {}),
   };
 }

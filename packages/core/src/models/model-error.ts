@@ -4,6 +4,7 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 /** Why a model call failed. The first group may succeed when tried again, the second will not. */
 export type ModelErrorCode =
   | "rate-limited"
+  | "quota-exhausted"
   | "overloaded"
   | "server-error"
   | "connection-failed"
@@ -43,6 +44,10 @@ export interface ModelErrorOptions {
   readonly answer?: ProviderAnswer;
   /** What the provider asked us to wait. */
   readonly retryAfterMs?: number;
+  /** Set where a quota is used up rather than a rate exceeded: how long until there is a new one. */
+  readonly quotaResetsInMs?: number;
+  /** Of `quota-exhausted`: until when no request is made, in milliseconds since 1970. */
+  readonly closedUntil?: number;
   readonly requestId?: string;
   /** How many attempts are worth it, the first included; as many as usual when absent. */
   readonly maxAttempts?: number;
@@ -55,6 +60,8 @@ export class ModelError extends RetinueError {
   override readonly code: ModelErrorCode;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
+  readonly quotaResetsInMs: number | undefined;
+  readonly closedUntil: number | undefined;
   readonly requestId: string | undefined;
   readonly answer: ProviderAnswer | undefined;
   readonly maxAttempts: number | undefined;
@@ -68,6 +75,8 @@ export class ModelError extends RetinueError {
     this.code = code;
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
+    this.quotaResetsInMs = options.quotaResetsInMs;
+    this.closedUntil = options.closedUntil;
     this.requestId = options.requestId;
     this.answer = options.answer;
     this.maxAttempts = options.maxAttempts;

@@ -1,12 +1,16 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { defined } from "@retinue/base/foundation/defined.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
+import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import type { AnthropicAccess } from "./anthropic/create-anthropic-model.ts";
 import { createHttpFetch, type Proxies, readProxies } from "./create-http-fetch.ts";
 import type { LoadPackage } from "./create-package-loader.ts";
 import { findOverride, lookUpModel, readModelOverrides } from "./look-up-model.ts";
 import type { Model, ModelEvent } from "./model.ts";
 import { ModelError } from "./model-error.ts";
+import { factorySettings, findProvider } from "./provider-entry.ts";
+import type { QuotaTurn, QuotaWindow, QuotaWindows } from "./quota-window.ts";
+import type { QuotaReport } from "./read-quota.ts";
 import type { CoolDown, CoolDowns, GatePass, RequestGate, RequestGates } from "./request-gate.ts";
 import type { StallLimits } from "./stall-watch.ts";
 
@@ -21,6 +25,8 @@ export interface ModelFactoryOptions {
   readonly fetch?: (proxies: Proxies | undefined) => typeof globalThis.fetch;
   readonly coolDowns: CoolDowns;
   readonly gates?: RequestGates;
+  /** Present where a used-up quota is waited for. */
+  readonly quotas?: QuotaWindows | undefined;
   readonly clock: WaitClock;
   readonly random: () => number;
   /** How long a provider may be silent; absent parts are as usual. */
@@ -111,14 +117,44 @@ async function createAnthropic({ id }: ChosenModel, options: ModelFactoryOptions
     baseUrl,
     headers: readHeaders(environment["ANTHROPIC_CUSTOM_HEADERS"]),
   };
+  const known = lookUpModel(id, overrides.facts);
+  const { toolSearch, experimentalBetasDisabled } = readEnvironment(environment).options;
   return createAnthropicModel({
     id,
-    known: lookUpModel(id, overrides.facts),
+    known,
     wireId,
+    // Many gateways drop what they do not know and charge for it; who says that tools are searched for says that theirs does not.
+    defersTools:
+      known.defersTools &&
+      experimentalBetasDisabled !== true &&
+      (isAnthropics(baseUrl) || toolSearch === "always"),
     ...access,
     fetch,
     timeouts: { ...defaultTimeouts, ...defined(options.timeouts ?? {}) },
   });
+}
+
+function isAnthropics(baseUrl: string | undefined): boolean {
+  return (
+    baseUrl === undefined || (URL.canParse(baseUrl) && new URL(baseUrl).hostname === "api.anthropic.com")
+  );
+}
+
+/** What tells one account of a provider from another, as the environment names it. */
+export function accountOf(
+  provider: string,
+  environment: ModelFactoryOptions["environment"],
+  apiKeyHelper: string | undefined,
+): unknown {
+  if (provider !== "anthropic") {
+    const entry = findProvider(provider, environment);
+    return entry === undefined ? null : factorySettings(entry, environment).settings;
+  }
+  const credential = ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"].map((name) => textOf(environment[name]));
+  return [
+    environment["ANTHROPIC_BASE_URL"] ?? "",
+    credential.find((each) => each !== undefined) ?? apiKeyHelper ?? "",
+  ];
 }
 
 /** One header per line, as `Name: value`; of the same name the values are joined. */
@@ -139,10 +175,11 @@ function patient(
   model: Model,
   options: Omit<ModelFactoryOptions, "gates"> & { readonly gates?: RequestGates | undefined },
 ): Model {
-  const { coolDowns, gates, clock, random, environment } = options;
+  const { coolDowns, gates, quotas, clock, random, environment } = options;
   return withRetry(model, {
     coolDown: coolDowns.of(model.facts.provider, model.facts.id),
     gate: gates?.of(model.facts.provider),
+    quota: quotas?.of(model.facts.provider),
     clock,
     random,
     maxAttempts: readMaxAttempts(environment["CLAUDE_CODE_MAX_RETRIES"]),
@@ -192,7 +229,9 @@ export function chooseAdapter(
 interface RetryOptions {
   readonly coolDown: CoolDown;
   /** Holds back requests a provider would refuse; absent means none is held back. */
-  readonly gate?: RequestGate;
+  readonly gate?: RequestGate | undefined;
+  /** Absent: a quota that is used up is an error like any other. */
+  readonly quota?: QuotaWindow | undefined;
   readonly clock: WaitClock;
   /** At least 0 and less than 1. */
   readonly random: () => number;
@@ -215,21 +254,29 @@ export function withRetry(model: Model, options: RetryOptions): Model {
     async *stream(request, { signal }) {
       let waited = 0;
       for (let attempt = 1; ; attempt += 1) {
-        const pass = yield* sayingThatItWaits(enterWhenCool(options, signal), options.signOfLifeMs);
+        const pass = yield* sayingThatItWaits(enter(model, options, signal), options.signOfLifeMs);
         let isAnswered = false;
+        let hasBegun = false;
         try {
           for await (const event of model.stream(request, { signal })) {
+            if (!hasBegun) await options.quota?.answered(reportIn(event));
+            hasBegun = true;
+            pass.turn?.leave();
+            if (event.type === "quota-reported") continue;
             isAnswered ||= event.type === "message-ended";
             // What the taker does with the answer takes no one's place.
-            if (isAnswered) pass?.leave("answered");
+            if (isAnswered) pass.leave("answered");
             yield event;
           }
           return;
         } catch (error) {
-          pass?.leave(error instanceof ModelError && refusals.has(error.code) ? "refused" : "failed");
+          pass.leave(error instanceof ModelError && refusals.has(error.code) ? "refused" : "failed");
           signal.throwIfAborted();
           if (isAnswered) return;
           if (!(error instanceof ModelError) || !error.mayPass) throw error;
+          const { quotaResetsInMs } = error;
+          if (options.quota !== undefined && error.code === "rate-limited" && quotaResetsInMs !== undefined)
+            throw quotaExhausted(model, await options.quota.refused(quotaResetsInMs), error);
           const delayMs = delayBefore(attempt, error, options.random);
           waited += delayMs;
           if (waited > maxWaitMs) throw waitTooLong(error, maxWaitMs);
@@ -239,7 +286,7 @@ export function withRetry(model: Model, options: RetryOptions): Model {
           yield failure(error, { attempt, maxAttempts: limit, delayMs });
           await clock.sleep(delayMs, signal);
         } finally {
-          pass?.leave("failed");
+          pass.leave("failed");
         }
       }
     },
@@ -267,6 +314,48 @@ function inWords(milliseconds: number): string {
   return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+function reportIn(event: ModelEvent): QuotaReport | undefined {
+  return event.type === "quota-reported" ? event : undefined;
+}
+
+/** No request is made before the quota is there again; who may wait for it catches this. */
+function quotaExhausted({ facts }: Model, closedUntil: number, cause?: ModelError): ModelError {
+  const until = new Date(closedUntil).toISOString();
+  const { status, requestId, answer } = cause ?? {};
+  return new ModelError("quota-exhausted", `The quota of ${facts.provider} is used up until ${until}.`, {
+    closedUntil,
+    ...(status === undefined ? {} : { status }),
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(answer === undefined ? {} : { answer }),
+    cause,
+    advice: `Continue after ${until}, or choose a model of another provider.`,
+  });
+}
+
+interface Entry extends GatePass {
+  /** Held until it is known how the quota stands. */
+  readonly turn: QuotaTurn | undefined;
+}
+
+async function enter(model: Model, options: RetryOptions, signal: AbortSignal): Promise<Entry> {
+  const given = await options.quota?.enter(signal);
+  if (given !== undefined && given.type !== "entered") throw quotaExhausted(model, given.until);
+  const turn = given?.turn;
+  try {
+    const pass = await enterWhenCool(options, signal);
+    return {
+      turn,
+      leave(outcome) {
+        turn?.leave();
+        pass?.leave(outcome);
+      },
+    };
+  } catch (error) {
+    turn?.leave();
+    throw error;
+  }
+}
+
 /** A refusal that came while others waited at the gate holds them back too. */
 async function enterWhenCool(
   { coolDown, gate, clock }: RetryOptions,
@@ -286,9 +375,9 @@ async function enterWhenCool(
 const signOfLifeMs = 20_000;
 
 async function* sayingThatItWaits(
-  entering: Promise<GatePass | undefined>,
+  entering: Promise<Entry>,
   everyMs = signOfLifeMs,
-): AsyncGenerator<ModelEvent, GatePass | undefined> {
+): AsyncGenerator<ModelEvent, Entry> {
   const stillWaiting = Symbol("still waiting");
   let isInside = false;
   try {
@@ -310,7 +399,7 @@ async function* sayingThatItWaits(
     // The one that leaves while waiting must not keep the place that comes later.
     if (!isInside)
       entering.then(
-        (pass) => pass?.leave("failed"),
+        (pass) => pass.leave("failed"),
         () => undefined,
       );
   }

@@ -9,6 +9,8 @@ export interface ToolSpecification {
   readonly description: string;
   /** JSON Schema of the input object. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** `searches`: its results make other tools appear. `found`: such a one, which comes behind all others. */
+  readonly loading?: "searches" | "found" | undefined;
 }
 
 /** A tool that the provider runs itself, such as its web search. Models without it ignore it. */
@@ -29,6 +31,10 @@ export interface ModelRequest {
   readonly maxTokens?: number | undefined;
   readonly toolChoice?: "auto" | "none" | { readonly tool: string } | undefined;
   readonly effort?: string | number | undefined;
+  /** How long the provider keeps what the request has in common with the next; as usual there when absent. */
+  readonly cacheTtl?: "5m" | "1h" | undefined;
+  /** Whether the model thinks before it answers; as usual for it when absent. */
+  readonly thinks?: boolean | undefined;
 }
 
 /** What is known of a model before it is asked. */

@@ -4,6 +4,7 @@ import type { MemoryPlace } from "@retinue/config/instructions/memory-place.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import type { GrantedTool, SpawnRule } from "@retinue/config/tools/tool-grants.ts";
 import type { AskingAgent } from "@retinue/gate/approver.ts";
+import type { QuotedBands } from "@retinue/gate/batch-quote.ts";
 import type { PermissionMode, PermissionPolicy, PolicyRule } from "@retinue/gate/permission-policy.ts";
 
 /** A decided value and where it came from, so that it can be shown to a person. */
@@ -21,6 +22,8 @@ export interface AgentPlan {
   readonly chosenModel: ChosenModel;
   readonly effort?: Decided<string | number>;
   readonly tools: readonly GrantedTool[];
+  /** Tools that its parent had found by a search, and that it therefore has from the start. */
+  readonly loadedTools?: readonly string[];
   readonly spawn: SpawnRule;
   /** Which agents the program may start, where that differs: its list of tools for the agent says nothing about itself. */
   readonly programSpawn?: SpawnRule;
@@ -38,6 +41,8 @@ export interface AgentPlan {
   readonly limits?: RunLimits;
   /** What the main agent and all its children may take together. */
   readonly treeLimits?: RunLimits;
+  /** Set where agents that this one starts may start agents of their own, or it is such a one. */
+  readonly nesting?: Nesting;
   /** The names of the skills whose text is in `system`. */
   readonly skills?: readonly string[];
   /** Where the agent keeps what it learns. */
@@ -52,10 +57,20 @@ export interface AgentPlan {
   readonly directory: string;
   /** Where its session works; another folder than `directory` for a child in a working tree of its own. */
   readonly sessionDirectory: string;
+  /** The folder in it that the agent starts in; absent: `directory`. */
+  readonly cwd?: Decided<string>;
+  /** Variables for its commands. */
+  readonly env?: Readonly<Record<string, Decided<string>>>;
   /** What was requested and did not count, each as one sentence. */
   readonly notes: readonly string[];
   /** What was said too and did not count, because something stronger was said. */
   readonly overrode: readonly Overridden[];
+  /** What the runtime runs after its last turn; absent where nothing is named. */
+  readonly verify?: PlannedChecks;
+  /** The program of another vendor that does its work; absent: our own loop with a model. */
+  readonly runner?: PlannedRunner;
+  /** What it was expected to take before it started, where settings want that to be kept. */
+  readonly quote?: QuotedBands;
   /** Of a child: the definition it was decided from. */
   readonly definition?: PlannedDefinition;
   /** Of a child. Absent: it needs nothing but its plan, the journal and the disk. */
@@ -78,6 +93,8 @@ export interface AgentTask {
   readonly prompt: string;
   readonly background: boolean;
   readonly parentId: string;
+  /** The agents between the main agent and this one, the outermost first; absent for a child of the main agent. */
+  readonly ancestors?: readonly AskingAgent[];
   readonly callId?: string;
   readonly name?: string;
   /** It continues an earlier conversation of its own. */
@@ -90,6 +107,69 @@ export interface AgentTask {
   readonly skill?: SkillOfSpawn;
   /** It is a teammate: idle after its work, until mail wakes it. */
   readonly team?: TeamMembership;
+  /** It is a step of a workflow, whose script waits for it. */
+  readonly workflow?: StepOfWorkflow;
+}
+
+/** The place of a child in the run of a workflow. */
+export interface StepOfWorkflow {
+  readonly runId: string;
+  readonly phase?: string;
+}
+
+/** How far agents may start agents of their own. */
+export interface Nesting {
+  /** How many levels there are below the main agent; its children are the first. */
+  readonly depth: Decided<number>;
+  /** How many agents the agents below the main one may start in a session, all together. */
+  readonly agents: Decided<number>;
+}
+
+/** The folder in which an agent's calls start. */
+export function startOf({ cwd, directory }: Pick<AgentPlan, "cwd" | "directory">): string {
+  return cwd?.value ?? directory;
+}
+
+/** 0 for a main agent, 1 for its children. */
+export function levelOf({ task }: Pick<AgentPlan, "task">): number {
+  return task === undefined ? 0 : (task.ancestors ?? []).length + 1;
+}
+
+/** A program of another vendor, as it is started and driven over the Agent Client Protocol. */
+export interface PlannedRunner {
+  readonly name: string;
+  readonly command: readonly string[];
+  /** Names of variables that it gets of the environment, besides those that every program needs. */
+  readonly env: readonly string[];
+  /** The mode of it in which it asks for most, where it has that. */
+  readonly mode?: string;
+  /** Folders below the home in which it keeps its state. */
+  readonly state?: readonly string[];
+  /** The model of its own that the definition names. */
+  readonly model?: string;
+  /** Its own session, which is continued. */
+  readonly session?: string;
+  /** It starts although rules do not reach all it does. */
+  readonly unguarded?: true;
+  /** It starts in the sandbox of the settings, or not at all. */
+  readonly sandboxed?: true;
+}
+
+export interface PlannedChecks {
+  readonly checks: readonly PlannedCheck[];
+  /** How often a failed one goes back to the agent; absent means twice. */
+  readonly retries?: number;
+}
+
+export interface PlannedCheck {
+  readonly run: string;
+  readonly timeoutSeconds?: number;
+  /** The call, the settings, or the definition. */
+  readonly from: string;
+  /** A model has named it: it runs only as a command of the agent that did, or of the one it is for. */
+  readonly ofModel?: true;
+  /** Why it does not run; the result then fails the check. */
+  readonly refused?: string;
 }
 
 /** What one run may take, each with where the number came from. Turns have a field of their own in the plan. */
@@ -157,7 +237,8 @@ export interface TeamMembership {
 /** From the main agent to the one of the plan; a teammate is known by its name in the team. */
 export function agentPath({ agent, task }: AgentPlan, main: AskingAgent): readonly AskingAgent[] {
   if (agent.id === main.id) return [main];
-  return [main, task?.team === undefined ? agent : { ...agent, name: task.team.member }];
+  const own = task?.team === undefined ? agent : { ...agent, name: task.team.member };
+  return [main, ...(task?.ancestors ?? []), own];
 }
 
 /** Whether a plan and the model that another one chose are the same. */

@@ -1,9 +1,12 @@
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import type { AgentLimits } from "@retinue/config/agents/agent-limits.ts";
+import type { VerifyInput } from "@retinue/config/agents/verify-checks.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import type { GrantedTool } from "@retinue/config/tools/tool-grants.ts";
+import type { QuotedBands } from "@retinue/gate/batch-quote.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
-import type { SkillOfSpawn, TeamMembership } from "./agent-plan.ts";
+import type { PlannedCheck, SkillOfSpawn, StepOfWorkflow, TeamMembership } from "./agent-plan.ts";
+import type { WorktreePlace } from "./in-worktree.ts";
 
 /** What a caller wants of an agent, before anything is decided. */
 export interface AgentRequest {
@@ -21,11 +24,25 @@ export interface AgentRequest {
   readonly keepTools?: boolean | undefined;
   readonly background?: boolean | undefined;
   readonly maxTurns?: number | undefined;
+  /** Commands that the runtime runs after its last turn, beside those of settings and the definition. */
+  readonly verify?: VerifyInput | undefined;
+  /** Of a resumed child: the checks that an earlier call named. */
+  readonly keptChecks?: readonly PlannedCheck[] | undefined;
   /** What it may take; only ever narrows what settings and the definition say. */
   readonly limits?: AgentLimits | undefined;
   readonly name?: string | undefined;
   readonly mode?: PermissionMode | undefined;
   readonly isolation?: string | undefined;
+  /** The working tree that the runtime gives it, and the rules by which it may do something there without being asked. */
+  readonly given?: GivenWorktree | undefined;
+  /** The folder it starts in: relative to that of the agent that starts it, and inside its working directories. */
+  readonly cwd?: string | undefined;
+  /** Variables for its commands, beside those of its definition. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Of a resumed child: the variables that an earlier call named. */
+  readonly keptEnv?: Readonly<Record<string, string>> | undefined;
+  /** The most seconds it may take. */
+  readonly timeout?: number | undefined;
   readonly effort?: string | number | undefined;
   /** From a program: takes the place of the definition's prompt. */
   readonly systemPrompt?: string | undefined;
@@ -37,16 +54,26 @@ export interface AgentRequest {
   readonly skill?: SkillOfSpawn | undefined;
   /** The call that asked for it, when a model did. */
   readonly callId?: string | undefined;
+  /** What was quoted for it. */
+  readonly quote?: QuotedBands | undefined;
   /** The team that the call names. */
   readonly teamName?: string | undefined;
   /** It is a member of a team, as the session has decided. */
   readonly team?: TeamMembership | undefined;
+  /** It is a step of a workflow. */
+  readonly workflow?: StepOfWorkflow | undefined;
   /** Of a main agent: the person said that nothing needs permission. */
   readonly skipPermissions?: boolean | undefined;
   /** Of a main agent, `--tools`: which of the built-in tools exist; absent means all. */
   readonly tools?: readonly string[] | undefined;
   /** Of a main agent: what it and all its children may cost. */
   readonly maxBudgetUsd?: number | undefined;
+}
+
+/** A working tree that was made for another purpose than to isolate the agent. */
+export interface GivenWorktree {
+  readonly worktree: WorktreePlace;
+  readonly rules: readonly string[];
 }
 
 /** A request for an agent that another one, or the program, gives a task. */
@@ -62,8 +89,14 @@ export interface EarlierRun {
   /** The call of the main agent that first asked for it. */
   readonly callId?: string | undefined;
   readonly isolation?: "worktree" | undefined;
+  readonly cwd?: string | undefined;
+  readonly keptEnv?: Readonly<Record<string, string>> | undefined;
   readonly maxTurns?: number | undefined;
   readonly effort?: string | number | undefined;
+  /** The checks that its call named. */
+  readonly keptChecks?: readonly PlannedCheck[] | undefined;
+  /** The conversation that another vendor's program keeps for it. */
+  readonly runnerSession?: string | undefined;
   /** The task of one that never got to its first words. */
   readonly unbegun?: string | undefined;
 }
@@ -77,7 +110,7 @@ export function withEarlier(
   request: SpawnRequest,
   { earlier = {}, model }: { readonly earlier?: EarlierRun; readonly model?: ChosenModel },
 ): SpawnRequest {
-  const { unbegun, tools: _tools, mode: _mode, ...same } = earlier;
+  const { unbegun, tools: _tools, mode: _mode, runnerSession: _session, ...same } = earlier;
   // A field that is there and undefined leaves it open as well.
   const given = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
   const kept = {
@@ -99,6 +132,8 @@ function modelReference({ id, provider }: ChosenModel): string {
 export function requestsBackground(request: AgentRequest, definition: AgentDefinition): boolean {
   // A teammate is never waited for, and can ask all the same.
   if (request.team !== undefined) return false;
+  // Its workflow waits for it, whatever its definition says.
+  if (request.workflow !== undefined) return false;
   // Resuming in the foreground is how an agent that did not have a permission gets to ask for it.
   const isCalledBack = request.resume !== undefined && request.background === false;
   return !isCalledBack && (definition.background === true || request.background === true);

@@ -6,6 +6,7 @@ import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 import { parseToolEntry, resolveToolName } from "@retinue/config/tools/tool-entry.ts";
 import { type GrantedTool, grantTools } from "@retinue/config/tools/tool-grants.ts";
 import { isWiderMode, type PermissionMode } from "@retinue/gate/permission-policy.ts";
+import type { AgentPlan } from "./agent-plan.ts";
 import { narrowByServers } from "./servers-of-run.ts";
 
 /** How far one tool goes. */
@@ -61,6 +62,16 @@ export function rightsOf(definition: RightsFields, others: readonly RightsFields
     guards: guards.map(
       ({ event, matcher, handler }) => `${event} ${matcher ?? "*"} ${JSON.stringify(handler)}`,
     ),
+  };
+}
+
+/** What a planned agent may do, in the same words: all that its parent and the settings left it. */
+export function rightsOfPlan({ tools, policy }: Pick<AgentPlan, "tools" | "policy">): AgentRights {
+  return {
+    tools: Object.fromEntries(tools.map((tool) => [tool.name, rightOf(tool)])),
+    mode: policy.mode,
+    servers: {},
+    guards: [],
   };
 }
 
@@ -169,6 +180,25 @@ export function findWidenings(before: AgentRights, after: AgentRights): readonly
         text: `the hook that guards ${guard.split(" ").slice(0, 2).join(" ")} is gone`,
       });
   return found;
+}
+
+/** Everything that `before` may do and `after` may not, one sentence each. */
+export function findNarrowings(before: AgentRights, after: AgentRights): readonly string[] {
+  const tools = Object.entries(before.tools).flatMap(([name, right]) => {
+    const now = Object.hasOwn(after.tools, name) ? after.tools[name] : undefined;
+    if (now === undefined) return [`${name} is gone`];
+    return isFurther(right, now)
+      ? [`${name} goes less far: ${textOf(right)} before, ${textOf(now)} after`]
+      : [];
+  });
+  const mode = (rights: AgentRights) => (rights.mode === "inherit" ? "default" : rights.mode);
+  return [
+    ...tools,
+    ...(isWiderMode(mode(before), mode(after)) ? [`the mode is ${after.mode}, it was ${before.mode}`] : []),
+    ...Object.keys(before.servers)
+      .filter((name) => !Object.hasOwn(after.servers, name))
+      .map((name) => `it no longer starts the server ${name}`),
+  ];
 }
 
 /** Where the mode decides nothing, because all that is left only reads. */

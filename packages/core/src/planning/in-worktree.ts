@@ -11,7 +11,7 @@ export interface WorktreePlace {
 }
 
 /** The same plan inside a worktree: rules that speak of the repository speak of the copy too, and nothing else is near. */
-export function inWorktree<Plan extends Pick<AgentPlan, "policy" | "directory">>(
+export function inWorktree<Plan extends Pick<AgentPlan, "policy" | "directory" | "cwd">>(
   plan: Plan,
   place: WorktreePlace | undefined,
 ): Plan {
@@ -27,6 +27,7 @@ export function inWorktree<Plan extends Pick<AgentPlan, "policy" | "directory">>
   }));
   return {
     ...plan,
+    ...(plan.cwd === undefined ? {} : { cwd: { ...plan.cwd, value: startIn(plan.cwd.value, place) } }),
     directory: place.directory,
     policy: {
       ...policy,
@@ -37,6 +38,12 @@ export function inWorktree<Plan extends Pick<AgentPlan, "policy" | "directory">>
       ...(scopes === undefined ? {} : { toolScopes: scopes }),
     },
   };
+}
+
+/** A resumed child's folder is in its worktree already. */
+function startIn(folder: string, place: WorktreePlace): string {
+  if (folder === place.path || folder.startsWith(`${place.path}/`)) return folder;
+  return counterpart(folder, place) ?? folder;
 }
 
 function withCopy(rule: PolicyRule, place: WorktreePlace): readonly PolicyRule[] {

@@ -10,7 +10,7 @@ import {
   readAgentLimits,
   treeLimitKeys,
 } from "@retinue/config/agents/agent-limits.ts";
-import type { AgentPlan, Decided, RunLimits } from "./agent-plan.ts";
+import type { AgentPlan, Decided, Nesting, RunLimits } from "./agent-plan.ts";
 
 /** What a caller says for one session; the smallest number of all that speak counts. */
 export interface SessionLimitOptions {
@@ -18,6 +18,10 @@ export interface SessionLimitOptions {
   readonly agent?: AgentLimits | undefined;
   /** Of the main agent and all its children together. */
   readonly tree?: TreeLimits | undefined;
+  /** How many levels of agents there may be below the main agent; 1 when no one says otherwise. */
+  readonly depth?: number | undefined;
+  /** How many agents may be started by agents below the main one, in all. */
+  readonly nested?: number | undefined;
 }
 
 /** What was found out about limits before planning. */
@@ -28,16 +32,24 @@ export interface LimitFacts {
   readonly session?: SessionLimitOptions;
   /** When a silent agent in the background is stopped, and who says so. */
   readonly background?: { readonly stopMs: number; readonly from: string };
+  /** What the environment says about the depth. */
+  readonly depth?: Decided<number>;
 }
 
-type LimitPlan = Pick<AgentPlan, "limits" | "treeLimits">;
+type LimitPlan = Pick<AgentPlan, "limits" | "treeLimits" | "task"> & Partial<Pick<AgentPlan, "agent">>;
+type PlannedLimits = Pick<AgentPlan, "limits" | "treeLimits">;
 
 /** The limits of an agent, and those of the tree that it is the root or a part of. */
 export function planLimits(
-  request: { readonly limits?: AgentLimits; readonly background: boolean; readonly maxBudgetUsd?: number },
-  definition: Pick<AgentDefinition, "limits"> | undefined,
+  request: {
+    readonly limits?: AgentLimits;
+    readonly timeout?: number;
+    readonly background: boolean;
+    readonly maxBudgetUsd?: number;
+  },
+  definition: Pick<AgentDefinition, "limits" | "timeout"> | undefined,
   { limits: facts = {}, parent }: { readonly limits?: LimitFacts; readonly parent?: LimitPlan | undefined },
-): LimitPlan {
+): PlannedLimits {
   const { settings, session } = facts;
   const ofSettings = settingsFile("agent", facts);
   if (parent !== undefined) {
@@ -45,10 +57,13 @@ export function planLimits(
       { limits: settings?.agent, from: ofSettings },
       { limits: session?.agent, from: "the session" },
       { limits: definition?.limits, from: "the definition" },
+      { limits: { seconds: definition?.timeout }, from: "the definition" },
       { limits: request.limits, from: "the call" },
+      { limits: { seconds: request.timeout }, from: "the call" },
     ];
     const usual = request.background ? defaultSilence(said, facts) : [];
-    return asPlan(decideLimits([...said, ...usual]), parent.treeLimits ?? {});
+    const own = decideLimits([...said, ...usual]);
+    return asPlan(parent.task === undefined ? own : withinLimits(own, parent), parent.treeLimits ?? {});
   }
   const { maxBudgetUsd: usd } = request;
   const tree = decideLimits([
@@ -68,9 +83,48 @@ export function planLimits(
       { limits: perCall(settings?.agent ?? {}), from: ofSettings },
       { limits: perCall(session?.agent ?? {}), from: "the call" },
       { limits: own, from: "the definition" },
+      { limits: { seconds: definition?.timeout }, from: "the definition" },
     ]),
     tree,
   );
+}
+
+/** What a subagent starts has at most what the subagent has; of what is spent, both know. */
+function withinLimits(own: RunLimits, { limits = {}, agent }: LimitPlan): RunLimits {
+  const from = `the agent above it, ${agent?.name ?? "its parent"}`;
+  const lower = Object.entries(limits).flatMap(([key, above]: [string, Decided<number>]) => {
+    const mine = own[key as keyof RunLimits];
+    return mine !== undefined && mine.value <= above.value ? [] : [[key, { value: above.value, from }]];
+  });
+  return { ...own, ...Object.fromEntries(lower) };
+}
+
+/** How many agents are started below the children of the main agent, unless a setting says otherwise. */
+const defaultNested = 50;
+
+/** Whether subagents may start agents: only where somebody says so, and the smallest number counts. */
+export function planNesting({
+  settings,
+  settingsFrom,
+  session,
+  depth: environment,
+}: LimitFacts): Nesting | undefined {
+  const fromSettings = (key: "depth" | "nested"): readonly Decided<number>[] => {
+    const value = settings?.[key];
+    return value === undefined ? [] : [{ value, from: settingsFrom?.(`limits.${key}`) ?? "settings" }];
+  };
+  const fromSession = (value: number | undefined): readonly Decided<number>[] =>
+    value === undefined ? [] : [{ value, from: "the session" }];
+  const least = (all: readonly Decided<number>[]): Decided<number> | undefined =>
+    all.toSorted((a, b) => a.value - b.value)[0];
+  const depth = least([
+    ...fromSettings("depth"),
+    ...(environment === undefined ? [] : [{ ...environment, value: Math.min(environment.value, deepest) }]),
+    ...fromSession(session?.depth),
+  ]);
+  if (depth === undefined || depth.value < 2) return undefined;
+  const agents = least([...fromSettings("nested"), ...fromSession(session?.nested)]);
+  return { depth, agents: agents ?? { value: defaultNested, from: "the default" } };
 }
 
 /** In the background no one notices a silent agent, so there is a limit where no one has set one. */
@@ -99,18 +153,31 @@ export function refuseAgentLimits(
 export function refuseSessionLimits(limits: unknown): string | undefined {
   if (limits === undefined) return undefined;
   if (!isRecord(limits)) return `limits needs an object, but is ${quote(limits)}.`;
-  const { agent, tree, ...others } = limits;
+  const { agent, tree, depth, nested, ...others } = limits;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
     return `limits.${unknown} is not known here; write limits.agent for each child, or limits.tree for all agents together.`;
+  const counts = Object.entries({ depth, nested }).flatMap(([key, value]) => flawOfCount(key, value) ?? []);
+  if (counts[0] !== undefined) return `limits.${counts[0]}.`;
   return refuseAgentLimits(agent, "limits.agent") ?? refuseAgentLimits(tree, "limits.tree", treeLimitKeys);
+}
+
+/** Deeper trees are a slip of the keyboard. */
+export const deepest = 10;
+
+function flawOfCount(key: string, value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  const most = key === "depth" ? deepest : Number.MAX_SAFE_INTEGER;
+  if (Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= most) return undefined;
+  const expected = key === "depth" ? `a whole number from 1 to ${deepest}` : "a whole number from 1";
+  return `${key} needs ${expected}, but is ${quote(value)}`;
 }
 
 function settingsFile(part: "agent" | "tree", { settingsFrom }: LimitFacts): (key: AgentLimitKey) => string {
   return (key) => settingsFrom?.(`limits.${part}.${key}`) ?? "settings";
 }
 
-function asPlan(own: RunLimits, tree: RunLimits): LimitPlan {
+function asPlan(own: RunLimits, tree: RunLimits): PlannedLimits {
   return {
     ...(Object.keys(own).length === 0 ? {} : { limits: own }),
     ...(Object.keys(tree).length === 0 ? {} : { treeLimits: tree }),
@@ -180,9 +247,13 @@ export interface LimitSettings {
   readonly tree: TreeLimits;
   /** What happens to calls of a model without a known price where money is limited. */
   readonly unknownPrice: "allow" | "refuse";
+  /** How many levels of agents there may be below the main agent. */
+  readonly depth?: number;
+  /** How many agents may be started by agents below the main one, in all. */
+  readonly nested?: number;
 }
 
-const known = ["agents", "overflow", "agent", "tree", "unknownPrice", "model"] as const;
+const known = ["agents", "overflow", "agent", "tree", "unknownPrice", "model", "depth", "nested"] as const;
 
 /** A value that cannot be used ends the start, because a limit that is not kept is worse than none that was promised. */
 export function readLimitSettings(setting: Readonly<Record<string, unknown>> | undefined): LimitSettings {
@@ -192,7 +263,12 @@ export function readLimitSettings(setting: Readonly<Record<string, unknown>> | u
     const nearest = nearestName(key, known);
     throw unusable(key, `is not known${nearest === undefined ? "" : `; did you mean ${nearest}?`}`);
   }
-  const { agent = {}, tree = {}, unknownPrice = "allow", model = {} } = setting;
+  const { agent = {}, tree = {}, unknownPrice = "allow", model = {}, depth, nested } = setting;
+  const counts = Object.entries({ depth, nested }).flatMap(([key, value]) => flawOfCount(key, value) ?? []);
+  if (counts[0] !== undefined) {
+    const [key = "", ...reason] = counts[0].split(" ");
+    throw unusable(key, reason.join(" "));
+  }
   if (unknownPrice !== "allow" && unknownPrice !== "refuse")
     throw unusable("unknownPrice", `needs "allow" or "refuse", but is ${JSON.stringify(unknownPrice)}`);
   const clocks = defined(readModelClocks(setting));
@@ -204,6 +280,8 @@ export function readLimitSettings(setting: Readonly<Record<string, unknown>> | u
     agent: usable("agent", readAgentLimits(agent)),
     tree: usable("tree", readAgentLimits(tree, treeLimitKeys)),
     unknownPrice,
+    ...(typeof depth === "number" ? { depth } : {}),
+    ...(typeof nested === "number" ? { nested } : {}),
   };
 }
 

@@ -157,6 +157,17 @@ describe("which tools it has", () => {
     expect(names(plan({ background: true }, { definition }))).toEqual(["Read"]);
   });
 
+  test("[BGR-6] in the background with tools of servers where they are kept, and functions that are asked where it may ask", () => {
+    const functions = [{ kind: "canUseTool", name: "canUseTool" }] as const;
+    const kept = plan({ background: true }, { backgroundKeeps: ["mcpTools"], functions });
+    expect(names(kept)).toEqual(names(plan({})));
+    expect(kept.functions).toBeUndefined();
+    const asking = plan({ background: true }, { backgroundKeeps: ["questions"], functions });
+    expect(names(asking)).toEqual(["Bash", "Read"]);
+    expect(asking.functions).toEqual(functions);
+    expect(plan({}, { backgroundKeeps: ["questions"] }).policy.background).toBeUndefined();
+  });
+
   test("[PRM-4] nothing that a rule of the parent denies whole", () => {
     const reading = parseRule("Bash", { list: "deny" });
     if (reading.type === "invalid") throw new Error(reading.reason);

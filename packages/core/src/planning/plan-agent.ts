@@ -16,10 +16,17 @@ import type { GrantedTool, ToolGrant } from "@retinue/config/tools/tool-grants.t
 import {
   buildPolicy,
   childPolicy,
+  isNoWider,
   type PolicyFacts,
   type RequestedRights,
 } from "@retinue/gate/build-policy.ts";
-import type { PermissionMode, PermissionPolicy, PolicyRule } from "@retinue/gate/permission-policy.ts";
+import {
+  type BackgroundRight,
+  lacksInBackground,
+  type PermissionMode,
+  type PermissionPolicy,
+  type PolicyRule,
+} from "@retinue/gate/permission-policy.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import {
   type AgentPlan,
@@ -27,6 +34,7 @@ import {
   type ChildPlan,
   type Decided,
   isSameModel,
+  levelOf,
   type Overridden,
   type ProgramFunction,
   plannedDefinition,
@@ -35,7 +43,16 @@ import {
 import { type AgentRequest, type EarlierRun, requestsBackground } from "./agent-request.ts";
 import { decideMode } from "./decide-mode.ts";
 import { inWorktree, type WorktreePlace } from "./in-worktree.ts";
-import { type LimitFacts, planLimits, refuseAgentLimits, refuseSessionLimits } from "./limit-plan.ts";
+import {
+  type LimitFacts,
+  planLimits,
+  planNesting,
+  refuseAgentLimits,
+  refuseSessionLimits,
+} from "./limit-plan.ts";
+import { endOfNesting, mayNest, refuseNested, spawnRuleOf, withinParentServers } from "./nested-agent.ts";
+import { planChecks } from "./plan-checks.ts";
+import { planRunner } from "./plan-runner.ts";
 import {
   builtinNames,
   chooseTools,
@@ -44,6 +61,7 @@ import {
   type ToolsAbove,
   whyNoSearch,
 } from "./plan-tools.ts";
+import { planVariables } from "./plan-variables.ts";
 import {
   type OwnServers,
   type ServerInstructions,
@@ -68,6 +86,14 @@ interface CommonFacts {
   readonly skills?: readonly string[];
   readonly trusted: boolean;
   readonly limits?: LimitFacts;
+  /** The setting `verify`: checks by agent type. */
+  readonly verify?: Readonly<Record<string, unknown>> | undefined;
+  /** How hard models think where neither call nor definition says so. */
+  readonly effort?: Decided<string | number>;
+  /** The folder it starts in, where the call or its definition names one that is there. */
+  readonly cwd?: Decided<string>;
+  /** Settings want processes in a sandbox. */
+  readonly sandboxed?: boolean;
   /** What was already found not to count. */
   readonly notes?: readonly string[];
   /** Whether a model's provider searches the web itself; absent means it does. */
@@ -113,16 +139,18 @@ export interface ChildFacts extends CommonFacts {
     readonly messages: () => number;
   };
   /** What was decided for the child before, when it is resumed. */
-  readonly earlier?: Pick<EarlierRun, "tools" | "mode">;
+  readonly earlier?: Pick<EarlierRun, "tools" | "mode" | "runnerSession">;
   readonly backgroundAllowed: boolean;
-  /** Somebody answers for children in the background too. */
-  readonly backgroundAttended?: boolean;
+  /** What children have in the background all the same; absent: nothing. */
+  readonly backgroundKeeps?: readonly BackgroundRight[];
   /** Whether what a model costs is known; absent means it is. */
   readonly isPriced?: (model: ChosenModel) => boolean;
   /** Whether a provider is configured for a model; absent means it is. */
   readonly isServed?: (model: ChosenModel) => boolean;
   /** The MCP servers of the session; absent means those that the parent has something of. */
   readonly servers?: readonly { readonly name: string }[];
+  /** What its parent has found of the tools that are loaded on demand. */
+  readonly loadedTools?: readonly string[];
 }
 
 export type AgentFacts = MainFacts | ChildFacts;
@@ -140,11 +168,14 @@ export type ChildPlanned = AgentPlanned<ChildPlan>;
 
 /** Unless the call or the definition says otherwise. */
 const defaultChildTurns = 50;
+/** Another vendor's program reports each of its calls by itself, and each counts as a turn. */
+const defaultRunnerTurns = 200;
 
 /** Decides an agent completely, or says why there can be none. Pure. */
 export function planAgent(request: AgentRequest, facts: ChildFacts): ChildPlanned;
 export function planAgent(request: AgentRequest, facts: AgentFacts): AgentPlanned;
-export function planAgent(request: AgentRequest, facts: AgentFacts): AgentPlanned {
+export function planAgent(request: AgentRequest, given: AgentFacts): AgentPlanned {
+  const facts = withoutOwnMemory(given);
   const { definition } = facts;
   const child = facts.parent === undefined ? undefined : facts;
   const refusal = refuseRequest(request, facts);
@@ -156,12 +187,34 @@ export function planAgent(request: AgentRequest, facts: AgentFacts): AgentPlanne
   if (rights.type === "refused") return rights;
   const denied = child && refuseModel(selection.model, child.modelLimits ?? {}, child.aliases);
   if (denied !== undefined) return { type: "refused", reason: denied };
+  const verify = planChecks(request, facts);
+  if (verify.type === "refused") return verify;
+  const variables = planVariables(request, definition, facts.trusted);
+  if (variables.type === "refused") return variables;
   const { policy, tools, directory, mcpServers } = rights;
   const task = child && describeTask(request, child, { background, mode: policy.mode });
-  const effort = decided(request.effort, definition?.effort);
-  const maxTurns = decided(request.maxTurns, definition?.maxTurns, child && defaultChildTurns);
+  const effort = decided(request.effort, definition?.effort) ?? facts.effort;
+  const maxTurns = decided(
+    request.maxTurns,
+    definition?.maxTurns,
+    child && (definition?.runner === undefined ? defaultChildTurns : defaultRunnerTurns),
+  );
   const limits = planLimits({ ...request, background }, definition, facts);
+  const runner = planRunner({
+    request: { ...request, model: child?.earlier === undefined ? request.model : definition?.model },
+    definition,
+    trusted: facts.trusted,
+    task,
+    rights,
+    limits: limits.limits,
+    refusesUnknownPrice: facts.limits?.settings?.unknownPrice === "refuse",
+    sandboxed: facts.sandboxed === true,
+    earlier: child?.earlier,
+  });
+  if (runner.type === "refused") return { type: "refused", reason: runner.reason };
   const { criticalSystemReminder_EXPERIMENTAL: reminder, initialPrompt } = definition ?? {};
+  const nesting = child === undefined ? planNesting(facts.limits ?? {}) : child.parent.nesting;
+  const end = child && endOfNesting(request, child);
   const plan: AgentPlan = {
     sessionId: facts.parent === undefined ? facts.sessionId : facts.parent.sessionId,
     agent: { id: facts.agentId, name: definition?.name ?? "main" },
@@ -169,21 +222,32 @@ export function planAgent(request: AgentRequest, facts: AgentFacts): AgentPlanne
     chosenModel: selection.model,
     effort,
     tools,
+    // A conversation that it starts with says itself what was found, and its requests begin as those of its parent.
+    ...loadedOf(task?.forksContext === true ? [] : child?.loadedTools, tools),
     spawn: rights.spawn,
     programSpawn: rights.programSpawn,
     sessionTools: rights.sessionTools,
     policy,
     modeFrom: rights.modeFrom,
-    system: task?.team === undefined ? facts.system : [...facts.system, membershipText(task.team)],
+    system: [
+      ...facts.system,
+      ...(task?.team === undefined ? [] : [membershipText(task.team)]),
+      ...(end === undefined ? [] : [end.prompt]),
+    ],
     reminder,
     ...(child !== undefined || initialPrompt === undefined ? {} : { initialPrompt }),
     maxTurns,
     ...limits,
+    ...(nesting === undefined || rights.spawn === "none" ? {} : { nesting }),
+    ...(verify.checks === undefined ? {} : { verify: verify.checks }),
+    ...(runner.type === "planned" ? { runner: runner.runner } : {}),
     ...(facts.memory === undefined ? {} : { memory: facts.memory }),
     ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),
     ...(mcpServers === undefined ? {} : { mcpServers }),
     directory,
     sessionDirectory: directory,
+    ...(facts.cwd === undefined ? {} : { cwd: facts.cwd }),
+    ...(Object.keys(variables.env).length === 0 ? {} : { env: variables.env }),
     overrode: [
       ...selection.overrode.map(({ written: value, origin: from }) => ({
         field: "model" as const,
@@ -195,20 +259,25 @@ export function planAgent(request: AgentRequest, facts: AgentFacts): AgentPlanne
     notes: [
       ...(facts.notes ?? []),
       ...rights.serverNotes,
+      ...variables.notes,
+      ...(runner.type === "planned" ? runner.notes : []),
+      ...(child === undefined && definition?.cwd !== undefined ? [cwdOfMain] : []),
       ...(wantsBackground && !background
         ? ["Background work is switched off; it ran in the foreground."]
         : []),
-      ...(child === undefined ? [] : priceNotes(selection.model, limits, child)),
+      ...(child === undefined || runner.type === "planned" ? [] : priceNotes(selection.model, limits, child)),
       ...selection.unclear.map(
         ({ written, why }) => `The model ${JSON.stringify(written)} does not count: ${why}.`,
       ),
       ...rights.toolNotes,
+      ...(end === undefined ? [] : [end.note]),
     ],
     ...(child === undefined || task === undefined
       ? {}
       : {
           definition: plannedDefinition(child.definition),
-          ...requiredFunctions(child, { background, tools, mcpServers }),
+          ...(request.quote === undefined ? {} : { quote: request.quote }),
+          ...requiredFunctions(child, { policy, tools, mcpServers }),
           ...historyOf(task, child),
           task,
         }),
@@ -216,6 +285,19 @@ export function planAgent(request: AgentRequest, facts: AgentFacts): AgentPlanne
   const placed = child === undefined ? plan : withApprovals(inWorktree(plan, child.worktree), child);
   return { type: "planned", plan: withServerInstructions(placed, facts.serverInstructions ?? []) };
 }
+
+/** What was found by another is there only where it may be used. */
+function loadedOf(
+  found: readonly string[] = [],
+  tools: readonly GrantedTool[],
+): Pick<AgentPlan, "loadedTools"> {
+  const granted = new Set(tools.map(({ name }) => name));
+  const loadedTools = found.filter((name) => granted.has(name));
+  return loadedTools.length === 0 ? {} : { loadedTools };
+}
+
+const cwdOfMain =
+  "`cwd` of the definition counts only where another agent starts it; a session works in the folder it was opened in.";
 
 function decided<T>(called: T | undefined, defined: T | undefined, usual?: T): Decided<T> | undefined {
   if (called !== undefined) return { value: called, from: "the call" };
@@ -230,6 +312,10 @@ function refuseRequest(request: AgentRequest, facts: AgentFacts): Refusal | unde
     const reason =
       refuseSpawn(request, facts) ??
       refuseAgentLimits(request.limits, "limits") ??
+      refuseAgentLimits(
+        request.timeout === undefined ? undefined : { seconds: request.timeout },
+        "timeout",
+      ) ??
       refuseIsolation(isolationOf(request, facts.definition));
     return reason === undefined ? undefined : { type: "refused", reason };
   }
@@ -242,11 +328,15 @@ function refuseRequest(request: AgentRequest, facts: AgentFacts): Refusal | unde
   return unusable(`maxBudgetUsd must be an amount above 0, and it is ${maxBudgetUsd}.`);
 }
 
-/** A hard rule, not a depth limit: what was started by an agent starts none. */
-function refuseSpawn({ origin }: AgentRequest, { definition, parent }: ChildFacts): string | undefined {
-  if (parent.task !== undefined) return "An agent that was started by another cannot start agents.";
-  const spawn = origin === "program" ? (parent.programSpawn ?? parent.spawn) : parent.spawn;
+/** A subagent starts agents only where it names them and its session allows the depth. */
+function refuseSpawn(request: AgentRequest, { definition, parent }: ChildFacts): string | undefined {
+  const nested = parent.task === undefined ? undefined : refuseNested(request, { definition, parent });
+  if (nested !== undefined) return nested;
+  const { origin, workflow, agentType } = request;
+  const isApart = origin === "program" || workflow !== undefined;
+  const spawn = isApart ? (parent.programSpawn ?? parent.spawn) : parent.spawn;
   if (spawn === "none") return "This agent may not start others; its definition does not list Agent.";
+  if (workflow !== undefined && agentType === undefined) return undefined;
   if (spawn === "any" || maySpawn(spawn, definition)) return undefined;
   const id = definition.source.id ?? definition.name;
   return `This agent may only start ${spawn.only.join(", ")}, not ${id}.`;
@@ -268,9 +358,22 @@ type SelectedModel = Pick<ModelSelection, "model" | "overrode" | "unclear"> & {
 };
 
 function selectModel(request: AgentRequest, facts: AgentFacts): SelectedModel {
+  if (facts.parent !== undefined && facts.definition.runner !== undefined) return modelOfRunner(facts);
   if (facts.parent !== undefined) return selectChildModel(request, facts);
   const { model, chosenModel } = facts;
   return { model: chosenModel, id: model.value, from: model.from, overrode: [], unclear: [] };
+}
+
+/** Its program chooses a model of its own; that of its parent serves its hooks. */
+function modelOfRunner({ parent, definition }: ChildFacts): SelectedModel {
+  const from = definition.model === undefined ? "the runner" : "the definition";
+  return {
+    model: parent.chosenModel,
+    id: definition.model ?? definition.runner?.name ?? "",
+    from,
+    overrode: [],
+    unclear: [],
+  };
 }
 
 /** A model no one is configured to serve gives way to the parent's, where that is served by more than the offline one. */
@@ -327,6 +430,7 @@ function planRights(
   if (base.type === "refused") return base;
   const canSearch = facts.canSearch?.(selection.model) !== false;
   const noSearch = whyNoSearch(base.policy, { model: selection.id, canSearch });
+  const isNested = child?.parent.task !== undefined;
   // An agent whose memory is off has no tools for it.
   const { memory, ...withoutMemory } = definition;
   const toolsWithin = (above: ToolsAbove) =>
@@ -338,13 +442,16 @@ function planRights(
       own: facts.own,
       skillDeny: request.skill?.deny ?? [],
       noSearch,
-      background: base.isUnattended,
+      background: lacksInBackground(base.policy, "mcpTools"),
       forTeam: base.teamTools,
+      nests: child !== undefined && mayNest(request, child.parent),
+      isNested,
     });
   const planned = toolsWithin(base.above);
   const grant = child === undefined ? planned.grant : keptGrant(planned.grant, request, child.earlier);
   if (grant.type === "refused") return { type: "refused", reason: grant.reason };
   const { tools } = grant;
+  const spawn = child === undefined ? grant.spawn : spawnRuleOf(tools);
   const directory = facts.parent === undefined ? facts.directory : facts.parent.directory;
   const scope = {
     anchor: directory,
@@ -352,24 +459,25 @@ function planRights(
     memoryDirectory: facts.memory?.directory,
     ...grant.exclusions,
     ...(definition.onlyReads === undefined ? {} : { onlyReads: definition.onlyReads }),
+    ...(child === undefined || spawn === "none" ? {} : { limitsBelow: true as const }),
   };
   const forProgram = base.programAbove && toolsWithin(base.programAbove).grant;
   const ofServers = { available: planned.available, granted: tools };
   const { mcpServers } =
     facts.parent === undefined
       ? serversOfRun({ ...ofServers, definition, servers: facts.servers ?? [], policy: base.policy })
-      : serversOfChild(facts, ofServers);
+      : withinParentServers(serversOfChild(isNested ? ofParentOnly(facts) : facts, ofServers), facts.parent);
   return {
     type: "granted",
     policy: { ...base.policy, toolScopes: [...(base.policy.toolScopes ?? []), scope] },
     modeFrom: base.modeFrom,
     tools,
-    spawn: child === undefined ? grant.spawn : "none",
+    spawn,
     ...(forProgram?.type === "granted" ? { programSpawn: forProgram.spawn } : {}),
     ...(child !== undefined || base.above.sessionTools === undefined
       ? {}
       : { sessionTools: base.above.sessionTools }),
-    ...(background || mcpServers === undefined ? {} : { mcpServers }),
+    ...(lacksInBackground(base.policy, "mcpTools") || mcpServers === undefined ? {} : { mcpServers }),
     directory,
     serverNotes: [...base.notes, ...planned.notes],
     // The parent reads these beside the result; mere remarks are shown where files are checked.
@@ -377,6 +485,21 @@ function planRights(
       child !== undefined && severity === "note" ? [] : [message],
     ),
   };
+}
+
+/** Of a child of a subagent: what the session has is of no concern, only what its parent has. */
+function ofParentOnly({ servers: _servers, ...facts }: ChildFacts): ChildFacts {
+  return facts;
+}
+
+/** A folder in which tools need no rule is a right: a child of a subagent has it only where its parent has the same. */
+function withoutOwnMemory(facts: AgentFacts): AgentFacts {
+  if (facts.parent === undefined || facts.memory === undefined) return facts;
+  const { parent } = facts;
+  if (parent.task === undefined || facts.memory.directory === parent.memory?.directory) return facts;
+  const { memory: _memory, ...others } = facts;
+  const note = `The memory of ${facts.definition.name} is off: ${parent.agent.name}, which starts it, does not have it.`;
+  return { ...others, notes: [...(facts.notes ?? []), note] };
 }
 
 /** The rights before the tools are known, and what limits those. */
@@ -387,8 +510,6 @@ interface BaseRights {
   readonly above: ToolsAbove;
   /** What would limit them if the list of the session had named Agent: what rules and the definition take away stays away. */
   readonly programAbove?: ToolsAbove;
-  /** No one waits for it or answers for it. */
-  readonly isUnattended: boolean;
   readonly teamTools?: readonly string[];
   readonly notes: readonly string[];
 }
@@ -419,7 +540,6 @@ function mainRights(request: AgentRequest, facts: MainFacts): BaseRights | Refus
     modeFrom: mode.mode.from,
     above: limitedTo(choice.tools),
     ...(program?.type === "chosen" ? { programAbove: limitedTo(program.tools) } : {}),
-    isUnattended: false,
     notes: [...mode.notes, ...choice.notes],
   };
 }
@@ -429,14 +549,16 @@ const agentTool = "Agent";
 function childRights(request: AgentRequest, facts: ChildFacts, background: boolean): BaseRights {
   const { definition, parent, earlier } = facts;
   const above = request.team === undefined ? parent.policy : policyForMembers(parent.policy);
-  // Where a host answers for it, a child in the background is like one that somebody waits for.
-  const isUnattended = background && facts.backgroundAttended !== true;
   const call = callMode(request, earlier);
+  const { permissionMode: own } = definition;
+  // Below a subagent not even a file of the person widens a mode.
+  const mode = parent.task === undefined || (own && isNoWider(own, above.mode)) ? own : undefined;
   const policy = childPolicy(above, {
     call,
-    definition: { mode: definition.permissionMode, scope: definition.source.scope },
-    projectMayWiden: definition.permissionMode !== undefined && mayWiden(definition.source, facts.trusted),
-    background: isUnattended,
+    definition: { mode, scope: definition.source.scope },
+    projectMayWiden: mode !== undefined && mayWiden(definition.source, facts.trusted),
+    background,
+    backgroundKeeps: facts.backgroundKeeps,
   });
   const { skill } = request;
   const ownMode = call?.mode === policy.mode ? "the call" : "the definition";
@@ -450,7 +572,6 @@ function childRights(request: AgentRequest, facts: ChildFacts, background: boole
         : { ...policy, allow: [...policy.allow, ...skill.allow], deny: [...policy.deny, ...skill.deny] },
     modeFrom: policy.mode === parent.policy.mode ? "the parent" : ownMode,
     above: parent,
-    isUnattended,
     ...(request.team === undefined
       ? {}
       : { teamTools: isPlanning ? [...memberTools, handInPlanTool] : memberTools }),
@@ -564,7 +685,7 @@ function describeTask(
   { definition, parent }: ChildFacts,
   { background, mode }: { readonly background: boolean; readonly mode: PermissionMode },
 ): AgentTask {
-  const { callId, name, skill, team, description = "", prompt = "" } = request;
+  const { callId, name, skill, team, workflow, description = "", prompt = "" } = request;
   // A member that plans first gets the mode of its parent when its plan is approved, never a wider one.
   const isPlanning = mode === "plan" && parent.policy.mode !== "plan";
   const approvedMode = isPlanning ? { approvedMode: policyForMembers(parent.policy).mode } : {};
@@ -574,6 +695,7 @@ function describeTask(
     prompt,
     background,
     parentId: parent.agent.id,
+    ...(levelOf(parent) === 0 ? {} : { ancestors: [...(parent.task?.ancestors ?? []), parent.agent] }),
     callId,
     name,
     resumed: request.resume !== undefined,
@@ -581,15 +703,15 @@ function describeTask(
     forksContext: definition.forkContext === true,
     skill,
     team: team === undefined ? undefined : { ...team, ...approvedMode },
+    ...(workflow === undefined ? {} : { workflow }),
   };
 }
 
-/** Those functions of the program that this child can reach; no one is asked for one in the background. */
+/** Those functions of the program that this child can reach: those that are asked, only where it may ask. */
 function requiredFunctions(
   { functions = [], definition }: ChildFacts,
-  plan: Pick<PlannedRights, "tools"> & {
+  plan: Pick<PlannedRights, "tools" | "policy"> & {
     readonly mcpServers: AgentPlan["mcpServers"] | undefined;
-    readonly background: boolean;
   },
 ): Pick<AgentPlan, "functions"> {
   const granted = new Set(plan.tools.map(({ name }) => name));
@@ -599,7 +721,7 @@ function requiredFunctions(
     if (kind === "tool") return granted.has(name);
     if (kind === "server") return servers.has(name);
     if (kind === "onEnd") return name === definition.name && definition.behaviour?.onEnd !== undefined;
-    return !(plan.background && asking.has(kind));
+    return !(asking.has(kind) && lacksInBackground(plan.policy, "questions"));
   });
   return reached.length === 0 ? {} : { functions: reached };
 }

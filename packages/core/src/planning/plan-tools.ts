@@ -3,6 +3,7 @@ import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts
 import { type AvailableTool, removedTools } from "@retinue/config/tools/match-tools.ts";
 import { parseToolEntry } from "@retinue/config/tools/tool-entry.ts";
 import {
+  type GrantedTool,
   grantTools,
   type SpawnRule,
   type ToolGrant,
@@ -31,6 +32,10 @@ export interface ToolFacts extends ToolLimits {
   readonly background: boolean;
   /** Tools that a member of a team has besides those of its definition; absent for all others. */
   readonly forTeam?: readonly string[];
+  /** It may start the agents that its `tools` name. */
+  readonly nests?: boolean;
+  /** Its parent is a subagent, whose tools limit it, whatever its list says. */
+  readonly isNested?: boolean;
 }
 
 interface PlannedTools {
@@ -47,11 +52,11 @@ interface PlannedTools {
  * missing for everybody, with a note where the list names it.
  */
 export function planTools(facts: ToolFacts): PlannedTools {
-  const { definition, above, own, background } = facts;
+  const { definition, above, own, background, nests = false, isNested = false } = facts;
   const hasOwn = own !== undefined && own.names.length > 0;
   const shared = hasOwn ? facts.available.filter(({ server }) => !isReplaced(server, own)) : facts.available;
   const session = facts.session ?? limitTools([...shared, ...(own?.tools ?? [])], above, facts);
-  const inherited = definition.tools === undefined ? above.tools : undefined;
+  const inherited = definition.tools === undefined || isNested ? above.tools : undefined;
   // A tool that the parent has only for its memory is none that a child could use.
   const usable = inherited?.filter(({ confinedTo }) => confinedTo === undefined);
   const names = usable && new Set([...usable, ...(own?.tools ?? [])].map(({ name }) => name));
@@ -59,23 +64,99 @@ export function planTools(facts: ToolFacts): PlannedTools {
     ({ name, origin }) => names?.has(name) !== false && !(background && origin === "mcp"),
   );
   const narrowed = narrowByServers(definition, reachable);
-  const grant = grantTools({
-    definition: narrowed.definition,
-    available: narrowed.available,
-    withheld: session.withheld,
-    forMemory: session.offered,
-    role: above.tools === undefined ? "main" : "subagent",
-    ...(facts.forTeam === undefined ? {} : { forTeam: facts.forTeam, offered: session.offered }),
-    // A child that inherits a tool has it only as far as its parent.
-    inherited:
-      inherited === undefined
-        ? undefined
-        : new Map(
-            inherited.flatMap(({ name, allowOnly }) => (allowOnly === undefined ? [] : [[name, allowOnly]])),
-          ),
-  });
-  return { grant, available: narrowed.available, notes: narrowed.notes };
+  const grantWith = (forTeam: readonly string[] | undefined): ToolGrant =>
+    grantTools({
+      definition: narrowed.definition,
+      available: narrowed.available,
+      withheld: session.withheld,
+      forMemory: session.offered,
+      role: above.tools === undefined ? "main" : "subagent",
+      nests,
+      ...(forTeam === undefined ? {} : { forTeam, offered: session.offered }),
+      // A child that inherits a tool has it only as far as its parent.
+      inherited:
+        inherited === undefined
+          ? undefined
+          : new Map(
+              inherited.flatMap(({ name, allowOnly }) =>
+                allowOnly === undefined ? [] : [[name, allowOnly]],
+              ),
+            ),
+    });
+  const first = grantWith(facts.forTeam);
+  const grant = needsSearch(first, definition, session)
+    ? grantWith([...(facts.forTeam ?? []), toolSearchName])
+    : withoutIdleSearch(first, session);
+  const within = isNested && grant.type === "granted" ? withinParent(grant, above.tools ?? []) : grant;
+  return { grant: within, available: narrowed.available, notes: narrowed.notes };
 }
+
+const toolSearchName: ToolName = "ToolSearch";
+
+/** Who lists whole servers needs not list what finds their tools. */
+function needsSearch(
+  grant: ToolGrant,
+  { tools: entries }: ToolFacts["definition"],
+  { offered }: SessionTools,
+): boolean {
+  if (grant.type === "refused" || entries === undefined) return false;
+  if (!offered.some(({ name }) => name === toolSearchName)) return false;
+  const named = new Set(entries.map((entry) => parseToolEntry(entry).name));
+  const ofServers = serverTools(offered);
+  return (
+    !grant.tools.some(({ name }) => name === toolSearchName) &&
+    grant.tools.some(({ name }) => ofServers.has(name) && !named.has(name))
+  );
+}
+
+/** Without tools of servers there is nothing to find. */
+function withoutIdleSearch(grant: ToolGrant, { offered }: SessionTools): ToolGrant {
+  if (grant.type === "refused" || !grant.tools.some(({ name }) => name === toolSearchName)) return grant;
+  const ofServers = serverTools(offered);
+  if (grant.tools.some(({ name }) => ofServers.has(name))) return grant;
+  return { ...grant, tools: grant.tools.filter(({ name }) => name !== toolSearchName) };
+}
+
+function serverTools(tools: readonly AvailableTool[]): ReadonlySet<string> {
+  return new Set(tools.flatMap(({ name, origin }) => (origin === "mcp" ? [name] : [])));
+}
+
+/** No tool that the parent has not, and none further than the parent's goes. */
+function withinParent(
+  grant: Extract<ToolGrant, { readonly type: "granted" }>,
+  above: readonly GrantedTool[],
+): ToolGrant {
+  const has = new Map(above.map((tool) => [tool.name, tool]));
+  const tools = grant.tools.flatMap((tool): readonly GrantedTool[] => {
+    const parents = has.get(tool.name);
+    if (parents === undefined) return [];
+    const { allowOnly = parents.allowOnly, confinedTo, alsoIn } = tool;
+    const only = tool.name === agentTool ? namedByBoth(allowOnly, parents.allowOnly) : allowOnly;
+    if (only?.length === 0) return [];
+    const deny = [...new Set([...(tool.deny ?? []), ...(parents.deny ?? [])])];
+    const isConfined = confinedTo ?? parents.confinedTo;
+    return [
+      {
+        name: tool.name,
+        allowOnly: only,
+        ...(deny.length === 0 ? {} : { deny }),
+        ...(isConfined === undefined ? {} : { confinedTo: isConfined }),
+        ...(alsoIn === undefined ? {} : { alsoIn }),
+      },
+    ];
+  });
+  return { ...grant, tools };
+}
+
+/** The names of agents that both lists hold; an absent list holds none here, because a subagent has to name them. */
+function namedByBoth(
+  own: readonly string[] | undefined,
+  parents: readonly string[] | undefined,
+): readonly string[] {
+  return (own ?? []).filter((name) => parents?.includes(name) === true);
+}
+
+const agentTool: ToolName = "Agent";
 
 /** The tools of a session, as its limits leave them to the agents below the main one. */
 interface SessionTools {
@@ -191,7 +272,7 @@ export function whyNoSearch(
 ): string | undefined {
   if (!canSearch) return `the model ${model} has no web search of its own`;
   if (allowsSearch(policy)) return undefined;
-  return 'no rule allows it, and the provider searches without asking; allow it with --allowedTools "WebSearch"';
+  return 'no allow rule matches, and the provider searches without asking; allow it with --allowedTools "WebSearch"';
 }
 
 /** Whether rules and mode allow the provider's own web search. */

@@ -1,5 +1,10 @@
 import { isRecord, type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
-import { type PermissionMode, parsePermissionMode } from "@retinue/gate/permission-policy.ts";
+import { refuseVariable } from "@retinue/config/agents/own-variables.ts";
+import {
+  backgroundRights,
+  type PermissionMode,
+  parsePermissionMode,
+} from "@retinue/gate/permission-policy.ts";
 import type { AgentPlan, ChildPlan } from "./agent-plan.ts";
 
 export type PlanReading<Plan = AgentPlan> =
@@ -29,7 +34,11 @@ const checks: readonly Check[] = [
   ["model.value", "the id of a model", isFilled],
   ["chosenModel.id", "the id of a model", isFilled],
   ["tools", "a list of tools with names", areNamed],
-  ["spawn", '"none"', (value) => value === "none"],
+  [
+    "spawn",
+    '"none" or the names of agents',
+    (value) => value === "none" || (isRecord(value) && areTexts(value["only"])),
+  ],
   ["policy.mode", "a permission mode", isMode],
   ["policy.allow", "a list of rules", areRules],
   ["policy.ask", "a list of rules", areRules],
@@ -55,11 +64,38 @@ const isWhole = (value: unknown): boolean => Number.isSafeInteger(value) && Numb
 const isPositive = (value: unknown): boolean => typeof value === "number" && value > 0;
 const areFunctions = (value: unknown): boolean =>
   areNamed(value) && (value as readonly JsonRecord[]).every(({ kind }) => isFilled(kind));
+const areBackgroundRights = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((entry) => backgroundRights.includes(entry));
+const areChecks = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((entry) => isRecord(entry) && isFilled(entry["run"]));
+const areWords = (value: unknown): boolean => areTexts(value) && (value as readonly string[]).length > 0;
+const areVariables = (value: unknown): boolean =>
+  isRecord(value) &&
+  Object.entries(value).every(
+    ([name, entry]) =>
+      refuseVariable(name, "person") === undefined && isRecord(entry) && isText(entry["value"]),
+  );
 const limits = ["timeMs", "tokens", "costUsd", "toolCalls", "toolTimeMs", "silenceMs", "repeatedCalls"];
 
 /** What may be missing, but must not be of another type: a limit that cannot be read would not be kept. */
 const optionalChecks: readonly Check[] = [
+  ["cwd", "an object with a value", isRecord],
+  ["cwd.value", "an absolute path", isAbsolute],
+  ["env", "variables with values, none that steers programs", areVariables],
+  ["policy.background", "true or false", isFlag],
+  ["policy.backgroundKeeps", 'a list of "mcpTools" and "questions"', areBackgroundRights],
   ["functions", "a list of functions with kind and name", areFunctions],
+  ["loadedTools", "a list of names of tools", areTexts],
+  ["nesting", "an object", isRecord],
+  ["nesting.depth.value", "a whole number from 1", isWhole],
+  ["nesting.agents.value", "a whole number from 1", isWhole],
+  ["task.ancestors", "a list of agents with names", areNamed],
+  ["runner", "an object", isRecord],
+  ["runner.name", "a name", isFilled],
+  ["runner.command", "a list of words", areWords],
+  ["runner.env", "a list of names of variables", areTexts],
+  ["verify", "an object with checks", isRecord],
+  ["verify.checks", "a list of checks with a command each", areChecks],
   ["maxTurns", "an object with a value", isRecord],
   ["maxTurns.value", "a whole number from 1", isWhole],
   ...["limits", "treeLimits"].flatMap((key): readonly Check[] => [

@@ -1,5 +1,5 @@
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
-import { isNoWider } from "@retinue/gate/build-policy.ts";
+import { isNoWider, joinBackground } from "@retinue/gate/build-policy.ts";
 import { describeRule } from "@retinue/gate/decide.ts";
 import {
   isInside,
@@ -61,7 +61,7 @@ export function narrowPolicy(
       workingDirectories: isBelow ? directories : own.workingDirectories,
       ...(own.trusted === undefined ? {} : { trusted: isTrusted }),
       ...(outerModes.length === 0 ? {} : { outerModes }),
-      ...(foreign.background === true ? { background: true } : {}),
+      ...joinBackground(own, foreign),
       ...(foreign.deniesInsteadOfAsking === true ? { deniesInsteadOfAsking: true } : {}),
       ...joinConfinement(foreign, own),
     },
@@ -145,6 +145,7 @@ export function withinOwnRights(
   const servers = definition.isCut ? plan.mcpServers?.filter(({ own }) => !own) : plan.mcpServers;
   return {
     ...rest,
+    ...narrowChecks(plan, child, accepts),
     ...(keepsMemory && memory !== undefined ? { memory } : {}),
     ...(servers === undefined ? {} : { mcpServers: servers }),
     definition: definition.value,
@@ -157,6 +158,25 @@ export function withinOwnRights(
       ...(team === undefined ? {} : { team: narrowTeam(team, policy.mode) }),
     },
     notes: [...new Set([...plan.notes, ...cut, ...definition.cut, ...skillCut, ...memoryCut])],
+  };
+}
+
+/** Checks that came with a plan run where this process would run the same ones, or where programs of plans are accepted. */
+export function narrowChecks(
+  { verify }: Pick<AgentPlan, "verify">,
+  own: Pick<AgentPlan, "verify"> | undefined,
+  accepts: readonly AcceptedRight[],
+): Pick<AgentPlan, "verify"> {
+  if (verify === undefined || accepts.includes("programs")) return verify === undefined ? {} : { verify };
+  const known = new Set(
+    own?.verify?.checks.flatMap(({ run, refused }) => (refused === undefined ? [run] : [])),
+  );
+  const refused = "it came with a plan, and checks of plans do not run here";
+  return {
+    verify: {
+      ...verify,
+      checks: verify.checks.map((check) => (known.has(check.run) ? check : { ...check, refused })),
+    },
   };
 }
 

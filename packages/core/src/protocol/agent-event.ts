@@ -2,8 +2,10 @@ import type { PermissionMode } from "@retinue/base/foundation/option-words.ts";
 import type { EventSource } from "../conversation/agent-event.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import type { AgentState } from "./agent-state.ts";
+import type { MergeQueue, MergeStep } from "./merge-step.ts";
 import type { Content, Effort, QueuedPrompt } from "./op.ts";
 import type { Question, QuestionId } from "./question.ts";
+import type { WorkflowChange, WorkflowRunState } from "./workflow-state.ts";
 
 /** Everything that happens in a tree of agents, in one order. */
 export type AgentEvent = EventSource & {
@@ -31,11 +33,12 @@ const besideRuns: Readonly<Record<(QuestionEvent | StatusEvent)["type"], true>> 
   "agent-changed": true,
   "agent-released": true,
   "command-changed": true,
+  "workflow-changed": true,
   "shell-started": true,
   "shell-progressed": true,
   "shell-finished": true,
   "todos-changed": true,
-  "model-fell-back": true,
+  "merge-stepped": true,
   notice: true,
   closed: true,
 };
@@ -65,6 +68,13 @@ export type StatusEvent =
   | { readonly type: "agent-released" }
   /** A shell command that runs in the background has started or ended. */
   | { readonly type: "command-changed"; readonly command: BackgroundCommand }
+  /** A workflow has begun, or something has happened in its run; folding the changes gives its state. */
+  | {
+      readonly type: "workflow-changed";
+      readonly runId: string;
+      readonly taskId: string;
+      readonly change: WorkflowChange | { readonly type: "started"; readonly state: WorkflowRunState };
+    }
   | { readonly type: "shell-started"; readonly id: string; readonly command: string }
   | { readonly type: "shell-progressed"; readonly id: string; readonly text: string }
   | {
@@ -78,12 +88,8 @@ export type StatusEvent =
       readonly taskId?: string | undefined;
     }
   | { readonly type: "todos-changed"; readonly todos: readonly Todo[] }
-  | {
-      readonly type: "model-fell-back";
-      readonly from: string;
-      readonly to: string;
-      readonly code: string;
-    }
+  /** A step of a merge, and the queue after it; a dry run has the queue alone. */
+  | { readonly type: "merge-stepped"; readonly step?: MergeStep | undefined; readonly queue: MergeQueue }
   | { readonly type: "notice"; readonly level: "info" | "warning" | "error"; readonly text: string }
   | { readonly type: "closed" };
 

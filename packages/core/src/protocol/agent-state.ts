@@ -12,6 +12,8 @@ export interface TaskState {
   readonly status: TaskStatus;
   readonly background: boolean;
   readonly parentId: string;
+  /** Its level below the main agent, from 2; absent for a child of the main agent. */
+  readonly depth?: number;
   /** The call that asked for it, when a model did. */
   readonly callId?: string;
   readonly startedAt: number;
@@ -27,10 +29,14 @@ export interface TaskState {
   readonly lastText: string;
   /** Set for a teammate: its name in the team, and whether it waits for mail. */
   readonly team?: { readonly member: string; readonly isIdle: boolean };
+  /** The run of the workflow that it is a step of. */
+  readonly workflow?: string;
   /** While it waits for a place: 1 is next. */
   readonly queuePosition?: number;
   /** Set while nothing is heard of it: for how many milliseconds, when that was noticed. */
   readonly silentMs?: number;
+  /** Set while it waits for a new quota of a provider; `until` in milliseconds since 1970. */
+  readonly waitingForQuota?: { readonly provider: string; readonly until: number };
   readonly ending?: RunEnding;
 }
 
@@ -51,9 +57,12 @@ export interface TaskStart {
   readonly name?: string;
   readonly background: boolean;
   readonly parentId: string;
+  readonly depth?: number;
   readonly callId?: string;
   /** Its name in a team. */
   readonly member?: string;
+  /** The run of the workflow that it is a step of. */
+  readonly workflow?: string;
   readonly at: number;
 }
 
@@ -80,7 +89,8 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
     return { ...state, silentMs: event.silentMs, activity: `silent for ${seconds} s` };
   }
   // By far the most events are pieces of answers: they are only a sign of life.
-  const alive = state.silentMs === undefined ? { ...state, lastSignAt: at } : awake(state, at);
+  const isWaiting = state.waitingForQuota !== undefined && event.type !== "quota-waiting";
+  const alive = state.silentMs === undefined && !isWaiting ? { ...state, lastSignAt: at } : awake(state, at);
   if (state.team !== undefined) alive.team = { ...state.team, isIdle: event.type === "run-idled" };
   switch (event.type) {
     case "turn-started":
@@ -115,6 +125,14 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
     }
     case "model-retried":
       return { ...alive, activity: `waiting for the model (${event.code})` };
+    case "model-fell-back":
+      return { ...alive, activity: `thinking (${event.to})` };
+    case "quota-waiting": {
+      const { provider, until } = event;
+      return { ...alive, activity: "waiting-for-quota", waitingForQuota: { provider, until } };
+    }
+    case "quota-renewed":
+      return { ...alive, activity: "thinking" };
     case "run-idled":
       return { ...alive, activity: "idle" };
     case "run-ended":
@@ -124,7 +142,7 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
   }
 }
 
-function awake({ silentMs: _silent, ...received }: TaskState, at: number) {
+function awake({ silentMs: _silent, waitingForQuota: _waiting, ...received }: TaskState, at: number) {
   return { ...received, lastSignAt: at };
 }
 

@@ -55,8 +55,21 @@ export type Op =
     }
   /** A command of the person, by the rules and questions of the session; the agent reads of it with the next prompt. */
   | { readonly type: "shell"; readonly command: string }
+  /** Brings the changes of children back that are in worktrees of their own; ends with the last step of it. */
+  | ({ readonly type: "merge" } & MergeAsk)
   | { readonly type: "rename"; readonly title: string }
   | { readonly type: "close" };
+
+export interface MergeAsk {
+  /** Absent: those that settings and definitions name; an empty list: none. */
+  readonly checks?: readonly string[] | undefined;
+  readonly into?: string | undefined;
+  readonly only?: readonly string[] | undefined;
+  readonly resolver?: string | false | undefined;
+  readonly apply?: boolean | undefined;
+  readonly dryRun?: boolean | undefined;
+  readonly discard?: readonly string[] | undefined;
+}
 
 export interface PromptInput {
   readonly content: Content;

@@ -1,4 +1,6 @@
 import type { PermissionMode } from "@retinue/base/foundation/option-words.ts";
+import type { CallPreview } from "@retinue/gate/approver.ts";
+import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import type { RuleUpdate } from "./op.ts";
 
 export type QuestionId = string;
@@ -26,6 +28,10 @@ export interface PermissionQuestion extends QuestionBase {
   readonly outsidePaths?: readonly string[] | undefined;
   /** Whose tool it is, where it is one of an MCP server. */
   readonly server?: { readonly name: string; readonly source: string } | undefined;
+  /** Of a batch of agents that is asked about before it starts: what it may take, and what its agents may do. */
+  readonly quote?: BatchQuote | undefined;
+  /** What the call would do, where its input does not say that by itself. */
+  readonly preview?: CallPreview | undefined;
   /** Asked for an agent before it goes to the background, where it cannot ask: `rules` are the tools it may want. */
   readonly isBeforeBackground?: true | undefined;
 }

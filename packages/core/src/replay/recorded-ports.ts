@@ -1,12 +1,19 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { toolFacts } from "@retinue/base/foundation/tool-table.ts";
-import type { Message, ToolResultBlock, UserMessage } from "../conversation/message.ts";
+import {
+  type Message,
+  resultText,
+  type ToolResultBlock,
+  textOf,
+  type UserMessage,
+} from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { Price } from "../conversation/usage.ts";
 import { withoutRepetitionNote } from "../loop/create-rounds.ts";
 import type { LimitReached, LimitReason, LoopPorts, RecordedCompaction } from "../loop/loop-ports.ts";
-import { continueRequest } from "../loop/run-agent-loop.ts";
+import { continueRequest, quotaRenewed, readQuotaPause } from "../loop/run-agent-loop.ts";
 import type { ModelEvent, ModelRequest, ToolSpecification } from "../models/model.ts";
+import { ModelError } from "../models/model-error.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { RecordedResult, RecordedRun, RecordedStep } from "./recording.ts";
 
@@ -26,6 +33,7 @@ export interface RecordedPorts {
 export interface RecordedPortsOptions {
   readonly tools: readonly Tool[];
   readonly serverTools?: LoopPorts["serverTools"];
+  readonly present?: LoopPorts["present"];
   readonly price?: Price | undefined;
   readonly modelId: string;
   /** Called with each request and the answer that was recorded at its place; undefined where there is none. */
@@ -52,6 +60,10 @@ export function createRecordedPorts(run: RecordedRun, options: RecordedPortsOpti
     model: {
       facts: factsOf(options),
       async *stream(request): AsyncGenerator<ModelEvent> {
+        // A last turn that found nothing left of the quota has no answer.
+        const said = saidAt(current());
+        if (said !== undefined && textOf(said) === textOf(quotaRenewed))
+          throw new ModelError("quota-exhausted", "The last turn was refused.");
         const step = nextAnswer();
         options.onRequest(request, step);
         if (step === undefined) throw endOfRecord(run, end);
@@ -63,6 +75,7 @@ export function createRecordedPorts(run: RecordedRun, options: RecordedPortsOpti
       call: (_input, { callId }) => Promise.resolve(outcomeOf(current(), callId)),
     })),
     serverTools: options.serverTools,
+    ...(options.present === undefined ? {} : { present: options.present }),
     isOffered: offeredBy(options, () => peekAnswer(steps, at)),
     authorize: async ({ call, input }) => {
       const known = resultFor(current(), call.id);
@@ -76,6 +89,15 @@ export function createRecordedPorts(run: RecordedRun, options: RecordedPortsOpti
     isFinished: () => isOver("output_given"),
     isStopped: () => isOver("stopped_by_person"),
     compaction: recordedCompaction(current, options),
+    quota: {
+      closing: () => {
+        const said = saidAt(current());
+        return said === undefined ? undefined : readQuotaPause(said);
+      },
+      mayBegin: true,
+      lastTurn: () => ({ [Symbol.dispose]: () => undefined }),
+      wait: () => Promise.resolve(),
+    },
     limits: {
       takeCalls: (count) => takeRecordedCalls(current(), count, run),
       shortened: () => undefined,
@@ -212,8 +234,7 @@ function maxRepeats({ plan }: RecordedRun): { readonly maxRepeats?: number } {
 }
 
 export function textOfResult({ content }: ToolResultBlock): string {
-  if (typeof content === "string") return content;
-  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+  return resultText(content);
 }
 
 function sameMessage(a: Message, b: Message): boolean {
@@ -221,7 +242,7 @@ function sameMessage(a: Message, b: Message): boolean {
 }
 
 /** A tool that is known only as a model saw it. */
-export function toolFromRecord({ name, description, inputSchema }: ToolSpecification): Tool {
+export function toolFromRecord({ name, description, inputSchema, loading }: ToolSpecification): Tool {
   const facts = toolFacts.get(name);
   const otherOrigin = name.startsWith("mcp__") ? "mcp" : "program";
   return {
@@ -230,6 +251,7 @@ export function toolFromRecord({ name, description, inputSchema }: ToolSpecifica
     inputSchema,
     effect: facts?.effect ?? "execute",
     origin: facts === undefined ? otherOrigin : "builtin",
+    ...(loading === "searches" ? { findsTools: true } : {}),
     isConcurrencySafe: () => true,
     repeats: facts?.repeats,
     call: () =>

@@ -4,10 +4,11 @@ import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RequestRecord, RunEnding } from "../conversation/run-event.ts";
 import { costOf, type Price } from "../conversation/usage.ts";
 import { digestRequest } from "../journal/create-request-recorder.ts";
-import type { LoopInput, RecordedCompaction } from "../loop/loop-ports.ts";
+import type { LoopInput, LoopPorts, RecordedCompaction } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import { readForSummary, withSummaryQuestion } from "../loop/summarize-by-rule.ts";
 import type { ModelRequest, ServerTool } from "../models/model.ts";
+import { createToolSearch } from "../tools/create-tool-search.ts";
 import type { Tool } from "../tools/tool.ts";
 import { type BareDifference, compareRequests, type Difference } from "./difference.ts";
 import { createRecordedPorts, type RecordedAnswer, toolFromRecord } from "./recorded-ports.ts";
@@ -159,25 +160,39 @@ function withoutReminder(prompt: UserMessage, reminder: string | undefined): Use
   return isReminder ? { role: "user", content: prompt.content.slice(0, -1) } : prompt;
 }
 
+/** The tools that a search has found, as they were recorded. */
+function foundIn(recording: ReplayRunInput["recording"], { steps }: RecordedRun): readonly Tool[] {
+  const specifications = steps.flatMap((step) =>
+    step.type === "answer" && step.request !== undefined ? (toolsOf(recording, step.request) ?? []) : [],
+  );
+  const found = new Map(
+    specifications.flatMap((each) => (each.loading === "found" ? [[each.name, each] as const] : [])),
+  );
+  return [...found.values()].map(toolFromRecord);
+}
+
 /** Tools in the order of the record: what is known now in place of what was recorded, and new ones behind. */
 function toolsNow({ recording, run, now }: ReplayRunInput): {
   readonly tools: readonly Tool[];
   readonly serverTools?: readonly ServerTool[];
+  readonly present?: LoopPorts["present"];
 } {
   const request = firstAnswer(run)?.request;
-  const recorded = request === undefined ? [] : (toolsOf(recording, request) ?? []);
+  const first = request === undefined ? [] : (toolsOf(recording, request) ?? []);
+  const found = foundIn(recording, run);
+  const recorded = first.filter(({ loading }) => loading !== "found");
   const known = new Map((now.tools ?? []).map((tool) => [tool.name, tool]));
   const kept = recorded.flatMap((specification) => {
     const tool = known.get(specification.name);
     known.delete(specification.name);
     if (tool !== undefined) return [tool];
-    return now.tools === undefined || toolFacts.get(specification.name) === undefined
-      ? [toolFromRecord(specification)]
-      : [];
+    const isServers = specification.loading === "searches" || toolFacts.get(specification.name) === undefined;
+    return now.tools === undefined || isServers ? [toolFromRecord(specification)] : [];
   });
   const serverTools = request?.options?.serverTools;
   return {
-    tools: [...kept, ...known.values()],
+    tools: [...kept, ...known.values(), ...found],
+    ...(found.length === 0 ? {} : { present: createToolSearch(found).present }),
     // As the loop has written it.
     ...(Array.isArray(serverTools) ? { serverTools: serverTools as readonly ServerTool[] } : {}),
   };

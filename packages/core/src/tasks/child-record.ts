@@ -4,7 +4,7 @@ import { version } from "@retinue/base/foundation/version.ts";
 import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
 import type { Durability } from "@retinue/base/storage/durability.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
-import type { Message } from "../conversation/message.ts";
+import type { Message, ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import type { EventSink } from "../conversation/run-event.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
 import {
@@ -24,7 +24,7 @@ import {
   type ReportedEvent,
   transcriptEvents,
 } from "../journal/transcript-writer.ts";
-import type { ChildPlan } from "../planning/agent-plan.ts";
+import { type ChildPlan, levelOf } from "../planning/agent-plan.ts";
 import { openAgentOutput } from "./open-agent-output.ts";
 import type { TaskControl } from "./task-manager.ts";
 import { openQueueMark, queueMarkFile } from "./watch-control.ts";
@@ -70,6 +70,8 @@ export interface ChildRecordOptions {
   readonly memory: ChildMemory;
   /** Counts those that wait for a place. */
   readonly nextQueued: () => number;
+  /** Of one that started agents itself: what is known of those whose calls were cut off. */
+  readonly answersOf?: (calls: readonly ToolUseBlock[]) => Promise<ReadonlyMap<string, ToolResultBlock>>;
 }
 
 /** Transcripts of the children of a session that keeps nothing on disk, so that it can resume them while it runs. */
@@ -113,7 +115,8 @@ export async function openChildRecord(plan: ChildPlan, options: ChildRecordOptio
     return { ...remembered, control: {}, sinks, transcript: file, outputFile: undefined };
   }
   const keeping = { durability, takeOver, signal: AbortSignal.timeout(openLimitMs), notice };
-  const { record, ...kept } = await openChildTranscript(plan, { file, session, keeping });
+  const { answersOf } = options;
+  const { record, ...kept } = await openChildTranscript(plan, { file, session, keeping, answersOf });
   replaceWholeFile(meta, `${JSON.stringify(metaOf(plan))}\n`);
   const output = openAgentOutput(outputFile);
   return {
@@ -144,9 +147,10 @@ async function openChildTranscript(
     file,
     session,
     keeping,
-  }: { readonly file: string; readonly session: RecordKeeping; readonly keeping: Keeping },
+    answersOf,
+  }: Pick<ChildRecordOptions, "session" | "answersOf"> & { readonly file: string; readonly keeping: Keeping },
 ): Promise<OpenRecord & Pick<ChildRecord, "control">> {
-  const loaded = plan.task.resumed ? await loadEarlier(file, keeping) : undefined;
+  const loaded = plan.task.resumed ? await loadEarlier(file, keeping, answersOf) : undefined;
   const { writer, close } = await keepTranscript(file, {
     loaded,
     ids: session.ids,
@@ -173,11 +177,17 @@ async function openChildTranscript(
   return { history: loaded?.messages ?? [], record: writer.record, control, close };
 }
 
-async function loadEarlier(file: string, keeping: Keeping): Promise<LoadedSession> {
+async function loadEarlier(
+  file: string,
+  keeping: Keeping,
+  answersOf: ChildRecordOptions["answersOf"],
+): Promise<LoadedSession> {
   await waitForFile(file, keeping);
   const loaded = await loadSession(file, { sidechain: true });
   reportDamage(basename(file), loaded.damage, keeping);
-  return loaded;
+  const known = await answersOf?.(loaded.inFlight.map(({ call }) => call));
+  if (known === undefined || known.size === 0) return loaded;
+  return { ...loaded, ...rebuildConversation(loaded.records, { sidechain: true, known }) };
 }
 
 /** The same transcript, in memory alone. */
@@ -215,7 +225,10 @@ interface ChildMeta {
   readonly agentType: string;
   readonly description: string;
   readonly toolUseId?: string;
-  readonly spawnDepth: 1;
+  readonly spawnDepth: number;
+  readonly workflowPhase?: string;
+  /** The subagent that started it; absent for a child of the main agent. */
+  readonly parentAgentId?: string;
   readonly name?: string;
   readonly model: string;
   readonly provider?: string;
@@ -226,8 +239,10 @@ function metaOf({ task, chosenModel }: Pick<ChildPlan, "task" | "chosenModel">):
     agentType: task.agentType,
     description: task.description,
     toolUseId: task.callId,
-    spawnDepth: 1,
+    spawnDepth: levelOf({ task }),
+    ...(task.ancestors === undefined ? {} : { parentAgentId: task.parentId }),
     name: task.name,
+    ...(task.workflow?.phase === undefined ? {} : { workflowPhase: task.workflow.phase }),
     model: chosenModel.id,
     provider: chosenModel.provider,
   };

@@ -11,6 +11,8 @@ export interface ChildRun {
   /** The plan of its first run, which later ones do not exceed, and of the last. */
   readonly first?: EarlierPlan;
   readonly last?: EarlierPlan;
+  /** The session that another vendor's program keeps for it. */
+  readonly runnerSession?: string;
   readonly inFlight: readonly InFlightCall[];
   /** Hooks heard of its start and not yet of its stop. */
   readonly isStopOwed: boolean;
@@ -30,10 +32,16 @@ export function foldChildRun(records: readonly JsonRecord[]): ChildRun {
     hasStarted: messages.length > 0,
     first,
     last,
+    ...runnerSessionOf(records),
     inFlight: inFlight.map(describeInFlight),
     isStopOwed: isStopOwed(records),
     lastText: answer === undefined ? "" : textOf(answer),
   };
+}
+
+function runnerSessionOf(records: readonly JsonRecord[]): Pick<ChildRun, "runnerSession"> {
+  const session = records.findLast(({ type }) => type === "retinue-runner")?.session;
+  return typeof session === "string" && session !== "" ? { runnerSession: session } : {};
 }
 
 /**

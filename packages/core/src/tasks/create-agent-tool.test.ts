@@ -49,6 +49,9 @@ describe("[AGT-1] the input of the Agent tool", () => {
       name: "ada",
       mode: "plan",
       isolation: "worktree",
+      cwd: "packages/api",
+      env: { CI: "1" },
+      timeout: 60,
       effort: "high",
     });
     expect(requests).toEqual([
@@ -64,6 +67,9 @@ describe("[AGT-1] the input of the Agent tool", () => {
         name: "ada",
         mode: "plan",
         isolation: "worktree",
+        cwd: "packages/api",
+        env: { CI: "1" },
+        timeout: 60,
         effort: "high",
       },
     ]);

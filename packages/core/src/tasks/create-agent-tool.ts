@@ -1,3 +1,4 @@
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import { describeAgents } from "@retinue/config/agents/describe-agents.ts";
 import type { SpawnRule } from "@retinue/config/tools/tool-grants.ts";
@@ -42,7 +43,7 @@ export function createAgentTool(options: AgentToolOptions): Tool {
     ...offeredSchema(options),
     ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     async call(value, { signal, callId }) {
-      const request = toRequest(value);
+      const request = requestOf(value);
       const background = request.background ?? ((options.inBackground && options.background) || undefined);
       return outcomeOf(await options.spawn({ ...request, background, callId }, { signal }));
     },
@@ -71,6 +72,16 @@ const input = z.object({
   team_name: z.string().optional().describe("The team it joins; your own when left out."),
   mode: mode.optional().describe("A narrower permission mode for it."),
   isolation: z.string().optional().describe("worktree: gives it its own copy of the repository."),
+  cwd: z.string().min(1).optional().describe("The folder it starts in, inside yours."),
+  env: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe("Variables for its commands, such as NODE_ENV or CI."),
+  timeout: z.coerce.number().positive().optional().describe("The most seconds it may take."),
+  verify: z
+    .union([z.string(), z.array(z.string())])
+    .optional()
+    .describe("Commands that must pass; the runtime runs them after the agent's last turn."),
   effort: z.string().optional().describe("How hard it should think: low, medium, high, xhigh or max."),
 });
 
@@ -86,7 +97,14 @@ function offeredSchema({ agents, background, teams }: AgentToolOptions): Pick<To
   return { inputSchema: jsonSchemaOf(background ? here : here.omit({ run_in_background: true })) };
 }
 
-function toRequest(input: AgentInput): SpawnRequest {
+/** The request of a call, for those who decide about it before it runs. */
+export function requestOfCall(value: unknown): SpawnRequest {
+  const read = input.safeParse(value);
+  if (read.success) return requestOf(read.data);
+  throw new RetinueError("unreadable-call", "The input of a call of the Agent tool cannot be read.");
+}
+
+function requestOf(input: AgentInput): SpawnRequest {
   const mode = input.mode === undefined ? undefined : parsePermissionMode(input.mode);
   return {
     description: input.description,
@@ -101,7 +119,11 @@ function toRequest(input: AgentInput): SpawnRequest {
     teamName: input.team_name,
     mode,
     isolation: input.isolation,
+    cwd: input.cwd,
+    env: input.env,
+    timeout: input.timeout,
     effort: input.effort,
+    verify: input.verify,
   };
 }
 

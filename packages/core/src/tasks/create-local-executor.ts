@@ -16,6 +16,8 @@ export interface OpenedAgent {
   readonly prompt: (text: string, signal: AbortSignal) => Promise<UserMessage>;
   /** Runs once, whatever the end; when the agent was stopped, it must not take long. */
   readonly end: (stopped: AbortSignal) => Promise<void>;
+  /** What carries it out in the place of our own loop. */
+  readonly loop?: typeof runAgentLoop;
   /** Set for a teammate, which waits for more work when it is done. */
   readonly standby?: Standby;
 }
@@ -55,16 +57,27 @@ async function* run(
     yield { type: "spawn-advanced", steps: steps.after };
     const takeMessages = () => [...agent.ports.takeMessages(), ...control.takeMessages()];
     const ports = { ...agent.ports, takeMessages };
-    if (agent.standby === undefined)
-      yield* runAgentLoop(childInput({ plan, history }, prompt), ports, signal);
-    else yield* runTeammate({ plan, history }, { ports, standby: agent.standby, prompt, control, signal });
+    const { standby, loop = runAgentLoop } = agent;
+    const events =
+      standby === undefined
+        ? loop(childInput({ plan, history }, prompt), ports, signal)
+        : runTeammate({ plan, history }, { ports, loop, standby, prompt, control, signal });
+    for await (const event of events) yield withQuote(event, plan);
   } finally {
     await agent.end(signal);
   }
 }
 
+/** Beside what a run took stands what was quoted for it. */
+function withQuote(event: RunEvent, { quote }: ChildPlan): RunEvent {
+  return quote === undefined || event.type !== "run-ended"
+    ? event
+    : { ...event, ending: { ...event.ending, quote } };
+}
+
 interface TeammateRun {
   readonly ports: LoopPorts;
+  readonly loop: typeof runAgentLoop;
   readonly standby: Standby;
   readonly prompt: UserMessage;
   readonly control: TaskControl;
@@ -74,14 +87,14 @@ interface TeammateRun {
 /** One piece of work after the other in one conversation, each with the limits of a run; idle in between. */
 async function* runTeammate(
   { plan, history }: Execution,
-  { ports, standby, prompt, control, signal }: TeammateRun,
+  { ports, loop, standby, prompt, control, signal }: TeammateRun,
 ): AsyncGenerator<RunEvent> {
   const messages: Message[] = [...history];
   let next: UserMessage = prompt;
   while (true) {
     let ending: RunEnding | undefined;
     const input = childInput({ plan, history: messages }, next);
-    for await (const event of runAgentLoop(input, ports, signal)) {
+    for await (const event of loop(input, ports, signal)) {
       if (event.type === "run-ended") ending = event.ending;
       else {
         followMessages(messages, event);
@@ -107,6 +120,7 @@ async function* runTeammate(
     });
     if (mail === undefined) return yield { type: "run-ended", ending: endedIdle(ending, ports, signal) };
     await control.takePlace?.(signal);
+    await ports.verify?.begin(signal);
     next = mail;
   }
 }

@@ -13,7 +13,7 @@ import { contextTokens } from "../conversation/usage.ts";
 import { endingOfCause } from "../loop/loop-ports.ts";
 import { foldTask, hasEnded, type TaskState } from "../protocol/agent-state.ts";
 import type { Feed } from "./feed.ts";
-import type { TaskControl, TaskEvent, TaskRun } from "./task-manager.ts";
+import type { ParkOptions, TaskControl, TaskEvent, TaskRun } from "./task-manager.ts";
 
 export {
   foldTask,
@@ -43,6 +43,8 @@ export interface TaskEntry {
   readonly moved: AbortController;
   /** Set while one that was idle waits for a place. */
   resume?: () => void;
+  /** How many calls of it wait for agents that it has started; meanwhile it has no place. */
+  childWaits?: number;
   /** Of its state, what was counted before the run or the part of it ended; and how much of that belongs to this part. */
   counted?: { readonly ever: RunTotals; readonly part: RunTotals | undefined };
 }
@@ -67,13 +69,13 @@ export interface TaskTable {
 
 /** Runs a child to its end, however it ends, and then starts the next one in the queue. */
 export async function driveTask(table: TaskTable, entry: TaskEntry): Promise<void> {
-  table.active.add(entry);
+  if (entry.run.start.workflow === undefined) table.active.add(entry);
   const control: TaskControl = {
     attended: () => !entry.state.background,
     unattended: entry.moved.signal,
     takeMessages: () => entry.mail.splice(0),
     takePlace: (signal) => takePlace(table, entry, signal),
-    park: (wait) => park(table, entry, wait),
+    park: (wait, options) => park(table, entry, { wait, ...options }),
   };
   const finished = follow(table, entry, control).catch((error: unknown) => concludeTask(table, entry, error));
   const settled = new AbortController();
@@ -162,16 +164,36 @@ async function takePlace(table: TaskTable, entry: TaskEntry, signal: AbortSignal
   });
 }
 
-async function park<T>(table: TaskTable, entry: TaskEntry, wait: () => Promise<T>): Promise<T> {
+/** Those it waits for may be in the queue, so as long as it waits for one of them, it has no place. */
+async function park<T>(
+  table: TaskTable,
+  entry: TaskEntry,
+  {
+    wait,
+    forChildren = false,
+    activity = "waiting for an approval",
+  }: ParkOptions & { readonly wait: () => Promise<T> },
+): Promise<T> {
   // Of several waits of one agent the first gives the place away.
   const isFirst = table.active.delete(entry);
-  if (!isFirst) return wait();
-  entry.state = { ...entry.state, activity: "waiting for an approval" };
-  startNext(table);
+  if (isFirst) {
+    entry.state = { ...entry.state, activity };
+    startNext(table);
+  }
+  if (!forChildren) {
+    if (!isFirst) return wait();
+    try {
+      return await wait();
+    } finally {
+      if ((entry.childWaits ?? 0) === 0) await comeBack(table, entry);
+    }
+  }
+  entry.childWaits = (entry.childWaits ?? 0) + 1;
   try {
     return await wait();
   } finally {
-    await comeBack(table, entry);
+    entry.childWaits -= 1;
+    if (entry.childWaits === 0 && !table.active.has(entry)) await comeBack(table, entry);
   }
 }
 

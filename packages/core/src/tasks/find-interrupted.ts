@@ -7,14 +7,18 @@ import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 import { describeInFlight } from "./child-run.ts";
 import { interruptedReason } from "./drive-task.ts";
 import { type FoundTask, findTasks } from "./find-tasks.ts";
+import { quotaWaitOf } from "./transcript-task.ts";
 
 /** A main conversation whose process ended before its run did. */
 interface InterruptedSession extends Pick<SessionSummary, "id" | "title" | "modified" | "file"> {
   readonly inFlight: readonly InFlightCall[];
+  /** Set where it waited for a new quota when its process died; `until` in milliseconds since 1970. */
+  readonly waitingForQuota?: { readonly provider: string; readonly until: number };
 }
 
 /** As much of the end of a transcript as shows how it ended; more only where one long line fills that. */
 const tailBytes = [512 * 1024, 32 * 1024 * 1024];
+const waitBytes = 64 * 1024;
 const maxSessions = 100;
 
 /** Among the newest sessions of a project. Those that other programs wrote do not say how they ended, and do not count. */
@@ -25,7 +29,33 @@ async function findInterruptedSessions(transcripts: string): Promise<readonly In
     const records = await loadEnd(file).catch(() => []);
     if (!isCutOff(records)) continue;
     const { inFlight } = rebuildConversation(records);
-    found.push({ id, title, modified, file, inFlight: inFlight.map(describeInFlight) });
+    const waiting = quotaWaitOf(records);
+    found.push({
+      ...{ id, title, modified, file, inFlight: inFlight.map(describeInFlight) },
+      ...(waiting === undefined ? {} : { waitingForQuota: waiting }),
+    });
+  }
+  return found;
+}
+
+/** A main conversation that waits for a new quota. Times are milliseconds since 1970. */
+export interface WaitingSession {
+  readonly sessionId: string;
+  readonly title: string;
+  readonly provider: string;
+  readonly until: number;
+  /** A process has it open, and continues it by itself. */
+  readonly isLive: boolean;
+}
+
+/** Among the newest sessions of a project. */
+export async function findWaitingSessions(transcripts: string): Promise<readonly WaitingSession[]> {
+  const found: WaitingSession[] = [];
+  for (const { id: sessionId, title, file } of await findSessions(transcripts, { limit: maxSessions })) {
+    // The wait is the last thing that was said.
+    const lines = await readLines(file, { maxBytes: waitBytes }).catch(() => undefined);
+    const waiting = quotaWaitOf(lines?.values ?? []);
+    if (waiting !== undefined) found.push({ sessionId, title, ...waiting, isLive: hasLiveOwner(file) });
   }
   return found;
 }

@@ -28,6 +28,10 @@ export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly state: "running" | NonNullable<TranscriptTask["state"]> | "interrupted";
   /** No one waited for it. */
   readonly background: boolean;
+  /** The subagent that started it; absent for a child of the main agent. */
+  readonly parentId?: string;
+  /** Its level below the main agent; absent for a child of the main agent. */
+  readonly depth?: number;
   /** The call that asked for it, when a model did. */
   readonly callId?: string;
   /** Its plan was written down; where it was not, another program wrote the transcript, and may not say how it ended. */
@@ -206,6 +210,8 @@ async function describe(file: ChildFile & { readonly isRunning: boolean }): Prom
       background: plan?.background ?? false,
       hasPlan: plan !== undefined,
       // The sidecar is written behind the plan, so after a crash it may be missing or of an earlier run.
+      ...optional("parentId", plan?.parentId),
+      ...(plan?.depth === undefined ? {} : { depth: plan.depth }),
       ...optional("callId", plan?.callId ?? meta?.toolUseId),
       ...optional("name", meta?.name ?? plan?.name),
       ...optional("model", meta?.model?.id ?? plan?.model?.id),

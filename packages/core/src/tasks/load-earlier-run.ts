@@ -10,6 +10,8 @@ interface KnownRun {
   readonly agentType: string;
   readonly model?: ChosenModel;
   readonly earlier?: EarlierRun;
+  /** The subagent that started it; absent for a child of the main agent. */
+  readonly parentId?: string;
 }
 
 /** What a child was before, by its files; undefined when there is no such child. */
@@ -35,20 +37,25 @@ export function foldEarlierRun(
   return {
     agentType,
     model,
+    ...(run?.last?.parentId === undefined ? {} : { parentId: run.last.parentId }),
     earlier: run === undefined ? undefined : earlierOf(run),
   };
 }
 
-function earlierOf({ first, last, hasStarted }: ChildRun): EarlierRun {
-  const { mode, name, callId, isolation, maxTurns, effort, prompt } = last ?? {};
+function earlierOf({ first, last, hasStarted, runnerSession }: ChildRun): EarlierRun {
+  const { mode, name, callId, isolation, cwd, env, maxTurns, effort, prompt, keptChecks } = last ?? {};
   return {
     tools: first?.tools,
     mode,
     name,
     callId,
     isolation,
+    cwd,
+    keptEnv: env,
     maxTurns,
     effort,
+    keptChecks,
+    runnerSession,
     ...(hasStarted || prompt === undefined ? {} : { unbegun: prompt }),
   };
 }

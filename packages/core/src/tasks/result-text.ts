@@ -1,4 +1,5 @@
 import { escapeControlTags } from "@retinue/base/foundation/escape-control-tags.ts";
+import { receiptText } from "../conversation/receipt.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
 import { pageLength, pageOf } from "../tools/text-page.ts";
@@ -39,6 +40,7 @@ export function childResult(input: ResultInput): ChildResult {
     headline(input),
     boundedText(said.trim(), input),
     ...worktreeLines(input),
+    ending.receipt === undefined ? "" : escapeControlTags(receiptText(ending.receipt)),
     facts(input, tokens),
   ];
   return { text: parts.filter((part) => part !== "").join("\n\n") || ending.reason, said, tokens };
@@ -80,5 +82,9 @@ function facts({ agentId, ending }: ResultInput, tokens: number): string {
   const cost = totals.costUsd === undefined || totals.costUsd === 0 ? "" : `, $${totals.costUsd.toFixed(4)}`;
   const seconds = (totals.durationMs / 1000).toFixed(1);
   const denied = ending.denials.length === 0 ? "" : `; ${ending.denials.length} calls were not allowed`;
-  return `[agent id ${agentId} (resume it with this id); ${tokens} tokens, ${totals.toolUses} tool uses, ${seconds} s${cost}${denied}]`;
+  const { fallbacks = [] } = ending;
+  const answeredBy = fallbacks
+    .map(({ from, to, code }) => `; ${to} answered in place of ${from} (${code})`)
+    .join("");
+  return `[agent id ${agentId} (resume it with this id); ${tokens} tokens, ${totals.toolUses} tool uses, ${seconds} s${cost}${denied}${answeredBy}]`;
 }

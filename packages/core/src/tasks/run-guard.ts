@@ -20,11 +20,13 @@ export interface RunGuard {
 export interface RunGuardOptions {
   readonly limits: RunLimits | undefined;
   readonly tree: TreeBudget;
+  /** What it may take of that, where it was opened before; absent: as its limits say. */
+  readonly budget?: AgentBudget | undefined;
   readonly stopwatch: Stopwatch;
 }
 
-export function createRunGuard({ limits, tree, stopwatch }: RunGuardOptions): RunGuard {
-  const budget = tree.agent(limits);
+export function createRunGuard({ limits, tree, stopwatch, ...opened }: RunGuardOptions): RunGuard {
+  const budget = opened.budget ?? tree.agent(limits);
   let shortened: LimitReached | undefined;
   const pay = (model: Model): Model =>
     withBudget(model, {

@@ -4,7 +4,7 @@ import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
-import type { ChildPlan } from "../planning/agent-plan.ts";
+import { type ChildPlan, levelOf } from "../planning/agent-plan.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import type { ChildPlanned } from "../planning/plan-agent.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
@@ -23,6 +23,8 @@ import {
 
 interface SpawnerOptions {
   readonly tasks: TaskManager;
+  /** Numbers the starts of a session, for the order of its queue; absent: it counts its own. */
+  readonly nextOrder?: () => number;
   /** Facts and plan; starts nothing and writes nothing. */
   readonly plan: (request: SpawnRequest) => Promise<ChildPlanned>;
   /** A child that is decided, on disk and ready to run. */
@@ -63,6 +65,8 @@ export interface Spawner {
   spawn(request: SpawnRequest, options: { readonly signal: AbortSignal }): Promise<SpawnOutcome>;
   /** Starts a child and returns without waiting for it; the state says whether it runs. */
   start(request: SpawnRequest, options?: StartOptions): Promise<ChildStarted>;
+  /** The working tree that a child in the foreground has left, once it has ended; given once. */
+  takeWorktree(id: string): KeptWorktree | undefined;
   /** Carries out a plan that was decided before. */
   startPlan(plan: ChildPlan, options?: StartOptions): Promise<ChildStarted>;
 }
@@ -73,10 +77,15 @@ export function createSpawner({ plan, open, openPlan, ...options }: SpawnerOptio
   const { launch, worktrees, hasPendingNotices, hasPendingTeamNotices } = createLauncher(options);
   /** How many starts were requested so far. */
   let calls = 0;
+  const {
+    nextOrder = () => {
+      calls += 1;
+      return calls;
+    },
+  } = options;
 
   async function begin(opening: () => Promise<OpenedChild | RefusedChild>): Promise<ChildStarted> {
-    calls += 1;
-    const order = calls;
+    const order = nextOrder();
     const child = await opening();
     return child.type === "refused" ? child : launch(child, order);
   }
@@ -89,6 +98,7 @@ export function createSpawner({ plan, open, openPlan, ...options }: SpawnerOptio
     hasPendingNotices,
     hasPendingTeamNotices,
     start,
+    takeWorktree: (id) => takeFrom(worktrees, id),
     startPlan: (made, { signal = never } = {}) => begin(() => openPlan(made, { signal })),
     async spawn(request, { signal }) {
       try {
@@ -191,9 +201,14 @@ async function outcomeOf(
   const last = tasks.get(plan.agent.id) ?? state;
   if (isInterrupted(last, signal)) return interruptedOutcome(plan);
   if (last === undefined || !hasEnded(last)) return launched(plan, outputFile);
-  const worktree = worktrees.get(plan.agent.id);
-  worktrees.delete(plan.agent.id);
+  const worktree = takeFrom(worktrees, plan.agent.id);
   return ended(plan, last, { outputFile, worktree });
+}
+
+function takeFrom<Value>(kept: Map<string, Value>, id: string): Value | undefined {
+  const value = kept.get(id);
+  kept.delete(id);
+  return value;
 }
 
 const stallsAndEnds: ReadonlySet<RunEvent["type"]> = new Set(["run-stalled", "run-ended"]);
@@ -210,9 +225,11 @@ function taskOf({ agent, task }: ChildPlan) {
     description: task.description,
     background: task.background,
     parentId: task.parentId,
+    ...(task.ancestors === undefined ? {} : { depth: levelOf({ task }) }),
     name: task.name,
     callId: task.callId,
     member: task.team?.member,
+    ...(task.workflow === undefined ? {} : { workflow: task.workflow.runId }),
   };
 }
 
@@ -295,6 +312,8 @@ function completedData(plan: ChildPlan, ending: RunEnding, { said, tokens }: Chi
       cache_read_input_tokens: usage.cacheReadTokens,
     },
     totalCostUsd: ending.totals.costUsd,
+    ...(ending.receipt === undefined ? {} : { receipt: ending.receipt }),
+    ...(ending.quote === undefined ? {} : { quote: ending.quote }),
     description: plan.task.description,
     prompt: plan.task.prompt,
   };

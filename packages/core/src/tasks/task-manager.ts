@@ -21,6 +21,13 @@ import {
 import { createFeed } from "./feed.ts";
 import { createStopwatch, type SilenceLimit, type Stopwatch, watchRun } from "./watch-run.ts";
 
+export interface ParkOptions {
+  /** It waits for agents that it has started: it has no place until the last of such waits is over. */
+  readonly forChildren?: boolean;
+  /** What it does meanwhile, as a few words. */
+  readonly activity?: string;
+}
+
 /** What a running child knows of those who may be watching it. */
 export interface TaskControl {
   /** Whether somebody waits for it who could be asked; false in the background. */
@@ -34,7 +41,9 @@ export interface TaskControl {
   /** Resolves when everything it said so far would survive a power cut. */
   commit?(): Promise<void>;
   /** Gives its place to others while it waits, and takes one again before it continues; absent: it keeps its place. */
-  park?<T>(wait: () => Promise<T>): Promise<T>;
+  park?<T>(wait: () => Promise<T>, options?: ParkOptions): Promise<T>;
+  /** The agents it waits for are at work, so its own silence is none. */
+  showLife?(): void;
   /** After it was idle: resolves when it has a place among those that run again. */
   takePlace?(signal: AbortSignal): Promise<void>;
   /** Its own time, which is paused while a person is asked for it. */
@@ -186,9 +195,11 @@ function startTask(table: TaskTable, options: TaskManagerOptions, run: TaskRun):
   const known = entries.get(id);
   if (known !== undefined && !hasEnded(known.state))
     return { type: "refused", reason: `the agent ${id} is still running; send it a message instead` };
-  const reason = refusalOf(table, options, background);
+  // Steps of a workflow have places of their own.
+  const isCounted = run.start.workflow === undefined;
+  const reason = isCounted ? refusalOf(table, options, background) : undefined;
   if (reason !== undefined) return { type: "refused", reason };
-  const isFull = active.size >= maxRunning;
+  const isFull = isCounted && active.size >= maxRunning;
   const state = startedTask({ ...run.start, at: now() });
   const entry: TaskEntry = {
     state: isFull ? { ...state, status: "queued", activity: "waiting for a place" } : state,
@@ -314,11 +325,16 @@ export function runChild(
   const { limits } = execution.plan;
   const stopwatch = createStopwatch(clocks.clock, clocks.tree);
   const { treeTimeMs } = clocks;
+  const life = { lastSign: 0 };
+  const showLife = (): void => {
+    life.lastSign = stopwatch.elapsed();
+  };
   return watchRun(
-    (stop) => executor.execute(execution, { ...line, ...control, stopwatch }, stop),
+    (stop) => executor.execute(execution, { ...line, ...control, stopwatch, showLife }, stop),
     {
       clock: clocks.clock,
       stopwatch,
+      life,
       timeMs: limits?.timeMs?.value,
       silence: () => silenceOf(limits?.silenceMs?.value, line, clocks),
       tree: treeTimeMs === undefined ? undefined : { stopwatch: clocks.tree, timeMs: treeTimeMs },

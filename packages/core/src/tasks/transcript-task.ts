@@ -2,6 +2,7 @@ import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.
 import type { RunEnding } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
 import { sumTranscriptUsage } from "../journal/transcript-usage.ts";
+import { interruptedReason } from "../protocol/agent-state.ts";
 
 /** What a child's transcript shows of it. */
 export interface TranscriptTask {
@@ -13,6 +14,8 @@ export interface TranscriptTask {
   readonly tokens: number;
   readonly toolUses: number;
   readonly costUsd?: number;
+  /** Set where the last thing it said is that it waits for a new quota; `until` in milliseconds since 1970. */
+  readonly waitingForQuota?: { readonly provider: string; readonly until: number };
 }
 
 /** Total: any lines will do. */
@@ -24,14 +27,35 @@ export function foldTranscript(records: readonly JsonRecord[]): TranscriptTask {
   });
   const [startedAt] = times;
   const lastSignAt = times.at(-1);
+  const waiting = quotaWaitOf(records);
   return {
     ...endingOf(records.findLast(isPartOfRun)),
+    ...(waiting === undefined ? {} : { waitingForQuota: waiting }),
     ...(startedAt === undefined ? {} : { startedAt }),
     ...(lastSignAt === undefined ? {} : { lastSignAt }),
     tokens: contextTokens(usage) + usage.outputTokens,
     toolUses,
     ...(cost === undefined ? {} : { costUsd: cost }),
   };
+}
+
+/** The wait for a quota that a conversation is in, as its lines say. */
+export function quotaWaitOf(
+  records: readonly JsonRecord[],
+): { readonly provider: string; readonly until: number } | undefined {
+  const last = records.findLast(changesQuotaWait);
+  if (last?.type !== "system" || last.subtype !== "quota_waiting" || !isRecord(last.quota)) return undefined;
+  const { provider, until } = last.quota;
+  const at = typeof until === "string" ? Date.parse(until) : Number.NaN;
+  return typeof provider === "string" && Number.isFinite(at) ? { provider, until: at } : undefined;
+}
+
+/** A line that begins a wait for a quota, or shows that there is none any more. */
+export function changesQuotaWait(record: JsonRecord): boolean {
+  // One whose process ended meanwhile still waits: whoever takes it up continues there.
+  const ending = record.runEnding;
+  if (isRecord(ending) && ending.reason === interruptedReason) return false;
+  return isPartOfRun(record) || record.subtype === "quota_waiting" || record.subtype === "quota_renewed";
 }
 
 const statuses: ReadonlySet<unknown> = new Set(["completed", "partial", "failed", "stopped"]);

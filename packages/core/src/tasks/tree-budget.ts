@@ -51,9 +51,11 @@ export interface TreeBudget {
   refusal(): LimitReached | undefined;
 }
 
-interface TreeBudgetOptions {
+export interface TreeBudgetOptions {
   /** What happens to calls of a model whose price is not known, where money is limited. */
-  readonly unknownPrice?: "allow" | "refuse";
+  readonly unknownPrice?: "allow" | "refuse" | undefined;
+  /** Whose budget it is, in messages. */
+  readonly whose?: string;
 }
 
 /** An answer this long is worth starting while others hold the rest; a shorter one only when nothing more will come. */
@@ -66,9 +68,9 @@ interface Waiter {
 
 export function createTreeBudget(
   limits: RunLimits | undefined,
-  { unknownPrice = "allow" }: TreeBudgetOptions = {},
+  { unknownPrice = "allow", whose = "of the whole tree" }: TreeBudgetOptions = {},
 ): TreeBudget {
-  const tree = createAccount("of the whole tree", limits);
+  const tree = createAccount(whose, limits);
   const line = createLine();
   return {
     spent: tree.spent,

@@ -20,6 +20,8 @@ export interface RunWatch {
   readonly since?: number | undefined;
   /** Asked for anew, because a run may be left alone on the way; absent: it may be silent for ever. */
   readonly silence?: () => SilenceLimit | undefined;
+  /** When it last did something, by its stopwatch; who has it can show that the run is alive without an event of its own. */
+  readonly life?: { lastSign: number };
   /** The time of all agents together, and how much of it there is. */
   readonly tree?: { readonly stopwatch: Stopwatch; readonly timeMs: number };
 }
@@ -36,7 +38,8 @@ export async function* watchRun(
   const stop = new AbortController();
   const over = new AbortController();
   const wakeup = createWakeup();
-  const life = { lastSign: watch.stopwatch.elapsed() };
+  const life = watch.life ?? { lastSign: 0 };
+  life.lastSign = watch.stopwatch.elapsed();
   const iterator = run(AbortSignal.any([signal, stop.signal]))[Symbol.asyncIterator]();
   watch.stopwatch.start();
   for (const wait of watchClocks({ watch, stop, life, notify: wakeup.notify, over: over.signal })) {
@@ -280,6 +283,11 @@ export function tallyEvents(now: () => number): EventTally {
         case "context-compacted":
           tally.addAside(event.usage, 0, event.costUsd);
           break;
+        case "model-fell-back": {
+          const { from, to, code } = event;
+          tally.addFallback({ from, to, code });
+          break;
+        }
         case "call-finished": {
           const { call, denied } = event;
           tally.addCalls(1, denied === undefined ? [] : [{ call, reason: denied }]);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { errorCode, fileError } from "@retinue/base/foundation/file-error.ts";
 import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
 import type { OwnerLock } from "@retinue/base/storage/owner-lock.ts";
+import { withFileLock } from "@retinue/base/storage/with-file-lock.ts";
 import {
   type Actor,
   type Board,
@@ -15,7 +16,6 @@ import {
   releaseTasks,
   type TaskChange,
 } from "./board.ts";
-import { withFileLock } from "./with-file-lock.ts";
 
 export interface TaskDraft {
   readonly subject: string;

@@ -86,7 +86,7 @@ function updateTool(teamContext: TeamContext): Tool {
     description:
       "Changes a task of the team's board: claims it, completes it, assigns it or says what it waits for. Two members never hold the same task.",
     input: updateInput,
-    async call({ taskId, owner, ...given }) {
+    async call({ taskId, owner, ...given }, { signal }) {
       const store = await teamContext.ensureStore();
       const named = owner === undefined || owner === "" ? undefined : findOwner(store, owner, teamContext);
       if (named?.type === "refused") return failed(named.reason);
@@ -95,7 +95,7 @@ function updateTool(teamContext: TeamContext): Tool {
       const change = { ...given, ...(member === undefined ? {} : { owner: member }) } as JsonRecord;
       const outcome = await store.board.change(taskId, change, {
         by: { name: teamContext.name, isLead: teamContext.isLead },
-        approve: teamContext.approveCompleted,
+        approve: (task) => teamContext.approveCompleted(task, signal),
       });
       if (outcome.type === "refused") return failed(`Task ${taskId} was not changed: ${outcome.reason}`);
       const { task, before, unblocked, deleted } = outcome;

@@ -16,8 +16,10 @@ import { findMember, leadName, type TeamMember, withMember } from "./team-config
 import { deliver, offerTasks, type TeamContext } from "./team-context.ts";
 import type { TeamStore } from "./team-store.ts";
 
-/** What hooks say about events of a team. */
+/** What hooks say about events of a team, and the runtime about the work. */
 export interface MemberHooks {
+  /** Runs the checks of the member; a text says which do not pass. */
+  readonly refuseUnchecked: (signal: AbortSignal) => Promise<string | undefined>;
   readonly idle: (signal: AbortSignal) => Promise<HookVerdict>;
   readonly created: (task: BoardTask) => Promise<string | undefined>;
   readonly completed: (task: BoardTask, signal?: AbortSignal) => Promise<string | undefined>;
@@ -73,7 +75,8 @@ export function openMember(options: MemberOptions): Member {
     store: () => store,
     ensureStore: async () => store,
     approveCreated: async (task) => hooks()?.created(task),
-    approveCompleted: async (task) => hooks()?.completed(task),
+    approveCompleted: async (task, signal) =>
+      (await hooks()?.refuseUnchecked(signal)) ?? (await hooks()?.completed(task, signal)),
   };
   const send = createSendMessageTool({
     teamContext,

@@ -21,7 +21,8 @@ export interface TeamContext extends Actor {
   revive?(member: string): Promise<string | undefined>;
   /** Hooks that may refuse a new task or a completed one. */
   approveCreated(task: BoardTask): Promise<string | undefined>;
-  approveCompleted(task: BoardTask): Promise<string | undefined>;
+  /** Before that, the checks of the agent that completes it have to pass. */
+  approveCompleted(task: BoardTask, signal: AbortSignal): Promise<string | undefined>;
 }
 
 export type Delivered =

@@ -7,6 +7,7 @@ import { type JsonRecord, parseJson } from "@retinue/base/foundation/json-record
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
 import type { OwnerLock } from "@retinue/base/storage/owner-lock.ts";
+import { withFileLock } from "@retinue/base/storage/with-file-lock.ts";
 import { type BoardStore, createBoardStore } from "./board-store.ts";
 import {
   type InboxEntry,
@@ -19,7 +20,6 @@ import {
   withRead,
 } from "./mail.ts";
 import { readTeamConfig, type TeamConfig } from "./team-config.ts";
-import { withFileLock } from "./with-file-lock.ts";
 
 /** Where teams and their tasks are kept. */
 export interface TeamPlaces {

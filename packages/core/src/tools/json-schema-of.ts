@@ -18,7 +18,8 @@ export function specificationsOf(tools: readonly Tool[]): readonly ToolSpecifica
   return made;
 }
 
-function shared(list: readonly ToolSpecification[]): readonly ToolSpecification[] {
+/** The same list for equal specifications. */
+export function shared(list: readonly ToolSpecification[]): readonly ToolSpecification[] {
   const [first] = list;
   if (first === undefined) return list;
   const others = alike.get(first) ?? [];
@@ -39,9 +40,19 @@ export function specificationOf(tool: Tool): ToolSpecification {
     inputSchema:
       tool.inputSchema ??
       (tool.input === undefined ? { type: "object", properties: {} } : jsonSchemaOf(tool.input)),
+    ...(tool.findsTools === true ? { loading: "searches" as const } : {}),
   };
   specifications.set(tool, made);
   return made;
+}
+
+const found = new WeakMap<Tool, ToolSpecification>();
+
+/** A tool that a search has found. */
+export function foundSpecificationOf(tool: Tool): ToolSpecification {
+  const known = found.get(tool) ?? { ...specificationOf(tool), loading: "found" };
+  found.set(tool, known);
+  return known;
 }
 
 /** The JSON Schema that a model sees of a zod type. */

@@ -2,11 +2,12 @@ import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.
 import type { ToolEffect } from "@retinue/base/foundation/tool-table.ts";
 import { toolEffects } from "@retinue/base/foundation/tool-table.ts";
 import type { NoteTemporary } from "@retinue/base/storage/create-temporary-notes.ts";
+import type { CallPreview } from "@retinue/gate/approver.ts";
 import type { McpIdentity } from "@retinue/gate/call-facts.ts";
 import type { AllowedBy, JudgedCommand } from "@retinue/gate/decide.ts";
 import type { z } from "zod";
 import type { Repeats } from "../conversation/interrupted-agent.ts";
-import type { DocumentBlock, ImageBlock, TextBlock } from "../conversation/message.ts";
+import type { DocumentBlock, ImageBlock, TextBlock, ToolReferenceBlock } from "../conversation/message.ts";
 import type { FileLedger, WriteInTurn } from "./file-ledger.ts";
 import type { WallRules } from "./sandbox/wall-rules.ts";
 
@@ -34,6 +35,8 @@ export interface ToolContext {
   readonly outputDirectory: string;
   /** Informs watchers what is going on; never waits. */
   readonly progress: (text: string) => void;
+  /** Takes what reads the output of a command so far, for those that show it while it runs. */
+  readonly watchOutput?: (read: () => string) => void;
   /** What let this call through; absent where nothing decided about it. */
   readonly allowedBy?: AllowedBy;
   /** The command as it was judged; it runs in place of the one in the input. */
@@ -54,7 +57,7 @@ export interface ToolContext {
 
 /** What a tool gives back: the text or blocks for the model, and data for programs and transcripts. */
 export interface ToolOutcome {
-  readonly content: string | readonly (TextBlock | ImageBlock | DocumentBlock)[];
+  readonly content: string | readonly (TextBlock | ImageBlock | DocumentBlock | ToolReferenceBlock)[];
   readonly isError?: boolean | undefined;
   /** Structured result, kept in the transcript as `toolUseResult`. */
   readonly data?: unknown;
@@ -83,6 +86,10 @@ export interface Tool<Input = unknown> {
   readonly origin: "builtin" | "mcp" | "program";
   /** Present for tools of MCP servers: rules are compared with this pair, never with the name. */
   readonly mcp?: McpToolFacts | undefined;
+  /** Its results name tools that the model has from then on. */
+  readonly findsTools?: boolean | undefined;
+  /** It is shown in full from the start, however many tools there are; absent for all but tools of MCP servers. */
+  readonly isAlwaysLoaded?: boolean | undefined;
   /** For tools that reach several servers: what rules about the server of this call are compared with. */
   readonly mcpOf?: ((input: Input) => McpIdentity | undefined) | undefined;
   /** Checks the input; its JSON Schema is what the model sees. Absent for tools that bring a JSON Schema of their own. */
@@ -98,6 +105,8 @@ export interface Tool<Input = unknown> {
   readonly isPending?: ((data: unknown) => boolean) | undefined;
   /** The paths a call touches, for permission rules; absent for tools that touch none. `home` is what `~` means. */
   readonly pathsOf?: ((input: Input, directory: string, home?: string) => readonly string[]) | undefined;
+  /** Shown to people who are asked about this call, where its input does not say what it would do. Starts nothing. */
+  readonly preview?: ((input: Input) => Promise<CallPreview | undefined>) | undefined;
   call(input: Input, context: ToolContext): Promise<ToolOutcome>;
 }
 

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import { type CallPreview, readPreview } from "../approver.ts";
+import { type BatchQuote, readBatchQuote } from "../batch-quote.ts";
 import { decide, type PermissionPolicy, type PermissionRequest } from "../decide.ts";
 import { parseRule } from "../rules/parse-rule.ts";
 import { inOrder } from "./session-approvals.ts";
@@ -40,6 +42,10 @@ export interface ApprovalQuestion extends JudgedCall {
   readonly suggestedRules: readonly string[];
   /** Settings, a guard or a hook wants every such call to be asked about: no grant reaches beyond the places. */
   readonly everyTime: boolean;
+  /** Of a batch of agents: what was quoted for it. It is shown, and is no part of what the answer is bound to. */
+  readonly quote?: BatchQuote;
+  /** What the call would do, as people were shown it; likewise. */
+  readonly preview?: CallPreview;
   readonly places: readonly AskedPlace[];
   readonly at: number;
 }
@@ -117,8 +123,15 @@ export function readQuestion(value: unknown): ApprovalQuestion | undefined {
     Array.isArray(value["places"]) &&
     value["places"].every(isPlace);
   if (!isWhole) return undefined;
+  const { quote: shown, preview: previewed, ...asked } = value;
+  const quote = readBatchQuote(shown);
+  const preview = readPreview(previewed);
   // Every field was looked at above.
-  const question = value as unknown as ApprovalQuestion;
+  const question = {
+    ...asked,
+    ...(quote === undefined ? {} : { quote }),
+    ...(preview === undefined ? {} : { preview }),
+  } as unknown as ApprovalQuestion;
   return digestOf(question) === question.digest ? question : undefined;
 }
 

@@ -175,6 +175,8 @@ function matchesSpecifier(candidate: PolicyRule, request: KnownCall, options: Ma
       return matchesAgent(specifier.names, request, options.use);
     case "skill":
       return matchesSkill(specifier, request, options.use);
+    case "workflow":
+      return matchesWorkflow(specifier.name, request, options.use);
     case "text":
       return options.use === "restrict";
   }
@@ -298,6 +300,13 @@ function matchesSkill(
   const called = String(input["skill"] ?? "");
   if ((use === "restrict" ? called.trim().replace(/^\//, "") : called) !== name) return false;
   return use === "restrict" || anyArguments || String(input["args"] ?? "").trim() === "";
+}
+
+/** Only a saved workflow is one of a name: what a script or a file calls itself says nothing. */
+function matchesWorkflow(name: string, { input }: KnownCall, use: RuleUse): boolean {
+  const { name: called, scriptPath } = input;
+  if (typeof called !== "string" || typeof scriptPath === "string") return false;
+  return use === "restrict" ? called.trim().toLowerCase() === name.toLowerCase() : called === name;
 }
 
 function matchesParameter(

@@ -139,6 +139,8 @@ function specifierText(specifier: RuleSpecifier): string | undefined {
       return specifier.names.join(", ");
     case "skill":
       return specifier.anyArguments ? `${specifier.name} *` : specifier.name;
+    case "workflow":
+      return specifier.name;
     case "parameter":
       return `${specifier.name}:${specifier.value}`;
     case "text":

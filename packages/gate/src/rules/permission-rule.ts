@@ -23,6 +23,8 @@ export type RuleSpecifier =
     }
   | { readonly type: "agent"; readonly names: readonly string[] }
   | { readonly type: "skill"; readonly name: string; readonly anyArguments: boolean }
+  /** A saved workflow; a script that a call brings along has no name. */
+  | { readonly type: "workflow"; readonly name: string }
   /** An input field with its value, which may have stars; for ask and deny only. */
   | { readonly type: "parameter"; readonly name: string; readonly value: string }
   /** The tool's name itself has stars; for ask and deny only. */
@@ -92,6 +94,8 @@ function readByKind({ tool, canonicalTool, list }: SpecifierInput, text: string)
       return readAgents(tool, text);
     case "skill":
       return readSkill(text);
+    case "workflow":
+      return accepted({ type: "workflow", name: text });
     default:
       return accepted({ type: "text", text });
   }

@@ -1,7 +1,12 @@
 import type { SessionUpdate, ToolCallContent, ToolKind } from "@agentclientprotocol/sdk";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { toolFacts } from "@retinue/base/foundation/tool-table.ts";
-import type { Message, ToolResultBlock, ToolUseBlock } from "@retinue/core/conversation/message.ts";
+import {
+  type Message,
+  resultText,
+  type ToolResultBlock,
+  type ToolUseBlock,
+} from "@retinue/core/conversation/message.ts";
 import type { WireEvent } from "@retinue/core/protocol/agent-event.ts";
 
 /** What an editor is notified of when something happens in a run; many events are nothing to it. */
@@ -123,11 +128,10 @@ function diffOf(call: ToolUseBlock): ToolCallContent[] {
 
 function textsOf(content: ToolResultBlock["content"]): ToolCallContent[] {
   const blocks = typeof content === "string" ? [{ type: "text", text: content } as const] : content;
-  return blocks.flatMap((block) =>
-    block.type === "text" && block.text !== ""
-      ? [{ type: "content", content: { type: "text", text: block.text } } as const]
-      : [],
-  );
+  return blocks.flatMap((block) => {
+    const text = resultText([block]);
+    return text === "" ? [] : [{ type: "content", content: { type: "text", text } } as const];
+  });
 }
 
 const planStatuses = ["pending", "in_progress", "completed"] as const;

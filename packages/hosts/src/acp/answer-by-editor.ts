@@ -10,10 +10,18 @@ import type {
   PermissionOption,
   RequestPermissionRequest,
   RequestPermissionResponse,
+  ToolCall,
 } from "@agentclientprotocol/sdk";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { type BatchQuote, quoteRows } from "@retinue/core/inspection/describe-quote.ts";
 import { suggestUpdates } from "@retinue/core/kernel/suggest-updates.ts";
-import type { Answer, ElicitationQuestion, FormQuestion, Question } from "@retinue/core/protocol/question.ts";
+import type {
+  Answer,
+  ElicitationQuestion,
+  FormQuestion,
+  PermissionQuestion,
+  Question,
+} from "@retinue/core/protocol/question.ts";
 import { toolCall } from "./acp-updates.ts";
 
 /** What an editor can be asked, and what of it this one can show. */
@@ -69,13 +77,26 @@ async function askPermission(
     callId: id,
     tool: name,
     input,
-  }: { readonly callId: string; readonly tool: string; readonly input: unknown },
+    quote,
+    preview,
+  }: {
+    readonly callId: string;
+    readonly tool: string;
+    readonly input: unknown;
+    readonly quote?: PermissionQuestion["quote"];
+    readonly preview?: PermissionQuestion["preview"];
+  },
   updates: ReturnType<typeof suggestUpdates>,
   { editor, scope, signal }: Asking,
 ): Promise<Answer> {
   if (!("sessionId" in scope)) return { type: "deny", message: "the session is not open yet" };
   const { sessionId } = scope;
-  const { sessionUpdate: _kind, ...shown } = toolCall({ type: "tool_use", id, name, input }, "pending");
+  const { sessionUpdate: _kind, ...call } = toolCall({ type: "tool_use", id, name, input }, "pending");
+  const shown = {
+    ...call,
+    ...(preview === undefined ? {} : { content: [codeContent([...preview.rows, "", preview.text])] }),
+    ...(quote === undefined ? {} : quotedCall(quote)),
+  };
   const options = updates.length === 0 ? [...once] : [always, ...once];
   const { outcome } = await editor.requestPermission({ sessionId, toolCall: shown, options }, signal);
   if (outcome.outcome === "cancelled")
@@ -83,6 +104,21 @@ async function askPermission(
   if (outcome.optionId === "reject") return { type: "deny", message: "the person rejected it" };
   if (outcome.optionId !== "always") return { type: "allow" };
   return { type: "allow", updates: updates.map((update) => ({ ...update, destination: "session" })) };
+}
+
+/** Agents that start together are shown by what they would take and may do. */
+function quotedCall(quote: BatchQuote): Pick<ToolCall, "title" | "content"> {
+  const [title = "", ...rows] = quoteRows(quote);
+  const why = quote.why === undefined ? [] : ["", quote.why];
+  return { title: `Start ${title}`, content: [codeContent([...rows, ...why])] };
+}
+
+/** The fence is longer than any in the text, so that nothing leaves it. */
+function codeContent(lines: readonly string[]) {
+  const text = lines.join("\n");
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return { type: "content", content: { type: "text", text: `${fence}\n${text}\n${fence}` } } as const;
 }
 
 /** What an MCP server wants to know; a question that the editor cannot show is declined. */

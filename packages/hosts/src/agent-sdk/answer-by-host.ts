@@ -1,4 +1,5 @@
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import { quoteRows } from "@retinue/core/inspection/describe-quote.ts";
 import { suggestUpdates } from "@retinue/core/kernel/suggest-updates.ts";
 import type {
   Answer,
@@ -45,7 +46,7 @@ function requestOf(question: CallQuestion, directory: string): JsonRecord & { re
     const input = question.plan === undefined ? {} : { plan: question.plan };
     return { subtype, tool_name: "ExitPlanMode", input, ...about, display_name: "ExitPlanMode" };
   }
-  const { tool, input, callId, reason, outsidePaths = [], server, path } = question;
+  const { tool, input, callId, reason, outsidePaths = [], server, path, quote, preview } = question;
   const [blocked] = outsidePaths;
   const suggestions = suggestUpdates(question, directory);
   return {
@@ -58,7 +59,10 @@ function requestOf(question: CallQuestion, directory: string): JsonRecord & { re
     decision_reason: reason,
     decision_reason_type: reasonType(reason, blocked),
     display_name: tool,
-    ...descriptionOf(input, directory),
+    ...(preview === undefined ? {} : { description: preview.rows.join("\n"), preview }),
+    ...(quote === undefined
+      ? preview === undefined && descriptionOf(input, directory)
+      : { description: quoteRows(quote).join("\n"), quote }),
     ...(path.length === 1 ? {} : { agent_id: path.at(-1)?.id }),
     ...(server === undefined
       ? {}

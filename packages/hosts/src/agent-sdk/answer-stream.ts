@@ -72,7 +72,12 @@ export function createAnswerStream(
       const shown = ids;
       answer.onEvent(event);
       if (answer.open !== undefined) cut = answer.open;
-      else if (event.type === "assistant-answered" || event.type === "model-retried") cut = undefined;
+      else if (
+        event.type === "assistant-answered" ||
+        event.type === "model-retried" ||
+        event.type === "model-fell-back"
+      )
+        cut = undefined;
       if (answer.open?.head !== open?.head) ids = [];
       switch (event.type) {
         case "turn-started":

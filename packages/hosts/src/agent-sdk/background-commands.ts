@@ -13,6 +13,8 @@ export interface BackgroundCommandOptions {
   readonly sessionId: () => string;
   readonly mainAgentId: () => string;
   readonly agents: () => readonly TaskState[];
+  /** What else runs in the background, as messages list it. */
+  readonly others: () => readonly JsonRecord[];
   /** Called when one has ended. */
   readonly settled: () => void;
 }
@@ -79,13 +81,13 @@ export function createBackgroundCommands(options: BackgroundCommandOptions): Bac
 }
 
 function createAnnouncer(
-  { emit, sessionId, agents }: BackgroundCommandOptions,
+  { emit, sessionId, agents, others }: BackgroundCommandOptions,
   listed: () => readonly JsonRecord[],
 ) {
   const system = (subtype: string, fields: JsonRecord): void =>
     emit({ type: "system", subtype, ...fields, uuid: randomUUID(), session_id: sessionId() });
   const changed = (): void =>
-    system("background_tasks_changed", { tasks: [...runningAgents(agents()), ...listed()] });
+    system("background_tasks_changed", { tasks: [...runningAgents(agents()), ...listed(), ...others()] });
   return {
     begun(command: TaskView): void {
       changed();

@@ -77,7 +77,7 @@ export function createTaskMessages(
 }
 
 function startOf(
-  { description, agentType, background, callId }: TaskState,
+  { description, agentType, background, callId, parentId, depth = 1 }: TaskState,
   { promptOf }: TaskMessageOptions,
 ): JsonRecord {
   const prompt = callId === undefined ? undefined : promptOf(callId);
@@ -87,7 +87,8 @@ function startOf(
     subagent_type: agentType,
     task_type: "local_agent",
     is_backgrounded: background,
-    spawn_depth: 1,
+    spawn_depth: depth,
+    ...(depth === 1 ? {} : { parent_task_id: parentId }),
   };
 }
 
@@ -158,6 +159,8 @@ function endOf(
 ): JsonRecord {
   return {
     status: reportedStatus[ending.status],
+    ...(ending.receipt === undefined ? {} : { receipt: ending.receipt }),
+    ...(ending.quote === undefined ? {} : { quote: ending.quote }),
     output_file: outputFile(state.id),
     summary: summaryOf(ending, state),
     usage: usageOf(state),

@@ -6,10 +6,9 @@ import type { SessionOptions } from "@retinue/core/kernel/options/runtime-option
 import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
 import { sessionRecord } from "@retinue/core/kernel/session-record.ts";
 import { createTaskListTools } from "@retinue/core/kernel/teams/create-task-list-tools.ts";
-import type { HookFunction, Tool } from "../../../../src/index.ts";
+import type { Tool } from "../../../../src/index.ts";
 import { sdkSessionOptions } from "../shared/agent-sdk-options.ts";
-import { errorCategory } from "./api-failure.ts";
-import { changingTools } from "./file-checkpoints.ts";
+import { keepingHooks } from "../shared/file-checkpoints.ts";
 import { createHostHooks } from "./host-hooks.ts";
 import { isBlocking } from "./observed-hooks.ts";
 import { type OpenSdkSession, openSdkSession } from "./open-sdk-session.ts";
@@ -39,7 +38,10 @@ export async function openSessionOf(
       session: nextOptions({ ...request.session, ...sdkSessionOptions(options) }, before, fresh),
       initialize,
       taskBudget: connection.taskBudget,
-      hooks: [...createHostHooks(hooks, channel, reports), ...keepingHooks(connection)],
+      hooks: [
+        ...createHostHooks(hooks, channel, reports),
+        ...(connection.checkpoints === undefined ? [] : keepingHooks(connection.checkpoints)),
+      ],
       hosting: {
         ...hosting,
         asks: { ...askedOf(options), elicitations: true },
@@ -63,22 +65,6 @@ export async function openSessionOf(
   );
   await connection.serverPrompts.load(connection.stop.signal);
   return opened;
-}
-
-/** Files that children change are kept before their calls run; those of the main agent when a call starts. */
-function keepingHooks({ checkpoints }: SdkConnection): readonly HookFunction[] {
-  if (checkpoints === undefined) return [];
-  return [
-    {
-      event: "PreToolUse",
-      matcher: changingTools,
-      name: "file checkpoints",
-      async run({ tool_name: name, tool_input: input, agent_id: agent, cwd }) {
-        if (agent !== undefined) await checkpoints.keep({ name: String(name), input }, String(cwd));
-        return {};
-      },
-    },
-  ];
 }
 
 /** A session that takes the place of another continues its conversation. */
@@ -124,18 +110,6 @@ function taskListOf({ host, context, observed, request }: SdkConnection): readon
 function liveControlsOf(connection: SdkConnection): SessionPorts {
   const { options, initialize, lineIds } = connection;
   return {
-    fallbackModel: options.fallbackModel,
-    fellBack: ({ from, to, code }) =>
-      connection.host.emit({
-        type: "system",
-        subtype: "model_fallback",
-        trigger: errorCategory(code),
-        original_model: from,
-        fallback_model: to,
-        content: `${from} could not answer (${code}); ${to} answers instead.`,
-        uuid: randomUUID(),
-        session_id: sessionIdOf(connection),
-      }),
     serversConnected(connections) {
       connection.mcp = connections;
     },

@@ -1,9 +1,11 @@
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { CliOutput } from "../shared/cli-host.ts";
+import type { CliHost } from "../shared/cli-host.ts";
 import type { CommandContext } from "../shared/command-context.ts";
+import { retrySentence } from "../shared/debug-line.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
 import type { PrintRequest } from "../shared/print-options.ts";
+import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 import { createSdkConnection, type SdkConnection, type ServeOptions } from "./sdk-connection.ts";
 import { createHandlers, startFailure } from "./serve-agent-sdk.ts";
 
@@ -17,7 +19,7 @@ export async function printMessages(
   { options, request, report }: PrintedRun,
 ): Promise<number> {
   const { host: cli } = context;
-  const output = createMessageOutput(cli.stdout, request);
+  const output = createMessageOutput(cli, request);
   const connection = createSdkConnection(context, options, {
     isHosted: false,
     speaks: prompt === undefined,
@@ -73,14 +75,23 @@ function isMisuse(error: unknown): boolean {
   return isRetinueError(error) && error.code === "misuse";
 }
 
-/** Every message as a line; with `json` the last result alone or, verbose, one list of all. */
-export function createMessageOutput(stdout: CliOutput, { output, verbose }: PrintRequest) {
+/**
+ * Every message as a line; with `json` the last result alone or, verbose, one list of all. That comes at the end, so what makes
+ * it wait is said on stderr meanwhile.
+ */
+export function createMessageOutput(
+  { stdout, stderr }: Pick<CliHost, "stdout" | "stderr">,
+  { output, verbose }: PrintRequest,
+) {
   if (output === "stream-json")
     return { write: (line: string): void => stdout.write(line), end: (): void => undefined };
   const kept: JsonRecord[] = [];
   return {
     write(line: string): void {
       const message = JSON.parse(line) as JsonRecord;
+      const { subtype, error_message: cause, retry_delay_ms: delayMs } = message;
+      if (subtype === "api_retry" && typeof cause === "string" && typeof delayMs === "number")
+        stderr.write(`${stripControlCharacters(retrySentence({ message: cause, delayMs }))}\n`);
       if (verbose) kept.push(message);
       else if (message["type"] === "result") kept.splice(0, 1, aloneResult(message));
     },

@@ -1,6 +1,8 @@
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import { createTreeFold, type EventSource, mainAgentId } from "@retinue/core/conversation/agent-event.ts";
 import type { ToolUseBlock } from "@retinue/core/conversation/message.ts";
 import type { RunEnding, RunEvent } from "@retinue/core/conversation/run-event.ts";
+import { spentRecord } from "@retinue/core/conversation/spent-record.ts";
 import { addUsage, noUsage, type Usage } from "@retinue/core/conversation/usage.ts";
 import type { ModelFacts } from "../../../../src/model.ts";
 import { answerFailureOf, isApiFailure } from "./api-failure.ts";
@@ -16,13 +18,16 @@ interface ModelSum {
 
 /** What the session has used so far, by model, children included. */
 export interface SessionTotals {
-  add(event: RunEvent): void;
+  /** `source` is the child it belongs to; absent for the main agent. */
+  add(event: RunEvent, source?: EventSource): void;
   /** Limits of a model, shown beside its sums. */
   know(facts: Pick<ModelFacts, "id" | "contextWindow" | "maxOutputTokens">): void;
   cost(): number;
   /** Lines that edits of all agents have added and removed. */
   lines(): { readonly added: number; readonly removed: number };
   modelUsage(): JsonRecord;
+  /** The same by agent, each by model; undefined where there is none but the main agent. */
+  agentUsage(): readonly JsonRecord[] | undefined;
   /** The same for what came after the last call of this; a result says both. */
   takeNewUsage(): JsonRecord;
 }
@@ -31,6 +36,7 @@ export function createSessionTotals(): SessionTotals {
   const sums = new Map<string, ModelSum>();
   let fresh = new Map<string, ModelSum>();
   const lines = { added: 0, removed: 0 };
+  const tree = createTreeFold();
   const limits = new Map<string, Pick<ModelFacts, "contextWindow" | "maxOutputTokens">>();
   const describe = (counted: ReadonlyMap<string, ModelSum>): JsonRecord =>
     Object.fromEntries(
@@ -38,7 +44,19 @@ export function createSessionTotals(): SessionTotals {
     );
   return {
     lines: () => lines,
-    add(event) {
+    agentUsage() {
+      const { agents } = tree.totals();
+      if (agents.length < 2) return undefined;
+      return agents.map(({ agentId, agentType, parentId, status, ...spent }) => ({
+        agent_id: agentId,
+        ...(agentType === undefined ? {} : { agent_type: agentType }),
+        ...(parentId === undefined ? {} : { parent_agent_id: parentId }),
+        status,
+        ...spentRecord(spent),
+      }));
+    },
+    add(event, source = { agentId: mainAgentId }) {
+      if (event.type !== "model-streamed") tree.add({ ...event, ...source });
       if (event.type === "call-finished" && !event.isError) countLines(event.call, lines);
       if (
         event.type !== "assistant-answered" &&
@@ -106,7 +124,7 @@ function countSearches({ message }: Extract<RunEvent, { type: "assistant-answere
 export interface ResultContext {
   readonly sessionId: string;
   readonly uuid: string;
-  readonly totals: Pick<SessionTotals, "cost" | "modelUsage" | "takeNewUsage">;
+  readonly totals: Pick<SessionTotals, "cost" | "modelUsage" | "takeNewUsage" | "agentUsage">;
   /** Children of the session so far. */
   readonly subagents?: SubagentStats;
   /** How often the model refused to answer in this turn. */
@@ -143,6 +161,7 @@ export interface ResultContext {
 export function resultMessage(ending: RunEnding, context: ResultContext): SdkMessage {
   const { totals } = ending;
   const { interrupted } = context;
+  const agentUsage = context.totals.agentUsage();
   const subtype = subtypeOf(ending, interrupted);
   const failure = answerFailureOf(ending);
   return {
@@ -162,6 +181,7 @@ export function resultMessage(ending: RunEnding, context: ResultContext): SdkMes
     total_cost_usd: context.totals.cost(),
     usage: sdkUsage(totals.usage),
     modelUsage: context.totals.modelUsage(),
+    ...(agentUsage === undefined ? {} : { agent_usage: agentUsage }),
     ...(context.index === undefined ? {} : { result_index: context.index }),
     model_usage_since_last_result: context.totals.takeNewUsage(),
     fast_mode_state: "off",
@@ -170,6 +190,8 @@ export function resultMessage(ending: RunEnding, context: ResultContext): SdkMes
     safety_stops: context.refusals ?? 0,
     ...(ending.interruptedAgents === undefined ? {} : { interrupted_agents: ending.interruptedAgents }),
     permission_denials: permissionDenials(ending),
+    ...(ending.receipt === undefined ? {} : { receipt: ending.receipt }),
+    ...(ending.fallbacks === undefined ? {} : { model_fallbacks: ending.fallbacks }),
     ...(ending.output === undefined ? {} : { structured_output: ending.output }),
     ...(subtype === "success" ? {} : { errors: [errorOf(ending, context)] }),
     ...(context.deferred === undefined ? {} : { deferred_tool_use: context.deferred }),

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { join } from "node:path";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
@@ -9,6 +8,12 @@ import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
 import { sessionRecord } from "@retinue/core/kernel/session-record.ts";
 import { checkAgentSdkOptions, readManagedSettings } from "../shared/agent-sdk-options.ts";
 import type { CommandContext } from "../shared/command-context.ts";
+import {
+  checkpointFolder,
+  createFileCheckpoints,
+  type FileCheckpoints,
+  keepFiles,
+} from "../shared/file-checkpoints.ts";
 import type { RunFlags } from "../shared/flags.ts";
 import { misuse } from "../shared/misuse.ts";
 import { refuseKeyless, refuseOffline } from "../shared/open-print-session.ts";
@@ -19,10 +24,9 @@ import {
   createAnswerContinuation,
   createAnswerStream,
 } from "./answer-stream.ts";
-import { type BackgroundCommands, createBackgroundCommands } from "./background-commands.ts";
+import { type BackgroundCommands, createBackgroundCommands, runningAgents } from "./background-commands.ts";
 import { type CallResults, createCallResults } from "./call-results.ts";
 import { type ControlChannel, createControlChannel } from "./control-channel.ts";
-import { createFileCheckpoints, type FileCheckpoints } from "./file-checkpoints.ts";
 import type { DeferredCall, HookReports } from "./host-hooks.ts";
 import { createLongCommands, type LongCommands } from "./long-commands.ts";
 import { createObservedHooks, type ObservedHooks } from "./observed-hooks.ts";
@@ -32,6 +36,7 @@ import { type Initialize, noInitialize } from "./read-initialize.ts";
 import { createSdkHost, type SdkHost } from "./sdk-host.ts";
 import { informational, programResult } from "./sdk-messages.ts";
 import { createServerPrompts, type ServerConnections, type ServerPrompts } from "./server-prompts.ts";
+import { createWorkflowMessages, type WorkflowMessages } from "./workflow-messages.ts";
 
 export type ServeOptions = RunFlags;
 
@@ -88,6 +93,7 @@ export interface SdkConnection {
   readonly childPrompts: Map<string, string>;
   /** Commands that run in the background. */
   readonly commands: BackgroundCommands;
+  readonly workflows: WorkflowMessages;
   /** The MCP servers of the session, where there are any. */
   mcp: ServerConnections | undefined;
   readonly serverPrompts: ServerPrompts;
@@ -157,12 +163,13 @@ export function createSdkConnection(
     policy: policyOf(() => connection, managed.mayBypass),
     reports: reportsOf(() => connection, channel),
     choices: firstChoices(thinkingTokens),
-    checkpoints: keepsFiles ? createFileCheckpoints(() => checkpointFolder(connection)) : undefined,
+    checkpoints: keepsFiles ? createFileCheckpoints(() => checkpointFolderOf(connection)) : undefined,
     lineIds: new WeakMap(),
     answers: answersOf(() => connection, request.partial),
     results: createCallResults(),
     childPrompts: new Map(),
     commands: commandsOf(() => connection),
+    workflows: workflowsOf(() => connection),
     serverPrompts: createServerPrompts(() => connection.mcp),
     longCommands: longCommandsOf(() => connection),
     seenFiles: new Map(),
@@ -247,15 +254,26 @@ function commandsOf(connection: Lazy): BackgroundCommands {
     sessionId: () => sessionIdOf(connection()),
     mainAgentId: () => current()?.session.plan.agent.id ?? "",
     agents: () => current()?.tree.list() ?? [],
+    others: () => connection().workflows.running(),
     settled: () => connection().host.wake(),
   });
 }
 
+function workflowsOf(connection: Lazy): WorkflowMessages {
+  const current = () => connection().host.current();
+  return createWorkflowMessages({
+    emit: (message) => connection().host.emit(message),
+    sessionId: () => sessionIdOf(connection()),
+    runs: () => current()?.session.workflows?.runs.list() ?? [],
+    others: () => [...runningAgents(current()?.tree.list() ?? []), ...connection().commands.running()],
+  });
+}
+
 /** Beside the transcript, where one is kept. */
-function checkpointFolder({ host, options }: SdkConnection): string | undefined {
+function checkpointFolderOf({ host, options }: SdkConnection): string | undefined {
   const session = host.current()?.session;
   if (session === undefined || options.sessionPersistence === false) return undefined;
-  return join(sessionRecord(session).directory, "file-checkpoints");
+  return checkpointFolder(sessionRecord(session).directory);
 }
 
 function withDenials(context: CommandContext, deny: readonly string[]): CommandContext {
@@ -273,7 +291,11 @@ function hostOf(connection: Lazy): SdkHost {
     connection,
     open: (fresh, hosting) => openSessionOf(connection(), fresh, hosting),
     observed: () => connection().observed(),
-    reached: (event) => keepFiles(connection(), event),
+    async reached(event) {
+      const { checkpoints, host, context } = connection();
+      if (checkpoints === undefined) return;
+      await keepFiles(checkpoints, event, host.current()?.session.plan.directory ?? context.host.cwd);
+    },
     begins({ uuid }) {
       const { checkpoints } = connection();
       connection().promptId = uuid;
@@ -295,12 +317,6 @@ function hostOf(connection: Lazy): SdkHost {
   });
 }
 
-/** Files are kept before a call changes them; the next event is asked for after that. */
-async function keepFiles({ checkpoints, host, context }: SdkConnection, event: RunEvent): Promise<void> {
-  if (event.type !== "call-started") return;
-  await checkpoints?.keep(event.call, host.current()?.session.plan.directory ?? context.host.cwd);
-}
-
 const defaultHookTimeoutMs = 60_000;
 
 function observedHooksOf(connection: SdkConnection): ObservedHooks {
@@ -318,7 +334,11 @@ function observedHooksOf(connection: SdkConnection): ObservedHooks {
 }
 
 /** Programs read from the end of an agent what still runs. */
-function enrichInput(event: string, input: JsonRecord, { host, commands }: SdkConnection): JsonRecord {
+function enrichInput(
+  event: string,
+  input: JsonRecord,
+  { host, commands, workflows }: SdkConnection,
+): JsonRecord {
   if (event === "PostToolUse") return { ...input, tool_response: programResult(input["tool_response"]) };
   if (event !== "Stop" && event !== "SubagentStop") return input;
   const tasks = host.current()?.tree.list() ?? [];
@@ -331,7 +351,11 @@ function enrichInput(event: string, input: JsonRecord, { host, commands }: SdkCo
       description,
       agent_type: agentType,
     }));
-  return { ...input, background_tasks: [...agents, ...commands.summaries()], session_crons: [] };
+  return {
+    ...input,
+    background_tasks: [...agents, ...commands.summaries(), ...workflows.summaries()],
+    session_crons: [],
+  };
 }
 
 function policyOf(connection: Lazy, isAllowedByManaged: boolean): LivePolicy {

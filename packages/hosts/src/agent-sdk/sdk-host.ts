@@ -44,6 +44,7 @@ export interface SdkHostOptions {
     | "answers"
     | "childPrompts"
     | "commands"
+    | "workflows"
     | "deferred"
     | "isDenialFinal"
     | "isHosted"
@@ -320,6 +321,9 @@ function hostingOf(context: TurnContext): Hosting {
           return state.turn.clearing === undefined
             ? endTurn(event, { session, context })
             : clearNext(state.turn, context);
+        case "workflow-changed":
+          options.connection().workflows.changed(event.taskId, event.change);
+          return event.change.type === "ended" ? wake(state) : undefined;
         case "status-changed":
         case "agent-released":
           return wake(state);
@@ -393,7 +397,7 @@ function taskMessagesOf({ session, tree, outputFile }: OpenSdkSession, options: 
     promptOf: (callId) => options.connection().childPrompts.get(callId),
     outputFile,
     list: tree.list,
-    commands: () => options.connection().commands.running(),
+    commands: () => [...options.connection().commands.running(), ...options.connection().workflows.running()],
   });
 }
 
@@ -402,10 +406,12 @@ function showChild(
   messagesOf: ReturnType<typeof createTaskMessages>,
   { options, state, emit }: TurnContext,
 ): void {
-  const { event } = update;
-  state.totals.add(event);
+  const { event, agentId, parentId, agentType } = update;
+  state.totals.add(event, { agentId, ...(parentId === undefined ? {} : { parentId }), agentType });
   state.subagents.onChildEvent(update);
   options.connection().longCommands.onEvent(event);
+  // Of the agents of a workflow a host sees the list of their run.
+  if (update.state.workflow !== undefined) return;
   noteChildPrompt(event, options.connection().childPrompts);
   for (const message of messagesOf(update)) emit(message);
   if (event.type === "run-ended" || event.type === "run-idled") wake(state);
@@ -445,7 +451,9 @@ async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
         const hasChildren = session?.tree.hasBackgroundWork() === true;
         const isBusy = hasChildren || commands.isBusy();
         const waiting = hasChildren ? patience : commandPatience;
-        if (state.hasEndedInput && (!isBusy || waiting.isOver())) break;
+        // A workflow takes as long as it takes.
+        const mayEnd = session?.session.workflows?.runs.isBusy() !== true;
+        if (state.hasEndedInput && (!isBusy || (mayEnd && waiting.isOver()))) break;
         if (hasChildren) commandPatience.stop();
         if (state.hasEndedInput) waiting.start(() => wake(state));
         if (session !== undefined && state.reported !== undefined && !isBusy) setState(context, "idle");

@@ -8,6 +8,7 @@ import {
 } from "@retinue/core/conversation/message.ts";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { noUsage, type Usage } from "@retinue/core/conversation/usage.ts";
+import { fallbackSentence, quotaSentence } from "../shared/debug-line.ts";
 import { errorCategory } from "./api-failure.ts";
 import { type CallResults, denialType, type FinishedCall, isHookDenial, resultMeta } from "./call-results.ts";
 
@@ -76,8 +77,28 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
           error_status: event.status ?? null,
           // Where nothing was answered, nothing is known.
           error: event.status === undefined ? "unknown" : errorCategory(event.code),
+          error_message: event.message,
         }),
       ];
+    case "model-fell-back":
+      return [
+        system("model_fallback", {
+          trigger: errorCategory(event.code),
+          original_model: event.from,
+          fallback_model: event.to,
+          content: fallbackSentence(event),
+        }),
+      ];
+    case "quota-waiting":
+      return [
+        system("quota_waiting", {
+          provider: event.provider,
+          resets_at: new Date(event.until).toISOString(),
+          content: quotaSentence(event),
+        }),
+      ];
+    case "quota-renewed":
+      return [system("quota_renewed", { provider: event.provider, content: quotaSentence(event) })];
     case "compaction-started":
       return [system("status", { status: "compacting" })];
     case "context-compacted":

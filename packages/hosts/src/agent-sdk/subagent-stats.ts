@@ -75,7 +75,7 @@ export function createSubagentCount(): SubagentCount {
           unset: wished("unset"),
         },
         started_in_background: all.filter(({ background }) => background).length,
-        max_depth: all.length === 0 ? 0 : 1,
+        max_depth: Math.max(0, ...all.map(({ depth = 1 }) => depth)),
         completed: count(["completed", "partial"]),
         failed: count(["failed"]),
         killed: { parent: 0, user: count(["stopped"]), system: 0 },

@@ -144,9 +144,20 @@ function createQuestions(colours: boolean): Pick<CliHost, "ask" | "endQuestions"
   let lines: Interface | undefined;
   let isLeft = false;
   let settle: ((answer: string | undefined) => void) | undefined;
+  let isHidden = false;
   const open = async (): Promise<Interface> => {
-    const { createInterface } = await import("node:readline");
-    const opened = createInterface({ input: process.stdin, output: process.stdout });
+    const [{ createInterface }, { Writable }] = await Promise.all([
+      import("node:readline"),
+      import("node:stream"),
+    ]);
+    const output = new Writable({
+      write(chunk, encoding, done) {
+        if (isHidden) done();
+        else process.stdout.write(chunk, encoding, done);
+      },
+    });
+    const terminal = process.stdout.isTTY === true;
+    const opened = createInterface({ input: process.stdin, output, terminal });
     opened.on("SIGINT", () => opened.close());
     process.stdin.on("error", () => opened.close());
     opened.on("line", (line) => {
@@ -160,11 +171,14 @@ function createQuestions(colours: boolean): Pick<CliHost, "ask" | "endQuestions"
     return opened;
   };
   return {
-    async ask(question) {
+    async ask(question, { isHidden: hides = false } = {}) {
       lines ??= await open();
       lines.setPrompt(terminalText(question, { colours }));
       if (!isLeft) lines.prompt();
+      isHidden = hides;
       const answer = typedAhead.shift() ?? (isLeft ? undefined : await nextLine());
+      isHidden = false;
+      if (hides) process.stdout.write("\n");
       if (answer === undefined) throw new RetinueError("interrupted", "You left before the last question.");
       return answer;
     },

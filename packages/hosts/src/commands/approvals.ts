@@ -2,6 +2,7 @@ import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { describeBands, quoteRows } from "@retinue/core/inspection/describe-quote.ts";
 import { type GivenAnswer, questionTexts } from "@retinue/core/kernel/approvals/answer-question.ts";
 import {
   type Approval,
@@ -14,6 +15,7 @@ import {
 import type { CliHost } from "../shared/cli-host.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import { transcriptsOf } from "../shared/find-named-task.ts";
+import { plural } from "../shared/format.ts";
 import { misuse, refuseAgents } from "../shared/misuse.ts";
 import { createPaint } from "../shared/paint.ts";
 import { cutTo, stripControlCharacters } from "../shared/strip-control-characters.ts";
@@ -93,10 +95,14 @@ const columns: readonly Column[] = [
 
 function shownOf(approval: Approval): ShownApproval {
   const { question, state, answer } = approval;
-  const { id, at, tool, places, input } = question;
+  const { id, at, tool, places, input, quote } = question;
   const agents = places.length === 1 ? (places[0]?.path ?? "") : `${places.length} places`;
   const what = answer?.type === "allow" ? `${describeGrant(answer, approval)}: ` : "";
-  return { id, state, at, tool, agents, call: what + describeInput(input) };
+  const call =
+    quote === undefined
+      ? describeInput(input)
+      : `start ${plural(quote.agents.length, "agent")}: ${describeBands(quote.total)}`;
+  return { id, state, at, tool, agents, call: what + call };
 }
 
 export function describeInput(input: unknown): string {
@@ -148,6 +154,8 @@ export async function showApproval(
     `session   ${question.session}`,
     `folder    ${question.directory}`,
     `tool      ${question.tool}`,
+    ...(question.quote === undefined ? [] : [...quoteRows(question.quote), ""]),
+    ...(question.preview === undefined ? [] : [...question.preview.rows, "", question.preview.text, ""]),
     ...JSON.stringify(question.input, undefined, 2).split("\n"),
     ...describePaths(question),
     `reason    ${question.reason}`,

@@ -19,7 +19,10 @@ export async function authStatus(
     apiProvider: source === undefined || isAnthropic ? "firstParty" : "thirdParty",
     apiKeySource: source,
   };
-  const sentence = source === undefined ? "There is no key for a model." : `The key comes from ${source}.`;
+  const sentence =
+    source === undefined
+      ? "There is no key for a model. `retinue auth login` keeps one."
+      : `The key comes from ${source}.`;
   host.stdout.write(text === true ? `${sentence}\n` : `${JSON.stringify(status, undefined, 2)}\n`);
   return status.loggedIn ? 0 : 1;
 }

@@ -1,5 +1,13 @@
 import { placeText } from "@retinue/base/foundation/diagnostic.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import {
+  describeBasis,
+  describeMoney,
+  describeRange,
+  describeTime,
+  describeTokenCount,
+  type QuotedAgent,
+} from "@retinue/core/inspection/describe-quote.ts";
 import { describeTask } from "@retinue/core/kernel/options/spawn-options.ts";
 import {
   type AgentDefinition,
@@ -16,6 +24,7 @@ import { scopeWords } from "@retinue/core/kernel/project/project-agents.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import { displayPath } from "../shared/display-path.ts";
 import type { RunFlags } from "../shared/flags.ts";
+import { misuse } from "../shared/misuse.ts";
 import { createPrintRuntime, openPrintSession } from "../shared/open-print-session.ts";
 import { createPaint } from "../shared/paint.ts";
 import { readPrintOptions } from "../shared/print-options.ts";
@@ -26,12 +35,20 @@ import { renderFields, type ShownField } from "./views/render-fields.ts";
 export interface PlanOptions extends RunFlags {
   readonly background?: boolean;
   readonly task?: string;
+  /** Also what it would take, and what it may do. */
+  readonly cost?: boolean;
   readonly json?: boolean;
 }
 
 /** `retinue plan NAME`: what a child agent would be if the main agent started it now. Starts nothing, writes nothing. */
-export async function plan(context: CommandContext, name: string, options: PlanOptions): Promise<number> {
+export async function plan(
+  context: CommandContext,
+  name: string | undefined,
+  options: PlanOptions,
+): Promise<number> {
   const { host } = context;
+  if (name === undefined)
+    throw misuse("Which agent?", "Write its name, as in `retinue plan Explore`, or --tree for all of them.");
   const { model, ...others } = options;
   const request = readPrintOptions(others, { words: [], cwd: host.cwd, session: context.session });
   await using runtime = createPrintRuntime(context, { sessionPersistence: false });
@@ -52,8 +69,17 @@ export async function plan(context: CommandContext, name: string, options: PlanO
   const { definition, shadowed } = found.agent;
   const shadows = shadowed.map(({ source }) => source.file ?? source.scope);
   const origins = planOrigins(planned.plan, definition);
+  const quote = options.cost === true ? await session.quote([planned.plan]) : undefined;
   if (options.json === true) {
-    const answer = { version: 1, definition: sourceAsJson(definition), plan: planned.plan, origins, shadows };
+    const quoted = quote === undefined ? {} : { quote };
+    const answer = {
+      version: 1,
+      definition: sourceAsJson(definition),
+      plan: planned.plan,
+      origins,
+      shadows,
+      ...quoted,
+    };
     host.stdout.write(`${JSON.stringify(answer, undefined, 2)}\n`);
     return 0;
   }
@@ -61,6 +87,7 @@ export async function plan(context: CommandContext, name: string, options: PlanO
   const paint = createPaint(host.stdout.isColourAllowed);
   const width = Math.min(host.stdout.columns ?? 100, 120);
   const fields = [
+    ...(quote?.agents ?? []).flatMap(describeQuotedAgent),
     ...describePlan(planned.plan, nameOf, origins),
     {
       label: "definition",
@@ -73,6 +100,39 @@ export async function plan(context: CommandContext, name: string, options: PlanO
     `${paint.bold(stripControlCharacters(planned.plan.task.agentType))}\n${renderFields(fields, paint, width)}`,
   );
   return 0;
+}
+
+/** What it would take, from what that is known, and what it may do. */
+function describeQuotedAgent({
+  costUsd,
+  tokens,
+  durationMs,
+  basis,
+  rights,
+}: QuotedAgent): readonly ShownField[] {
+  const origin =
+    basis.from === "estimate"
+      ? "estimated from its prompt, tools, turns and prices; no run of it is recorded here"
+      : `from ${describeBasis(basis)}`;
+  const right = (label: string, { level, tools }: QuotedAgent["rights"]["write"]): ShownField => ({
+    label,
+    value: level === "none" ? "nothing" : tools.join(", "),
+  });
+  return [
+    {
+      label: "cost",
+      value:
+        costUsd === undefined
+          ? "unknown: its model has no known price"
+          : describeRange(costUsd, describeMoney),
+      origin,
+    },
+    { label: "tokens taken", value: describeRange(tokens, describeTokenCount) },
+    { label: "time taken", value: describeRange(durationMs, describeTime) },
+    right("may write", rights.write),
+    right("may run", rights.run),
+    right("may reach", rights.reach),
+  ];
 }
 
 function nameOfSource({ source }: AgentDefinition, nameOf: (file: string) => string): string {
@@ -91,15 +151,17 @@ export function describePlan(
   const originOf = (key: string, said: string): string => describeOrigin(origins[key], said, nameOf);
   const toolsFrom = origins["tools"]?.from;
   return [
+    ...describeRunner(plan, originOf),
     { label: "model", value: modelName(plan), origin: originOf("model", plan.model.from) },
     { label: "mode", value: policy.mode, origin: originOf("permissionMode", plan.modeFrom) },
-    { label: "runs", value: task.background ? "in the background; no one is asked" : "in the foreground" },
+    { label: "runs", value: describeRun(plan) },
     {
       label: "tools",
       value: plan.tools.map(describeTool).join(", ") || "none",
       origin: toolsFrom === undefined ? undefined : originOf("tools", toolsFrom),
     },
-    { label: "starts agents", value: "never", origin: "a child starts none" },
+    describeSpawn(plan),
+    ...describeChecks(plan),
     ...describeLimits(plan),
     ...describeEffort(plan, originOf),
     {
@@ -109,6 +171,7 @@ export function describePlan(
         ...policy.workingDirectories.filter((folder) => folder !== plan.directory),
       ].join("\n"),
     },
+    ...describePlace(plan, originOf),
     ...(["deny", "ask", "allow"] as const).flatMap((list) => describeRules(list, plan, nameOf)),
     { label: "starts with", value: task.forksContext ? "its parent's conversation" : "the task alone" },
     ...(plan.memory === undefined
@@ -123,6 +186,25 @@ export function describePlan(
   ];
 }
 
+function describeRun({ task, policy: { backgroundKeeps = [] } }: ChildPlan): string {
+  if (!task.background) return "in the foreground";
+  const asks = backgroundKeeps.includes("questions") ? "it may ask" : "no one is asked";
+  return `in the background; ${asks}${backgroundKeeps.includes("mcpTools") ? ", with MCP tools" : ""}`;
+}
+
+/** Whom it may start, and how many levels there are. */
+function describeSpawn({ spawn, nesting }: ChildPlan): ShownField {
+  const label = "starts agents";
+  if (spawn === "none" || nesting === undefined)
+    return { label, value: "never", origin: "a child starts none" };
+  const { depth, agents } = nesting;
+  return {
+    label,
+    value: `${spawn === "any" ? "any" : spawn.only.join(", ")}; ${depth.value} levels, at most ${agents.value} agents`,
+    origin: depth.from,
+  };
+}
+
 function describeOrigin(
   { file, line, column }: Partial<PlanOrigin> = {},
   said: string,
@@ -130,6 +212,32 @@ function describeOrigin(
 ): string {
   if (file === undefined || line === undefined) return said;
   return `${said}, ${placeText({ file, line, column }, nameOf)}`;
+}
+
+/** Where it starts, and the variables of its commands. */
+function describePlace(
+  { cwd, env = {} }: ChildPlan,
+  originOf: (key: string, said: string) => string,
+): readonly ShownField[] {
+  return [
+    ...(cwd === undefined
+      ? []
+      : [{ label: "starts in", value: cwd.value, origin: originOf("cwd", cwd.from) }]),
+    ...Object.entries(env).map(([name, { value, from }]) => ({
+      label: "variable",
+      value: `${name}=${value}`,
+      origin: originOf(`env.${name}`, from),
+    })),
+  ];
+}
+
+/** What the runtime runs after its last turn. */
+function describeChecks({ verify }: ChildPlan): readonly ShownField[] {
+  return (verify?.checks ?? []).map(({ run, from, refused }) => ({
+    label: "check",
+    value: refused === undefined ? run : `${run} (does not run: ${refused})`,
+    origin: from,
+  }));
 }
 
 /** How many turns it may take, and how hard it thinks. */
@@ -159,7 +267,25 @@ function describeServers({ mcpServers = [] }: ChildPlan): readonly ShownField[] 
   }));
 }
 
-function modelName({ chosenModel: { id, provider } }: ChildPlan): string {
+/** The program of another vendor, with what it gets and what keeps it. */
+function describeRunner(
+  { runner }: ChildPlan,
+  originOf: (key: string, said: string) => string,
+): readonly ShownField[] {
+  if (runner === undefined) return [];
+  const { name, command, env, session, sandboxed, unguarded } = runner;
+  const guard = sandboxed === true ? "in the sandbox of the settings" : "without a sandbox";
+  const parts = [
+    `${name} by the Agent Client Protocol: ${command.join(" ")}`,
+    `${guard}${unguarded === true ? ", unguarded" : ""}`,
+    ...(env.length === 0 ? [] : [`gets ${env.join(", ")}`]),
+    ...(session === undefined ? [] : [`continues ${session}`]),
+  ];
+  return [{ label: "runner", value: parts.join("\n"), origin: originOf("runner", "the definition") }];
+}
+
+function modelName({ chosenModel: { id, provider }, runner }: ChildPlan): string {
+  if (runner !== undefined) return runner.model ?? "its own";
   return provider === undefined ? id : `${provider}/${id}`;
 }
 
@@ -191,7 +317,10 @@ function describeOverridden({ field, value, from }: Overridden): ShownField {
 }
 
 /** What a run and its tree may take, each with where the number came from. */
-function describeLimits({ limits = {}, treeLimits = {} }: RunPlan): readonly ShownField[] {
+export function describeLimits({
+  limits = {},
+  treeLimits = {},
+}: Pick<RunPlan, "limits" | "treeLimits">): readonly ShownField[] {
   return [...describe(limits, ""), ...describe(treeLimits, " for the whole tree")];
 }
 

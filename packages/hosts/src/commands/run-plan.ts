@@ -5,6 +5,7 @@ import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-e
 import { planWithin } from "@retinue/core/kernel/plan-within.ts";
 import { type ChildPlan, readAgentPlan, treeLimitsOf } from "@retinue/core/kernel/project/plan-origins.ts";
 import { createPrinter, printFailure } from "../print/create-printer.ts";
+import { codeOfEnding } from "../shared/code-of-ending.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
 import { plannedFlag, type RunFlags } from "../shared/flags.ts";
@@ -58,7 +59,7 @@ export async function runPlan(
     const ending = await handle.result;
     printer.end(ending);
     if (stop.signal.aborted) return exitCodeOf(stop.signal.reason);
-    return ending.status === "completed" ? 0 : 1;
+    return codeOfEnding(ending);
   } catch (error) {
     throw hasRunBefore(error, plan) ? carriedOut(plan) : error;
   } finally {

@@ -1,12 +1,15 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { quote } from "@retinue/base/foundation/json-record.ts";
-import type { ProjectTrust, TrustOverview, WaitingPart } from "@retinue/core/kernel/project/project-trust.ts";
+import type { ProjectTrust, TrustOverview } from "@retinue/core/kernel/project/project-trust.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import { misuse } from "../shared/misuse.ts";
 import { openProject } from "../shared/open-project.ts";
 import { createPaint, type Paint } from "../shared/paint.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";
+import { waitingSections } from "../shared/waiting-sections.ts";
+import { paintLines } from "./agents/agents-lock.ts";
+import { differenceLines, openDifferences } from "./agents/lock-report.ts";
 
 export interface TrustOptions {
   readonly show?: boolean;
@@ -38,7 +41,8 @@ export async function trust(
     host.stdout.write("Nothing was changed.\n");
     return 1;
   }
-  const folderNow = await project.trust.grant();
+  // What was shown is what is accepted, whatever became of the files meanwhile.
+  const folderNow = await project.trust.grant(found.lock);
   host.stdout.write(`${folderNow} is trusted now. \`retinue trust --remove\` takes it back.\n`);
   return 0;
 }
@@ -88,32 +92,50 @@ async function remove(
   return 1;
 }
 
-const titles: Readonly<Record<WaitingPart["kind"], string>> = {
-  runs: "Would run programs",
-  variable: "Would set variables for every command",
-  right: "Would allow without asking",
-  setting: "Other settings that would count",
-};
-
 function describeTrust(
-  { answer, parts, nested, isolation }: TrustOverview,
+  { answer, parts, nested, isolation, lock }: TrustOverview,
   nameOf: (file: string) => string,
   paint: Paint,
 ): string {
-  const heading = answer.trusted ? `Trusted: ${answer.why}.` : `Not trusted: ${answer.folder}`;
-  const groups = Map.groupBy(parts, ({ kind }) => kind);
-  const sections = [...groups].flatMap(([kind, members]) => [
+  const changed = answer.trusted ? undefined : answer.changed;
+  const why = changed === undefined ? "" : `, because ${changed}`;
+  const heading = answer.trusted ? `Trusted: ${answer.why}.` : `Not trusted: ${answer.folder}${why}`;
+  const sections = waitingSections(parts).flatMap(({ title, members }) => [
     "",
-    paint.bold(titles[kind]),
-    ...members.map((part) => `  ${lineOf(part, paint)}`),
+    paint.bold(title),
+    ...members.map(({ text, from }) => `  ${text}  ${paint.dim(`(${from})`)}`),
   ]);
   const nothing =
     parts.length === 0
       ? ["", "Nothing in it waits for trust today; what is added later would count immediately."]
       : [];
   const isolated = [isolation.text, isolation.advice].filter((text) => text !== undefined).join(" ");
-  const lines = [stripControlCharacters(heading), isolated, ...sections, ...nothing];
+  const lines = [
+    stripControlCharacters(heading),
+    isolated,
+    ...describeChanges(lock, paint),
+    ...sections,
+    ...nothing,
+  ];
   return `${[...lines, ...nestedLines(nested, nameOf, paint), ""].join("\n")}\n`;
+}
+
+/** What changed since somebody accepted the configuration. */
+export function describeChanges(lock: TrustOverview["lock"], paint: Paint): readonly string[] {
+  if (lock.type === "none") return [];
+  if (lock.type === "broken")
+    return lock.diagnostics.flatMap(({ message, advice }) => ["", paint.error(message), advice ?? ""]);
+  const open = openDifferences(lock.differences);
+  if (open.length === 0) return [];
+  return [
+    "",
+    paint.bold("Changed since retinue.lock was written"),
+    ...open.flatMap((difference) => paintLines(differenceLines(difference), paint).split("\n")).map(indent),
+  ];
+}
+
+function indent(line: string): string {
+  return `  ${line}`;
 }
 
 /** What they hold is shown by `retinue trust --show` in their folder. */
@@ -133,7 +155,10 @@ function nestedLines(
   ];
 }
 
-function trustAsJson({ answer, parts, nested, isolation }: TrustOverview, nameOf: (file: string) => string) {
+function trustAsJson(
+  { answer, parts, nested, isolation, lock }: TrustOverview,
+  nameOf: (file: string) => string,
+) {
   const { trusted, folder, why } = answer;
   return {
     version: 1,
@@ -143,10 +168,12 @@ function trustAsJson({ answer, parts, nested, isolation }: TrustOverview, nameOf
     parts,
     nested: nested.files.map(nameOf),
     isolated: isolation.isIsolated,
+    ...(lock.type === "none" ? {} : { lock: lockJson(lock) }),
   };
 }
 
-function lineOf({ name, value, from }: WaitingPart, paint: Paint): string {
-  const words = value === undefined ? name : `${name}: ${value}`;
-  return `${stripControlCharacters(words)}  ${paint.dim(stripControlCharacters(`(${from})`))}`;
+function lockJson(lock: Exclude<TrustOverview["lock"], { readonly type: "none" }>) {
+  if (lock.type === "broken") return { fits: false, diagnostics: lock.diagnostics };
+  const differences = openDifferences(lock.differences);
+  return { fits: differences.length === 0, differences };
 }

@@ -12,7 +12,7 @@ const request: PermissionQuestion = {
   callId: "c1",
   tool: "Bash",
   input: { command: "npm test" },
-  reason: "no rule allows it.",
+  reason: "no allow rule matches.",
   rules: ["Bash(npm test:*)"],
 };
 
@@ -21,7 +21,7 @@ test("[MCP-3] a question names the agent, the tool, the input, the reason and wh
     [
       "The agent main → reviewer (a1) wants to use Bash:",
       '{"command":"npm test"}',
-      "It is asked because no rule allows it.",
+      "It is asked because no allow rule matches.",
       "For this session means: everything that Bash(npm test:*) covers.",
     ].join("\n"),
   );
@@ -56,4 +56,15 @@ test.each([
   [{ action: "unanswered" }, { type: "deny", message: "(no answer came)" }],
 ] as const)("[MCP-3] the reply %j means %j", (reply, answer) => {
   expect(permissionForm(request).read(reply)).toEqual(answer);
+});
+
+test("[BIL-1, BIL-2, MCP-3] agents that start together are shown by what they would take, with no lasting yes", () => {
+  const band = { low: 1, likely: 2, high: 3 };
+  const total = { costUsd: band, tokens: band, durationMs: band };
+  const quote = { agents: [], total, unpriced: 0, why: "settings ask above $1.00", refused: [] };
+  const { message, schema } = permissionForm({ ...request, tool: "Agent", input: { agents: [] }, quote });
+  expect(message).toContain("(a1) wants to start 0 agents:");
+  expect(message).toContain("together likely $2.00 ($1.00 to $3.00)");
+  expect(message).toMatch(/It is asked because settings ask above \$1\.00\.$/);
+  expect(schema).toMatchObject({ properties: { answer: { enum: ["allow once", "deny"] } } });
 });

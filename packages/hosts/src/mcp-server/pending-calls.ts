@@ -1,3 +1,4 @@
+import { quoteRows } from "@retinue/core/inspection/describe-quote.ts";
 import type { CanUseTool } from "@retinue/core/kernel/agent/create-authorize.ts";
 import type {
   Answer,
@@ -105,19 +106,35 @@ const maxInput = 4000;
 export function permissionForm(request: PermissionQuestion): FormQuestion<Answer> {
   const agent = request.path.at(-1);
   const path = request.path.map(({ name }) => name).join(" → ");
+  const { quote } = request;
+  const who = `The agent ${oneLine(path)} (${oneLine(agent?.id ?? "")})`;
+  if (quote !== undefined)
+    return answerForm(
+      [
+        `${who} wants to start ${quote.agents.length === 1 ? "an agent" : `${quote.agents.length} agents`}:`,
+        ...quoteRows(quote).map(stripControlCharacters),
+        `It is asked because ${oneLine(quote.why ?? request.reason)}.`,
+      ],
+      [once, deny],
+    );
   const lines = [
-    `The agent ${oneLine(path)} (${oneLine(agent?.id ?? "")}) wants to use ${oneLine(request.tool)}:`,
+    `${who} wants to use ${oneLine(request.tool)}:`,
+    ...(request.preview === undefined ? [] : [...request.preview.rows, ""].map(stripControlCharacters)),
     showInput(request.input),
     `It is asked because ${oneLine(request.reason)}.`,
     request.rules.length === 0
       ? "For this session means: this very call, whenever it comes again."
       : `For this session means: everything that ${oneLine(request.rules.join(", "))} covers.`,
   ];
+  return answerForm(lines, [once, session, deny]);
+}
+
+function answerForm(lines: readonly string[], answers: readonly string[]): FormQuestion<Answer> {
   return {
     message: lines.join("\n"),
     schema: {
       type: "object",
-      properties: { answer: { type: "string", title: "Answer", enum: [once, session, deny] } },
+      properties: { answer: { type: "string", title: "Answer", enum: answers } },
       required: ["answer"],
     },
     read: readAnswer,

@@ -43,7 +43,7 @@ function createJsonPrinter(host: CliHost, request: PrintRequest, session: Sessio
     partial: request.partial,
     results: createCallResults(),
   };
-  const output = createMessageOutput(host.stdout, request);
+  const output = createMessageOutput(host, request);
   const send = (message: SdkMessage): void => output.write(`${JSON.stringify(message)}\n`);
   const answers = createAnswerStream({ ...context, sessionId: () => sessionId });
   const totals = createSessionTotals();

@@ -1,4 +1,5 @@
 import { plural } from "@retinue/base/foundation/diagnostic.ts";
+import { receiptText } from "@retinue/core/conversation/receipt.ts";
 import type { RunEnding, RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { contextTokens } from "@retinue/core/conversation/usage.ts";
 import type { TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
@@ -6,6 +7,7 @@ import type { RunPlan } from "@retinue/core/kernel/session.ts";
 import type { AgentState } from "@retinue/core/protocol/agent-state.ts";
 import { apiFailureOf } from "../agent-sdk/api-failure.ts";
 import type { CliHost, CliOutput } from "../shared/cli-host.ts";
+import { fallbackSentence, quotaSentence, retrySentence } from "../shared/debug-line.ts";
 import { describeCall } from "../shared/describe-call.ts";
 import { endingAdvice, refusalForPeople } from "../shared/ending-advice.ts";
 import { createPaint } from "../shared/paint.ts";
@@ -80,9 +82,9 @@ export function createProgressView(
       for (const note of plan.notes) if (!reported.has(note)) say(`note: ${note}`);
     },
     show(event) {
-      if (event.type === "model-retried") {
-        say(`${event.message} Trying again in ${Math.ceil(event.delayMs / 1000)} s.`);
-      }
+      if (event.type === "model-retried") say(retrySentence(event));
+      if (event.type === "model-fell-back") say(fallbackSentence(event));
+      if (event.type === "quota-waiting" || event.type === "quota-renewed") say(quotaSentence(event));
       if (event.type === "context-compacted")
         say(`the conversation was compacted from ${event.preTokens} to ${event.postTokens} tokens`);
       if (!stderr.isTerminal) return;
@@ -96,6 +98,8 @@ export function createProgressView(
         stderr.write(`${paint.error("retinue:")} ${stripControlCharacters(ending.error)}\n`);
       const advice = ending.error === undefined ? undefined : endingAdvice(ending);
       if (advice !== undefined) stderr.write(`${stripControlCharacters(advice)}\n`);
+      if (ending.receipt?.checks.some(({ kind }) => kind === "command") === true)
+        stderr.write(`${stripControlCharacters(receiptText(ending.receipt))}\n`);
       if (ending.denials.length > 0) stderr.write(`${stripControlCharacters(describeDenials(ending))}\n`);
     },
   };
@@ -106,6 +110,8 @@ function describeChild(
   event: RunEvent,
   { startedAt, endedAt, toolUses, usage }: AgentState,
 ): string | undefined {
+  if (event.type === "model-fell-back") return fallbackSentence(event);
+  if (event.type === "quota-waiting" || event.type === "quota-renewed") return quotaSentence(event);
   if (event.type === "call-started") return `· ${describeCall(event.call)}`;
   if (event.type === "call-finished" && event.denied !== undefined)
     return `refused: ${refusalForPeople(event.denied)}`;

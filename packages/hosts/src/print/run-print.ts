@@ -8,6 +8,7 @@ import { isRunEvent } from "@retinue/core/protocol/agent-event.ts";
 import type { AgentState } from "@retinue/core/protocol/agent-state.ts";
 import { checkAgentSdkOptions, sdkSessionOptions } from "../shared/agent-sdk-options.ts";
 import type { CliHost, CliInput } from "../shared/cli-host.ts";
+import { codeOfEnding } from "../shared/code-of-ending.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import { debugLine } from "../shared/debug-line.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
@@ -107,7 +108,7 @@ async function runSession(
     session: { ...request.session, ...sdkSessionOptions(options) },
     signal,
     effort: thinkingTokens,
-    live: { fallbackModel: options.fallbackModel, transcript: { title: options.name } },
+    live: { transcript: { title: options.name } },
     onEvent(event) {
       if (event.type === "notice") notice(event.text);
       if (!isRunEvent(event) || printer === undefined) return;
@@ -219,7 +220,7 @@ async function answerOne(
   const { ending } = outcome;
   printer.end(ending);
   if (ending.reason === "reader-gone") return 0;
-  return ending.status === "completed" ? 0 : 1;
+  return codeOfEnding(ending);
 }
 
 async function* once(prompt: string): AsyncGenerator<UserMessage["content"], void> {

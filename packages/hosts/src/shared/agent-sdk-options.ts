@@ -34,7 +34,6 @@ const setUp = "the event Setup does not happen here; run the command yourself";
 const refused: readonly (readonly [flags: string, reason: string])[] = [
   ["--project-config-root <folder>", "the project is the folder it is started in"],
   ["--tmux [mode]", "start it in a tmux session of your own"],
-  ["--bg, --background", "put the command in the background with your shell"],
   ["--teleport [session]", cloud],
   ["--remote [description]", cloud],
   ["--cloud [description]", cloud],

@@ -40,8 +40,8 @@ export interface CliHost {
   leaveSoon?(): void;
   /** Whether somebody sits at a terminal who can answer. */
   readonly canAsk: boolean;
-  /** One line of an answer; a Error `interrupted` when the person leaves instead. */
-  ask(question: string): Promise<string>;
+  /** One line of an answer, shown while it is written unless it is hidden; a Error `interrupted` when the person leaves instead. */
+  ask(question: string, options?: { readonly isHidden?: boolean }): Promise<string>;
   /** Gives the terminal back after the last question. */
   endQuestions(): void;
   readonly environment: Readonly<Record<string, string | undefined>>;

@@ -107,7 +107,8 @@ export function refuseKeyless(
   if (model.provider !== "anthropic") return;
   if (keySourceOf({ model, discovered }, environment) !== "none") return;
   throw new RetinueError("no-credentials", "There is no key for the model.", {
-    advice: "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or the setting apiKeyHelper.",
+    advice:
+      "`retinue auth login` keeps one; or set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or the setting apiKeyHelper.",
   });
 }
 

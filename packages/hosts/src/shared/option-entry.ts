@@ -17,8 +17,6 @@ export interface OptionEntry {
   readonly moreWords?: "tools" | "folders";
   /** The heading in `retinue run --help`. */
   readonly group?: string;
-  /** As the help of the program shows it; left out there when absent. */
-  readonly brief?: string;
   /** It has no effect unless one of these is given. */
   readonly needs?: readonly OptionNeed[];
   /** Options that cannot be given together with it. */

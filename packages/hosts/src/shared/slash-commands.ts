@@ -1,3 +1,5 @@
+import type { MergeAsk } from "@retinue/core/protocol/op.ts";
+
 /** A command that people write into a conversation with a slash; a host takes those that it can carry out. */
 export interface SlashCommand {
   readonly name: string;
@@ -21,7 +23,7 @@ interface ProgramCommand {
 /** Every command of a conversation, in the order of the terminal's list. */
 export const slashCommands = [
   { name: "help", description: "keys and commands", needsTerminal: true },
-  { name: "agents", description: "the agents there are" },
+  { name: "agents", description: "start, show, edit, make agents, switch them off" },
   {
     name: "approvals",
     description: "questions that wait for an answer, and grants that hold; /approvals all: of all folders",
@@ -38,8 +40,14 @@ export const slashCommands = [
     description: "the permission mode: default, acceptEdits, plan",
     argumentHint: "[mode]",
   },
-  { name: "permissions", description: "the rules in force and where they are" },
-  { name: "mcp", description: "MCP servers and how they are doing" },
+  { name: "permissions", description: "the rules in force: add, remove, edit" },
+  { name: "hooks", description: "hooks of settings: show, edit, switch off" },
+  { name: "skills", description: "use, show and edit skills, switch them off" },
+  {
+    name: "mcp",
+    description: "MCP servers: log in, switch off, reconnect; /mcp login NAME: log in at one",
+    argumentHint: "[login NAME]",
+  },
   { name: "memory", description: "instructions and memory in the prompt" },
   {
     name: "context",
@@ -75,18 +83,42 @@ export const slashCommands = [
     needsTerminal: true,
   },
   { name: "fork", description: "continue in a copy of this conversation" },
-  { name: "rewind", description: "go back to before an earlier prompt" },
+  { name: "rewind", description: "go back to before an earlier prompt, with the files" },
   {
     name: "inspect",
     description: "what the conversation did: tree, time, tokens, refusals",
     argumentHint: "[session or agent]",
   },
+  {
+    name: "rename",
+    description: "give this conversation a title",
+    argumentHint: "<title>",
+    needsTerminal: true,
+  },
+  { name: "copy", description: "copy the last answer to the clipboard", needsTerminal: true },
+  { name: "init", description: "have CLAUDE.md written for this project", needsTerminal: true },
   { name: "export", description: "write the conversation to a file", argumentHint: "[file]" },
+  {
+    name: "merge",
+    description:
+      "bring the changes of agents in worktrees back; apply: and this branch forward; plan: show the queue",
+    argumentHint: "[plan | apply | check COMMAND | discard AGENT]",
+  },
+  {
+    name: "workflows",
+    description: "runs of workflows in this folder, and saved workflows",
+    needsTerminal: true,
+  },
   { name: "doctor", description: "check the set-up" },
+  {
+    name: "login",
+    description: "choose who answers: a key, a server on this machine, the offline demo",
+    needsTerminal: true,
+  },
+  { name: "logout", description: "forget the key that /login has kept", needsTerminal: true },
+  { name: "trust", description: "what this folder would run and set; trust it", needsTerminal: true },
   { name: "quit", description: "end the session", aliases: ["exit"], needsTerminal: true },
   // Commands of other terminals, which scripts send now and then.
-  { name: "login", needsTerminal: true },
-  { name: "logout", needsTerminal: true },
   { name: "theme", needsTerminal: true },
   { name: "vim", needsTerminal: true },
 ] as const satisfies readonly SlashCommand[];
@@ -129,4 +161,23 @@ export function skillCommands(skills: readonly Skill[]): readonly Omit<Skill, "u
   return skills
     .filter(({ userInvocable }) => userInvocable)
     .map(({ name, description, argumentHint }) => ({ name, description, argumentHint }));
+}
+
+/** What `/merge` is asked for; undefined where the words mean nothing. */
+export function readMergeWords(words: string): MergeAsk | undefined {
+  const [, first = "", rest = ""] = /^(\S*)\s*([\s\S]*)$/.exec(words) ?? [];
+  if (first === "") return {};
+  if (first === "plan" && rest === "") return { dryRun: true };
+  if (first === "discard" && rest !== "") return { discard: rest.split(/\s+/) };
+  if (first === "check" && rest !== "") return { checks: [rest] };
+  if (first !== "apply") return undefined;
+  const more = readMergeWords(rest);
+  return more === undefined || more.dryRun === true || more.discard !== undefined
+    ? undefined
+    : { ...more, apply: true };
+}
+
+/** The server of `/mcp login NAME`; undefined for all other words after `/mcp`. */
+export function readLoginWords(words: string): string | undefined {
+  return /^login\s+(\S.*)$/.exec(words)?.[1];
 }

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { parseJson } from "@retinue/base/foundation/json-record.ts";
+import { isRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { type ActRequest, toActRequest } from "@retinue/core/kernel/live/session-update.ts";
 
@@ -62,9 +62,21 @@ const maxBytes = 256 * 1024;
 
 /** What the page wants done. The type of the body keeps plain forms of other pages out. */
 export async function readActRequest(request: IncomingMessage): Promise<ActRequest> {
+  return toActRequest(await readJson(request));
+}
+
+/** The server at which somebody wants to log in. */
+export async function readLoginRequest(request: IncomingMessage): Promise<string> {
+  const value = await readJson(request);
+  const server = isRecord(value) ? value["server"] : undefined;
+  if (typeof server !== "string" || server === "") throw misuse("A login names its server.");
+  return server;
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
   if (!/^application\/json\b/i.test(request.headers["content-type"] ?? ""))
-    throw misuse("An act is sent as application/json.");
-  return toActRequest(parseJson(await readBody(request)));
+    throw misuse("What is to be done is sent as application/json.");
+  return parseJson(await readBody(request));
 }
 
 function misuse(message: string): RetinueError {

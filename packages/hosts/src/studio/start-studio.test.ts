@@ -340,7 +340,7 @@ function question(sessionId: string, id: string): ApprovalQuestion {
     id,
     session: sessionId,
     digest: digestOf(call),
-    reason: "no rule allows it",
+    reason: "no allow rule matches",
     suggestedRules: ["Bash(make)"],
     everyTime: false,
     places: ["a1", "a2"].map((agent) => ({ agent, path: `main > ${agent}`, call: `c-${agent}`, at: 1 })),

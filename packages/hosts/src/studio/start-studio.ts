@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { collectExport } from "@retinue/core/kernel/live/collect-export.ts";
 import { followInbox } from "@retinue/core/kernel/live/follow-inbox.ts";
 import {
   checkPlace,
@@ -21,9 +22,11 @@ import {
 } from "@retinue/core/kernel/live/follow-sessions.ts";
 import { type ActContext, performAct } from "@retinue/core/kernel/live/perform-act.ts";
 import type { ActOutcome, ActRequest } from "@retinue/core/kernel/live/session-update.ts";
-import { loadPage, type PageFiles, pageJson } from "./export-page.ts";
-import { guardRequest, isSame, missingToken, readActRequest } from "./guard-request.ts";
+import { exportPage, loadPage, type PageFiles, pageJson } from "./export-page.ts";
+import { findEvals } from "./find-evals.ts";
+import { guardRequest, isSame, missingToken, readActRequest, readLoginRequest } from "./guard-request.ts";
 import { cookieName, createOpenCodes, type OpenCodes, type StudioKeys, studioKeys } from "./studio-keys.ts";
+import type { StudioLogins } from "./studio-logins.ts";
 
 export interface StudioOptions {
   readonly scope: StudioScope;
@@ -37,6 +40,8 @@ export interface StudioOptions {
   readonly acting: Omit<ActContext, "transcripts" | "signal">;
   /** Acts in place of the files' own processes, where sessions are those of a store. */
   readonly act?: (request: ActRequest, user: string) => Promise<ActOutcome>;
+  /** Logins at MCP servers of the folder; absent: none are offered. */
+  readonly logins?: StudioLogins;
   readonly log: (message: string) => void;
 }
 
@@ -157,6 +162,7 @@ async function answer(
   const refusal = guardRequest(request.headers, given, { token, cookie, hosts: hostsOf(host, port) });
   if (refusal !== undefined) return send(response, refusal.status, "text/plain", `${refusal.message}\n`);
   if (request.method === "POST" && path === "/api/act") return act(state, request, response);
+  if (request.method === "POST" && path === "/api/login") return beginLogin(state, request, response);
   if (request.method !== "GET")
     return send(response, 405, "text/plain", "This address cannot be written to.\n");
   return path === "/" ? enter(state, url, { response, port }) : get(state, { url, path }, response);
@@ -196,11 +202,23 @@ async function get(
       return send(response, 200, "text/css", state.page.style);
     case "/favicon.ico":
       return send(response, 204, "image/x-icon", "");
+    case "/api/evals": {
+      const evals = await findEvals(state.options.acting.cwd);
+      return send(response, 200, "application/json", pageJson({ evals }));
+    }
+    case "/api/logins": {
+      const servers = (await state.options.logins?.list()) ?? [];
+      return send(response, 200, "application/json", JSON.stringify({ servers }));
+    }
+    case "/api/login": {
+      const outcome = await loginsOf(state).ended(url.searchParams.get("server") ?? "");
+      return send(response, 200, "application/json", JSON.stringify({ outcome }));
+    }
     case "/api/sessions": {
-      const { scope } = state.options;
+      const { scope, teams } = state.options;
       return stream(response, (follow) =>
         followAll(follow, {
-          list: (own) => followSessions(scope, { ...own, cache: state.cache }),
+          list: (own) => followSessions(scope, { ...own, cache: state.cache, teams }),
           inbox: (own) => followInbox(scope, own),
         }),
       );
@@ -208,6 +226,15 @@ async function get(
     case "/api/inspection": {
       const inspection = await inspectSession(await placeOf(state, url.searchParams));
       return send(response, 200, "application/json", JSON.stringify(inspection, undefined, 2));
+    }
+    case "/api/export": {
+      const place = await placeOf(state, url.searchParams);
+      const page = exportPage(await collectExport(await inspectSession(place), place), state.page);
+      response.setHeader(
+        "content-disposition",
+        `attachment; filename="retinue-${place.sessionId.slice(0, 8)}.html"`,
+      );
+      return send(response, 200, "text/html", page);
     }
     case "/api/session": {
       const place = await placeOf(state, url.searchParams);
@@ -274,6 +301,23 @@ async function act(state: ServerState, request: IncomingMessage, response: Serve
     (await state.options.act?.(wanted, acting.user)) ??
     (await performAct(wanted, { ...acting, transcripts, signal: state.closing.signal }));
   send(response, 200, "application/json", JSON.stringify(done));
+}
+
+function loginsOf({ options: { logins } }: ServerState): StudioLogins {
+  if (logins === undefined)
+    throw new RetinueError("misuse", "This studio begins no logins.", {
+      advice: "Use `retinue mcp login NAME` where the sessions run.",
+    });
+  return logins;
+}
+
+async function beginLogin(
+  state: ServerState,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const address = await loginsOf(state).begin(await readLoginRequest(request));
+  send(response, 200, "application/json", JSON.stringify({ address }));
 }
 
 const maxUnread = 16 * 1024 * 1024;

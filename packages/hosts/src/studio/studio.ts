@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { userInfo } from "node:os";
 import { basename } from "node:path";
-import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
-import type { CliHost } from "../shared/cli-host.ts";
 import type { CommandContext, StoreContext } from "../shared/command-context.ts";
 import { returnMemory } from "../shared/create-memory-return.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
 import { pathsOf } from "../shared/find-named-task.ts";
 import { misuse, refuseAgents } from "../shared/misuse.ts";
-import { openBrowser } from "./open-browser.ts";
+import { openBrowser } from "../shared/open-browser.ts";
+import { openFolder } from "../shared/open-project.ts";
+import { ownProgram, userName } from "../shared/own-program.ts";
 import { type StudioOptions, startStudio } from "./start-studio.ts";
+import { createStudioLogins } from "./studio-logins.ts";
 
 export interface StudioCommandOptions {
   readonly port?: string;
@@ -68,6 +68,10 @@ export async function studio(
     host: address,
     port: readPort(options.port),
     token: readToken(options.token),
+    // The browser comes back from a login to this machine, so it has to be here too.
+    ...(source === undefined && loopback.has(address)
+      ? { logins: createStudioLogins(openFolder(host).mcp, leave.signal) }
+      : {}),
     acting: { user: userName(host), program: ownProgram(), environment: host.environment, cwd: host.cwd },
     log,
   });
@@ -109,19 +113,4 @@ function readToken(given: string | undefined): string {
     "The token of --token cannot be used.",
     "It needs 16 to 512 visible ASCII characters, such as `openssl rand -hex 32` prints.",
   );
-}
-
-function userName({ environment }: CliHost): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return environment["USER"] ?? "unknown";
-  }
-}
-
-/** The command that runs now: from the built program it is two folders up, from the source four. */
-function ownProgram(): { readonly file: string; readonly arguments: readonly string[] } {
-  const isBuilt = /[\\/]dist[\\/]cli[\\/]/.test(fileURLToPath(import.meta.url));
-  const path = isBuilt ? "../../bin/retinue.js" : "../../../../bin/retinue.js";
-  return { file: process.execPath, arguments: [fileURLToPath(new URL(path, import.meta.url))] };
 }

@@ -7,9 +7,11 @@ import { formatCost, formatDuration, plural } from "../shared/format.ts";
 import { readPrintOptions } from "../shared/print-options.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 import { TerminalApp } from "./app/terminal-app.ts";
+import { askAboutLock } from "./ask-about-lock.ts";
 import { type Capabilities, findCapabilities } from "./screen/capabilities.ts";
 import { TerminalDevice } from "./screen/terminal-device.ts";
 import { RuntimeSession } from "./session/runtime-session.ts";
+import { fileNamesFrom } from "./text/row-context.ts";
 
 /**
  * `retinue` on a terminal: a conversation until the person leaves; with `-p`, one prompt to its end, with questions and the tree
@@ -19,9 +21,11 @@ export async function runTerminal(
   context: CommandContext,
   words: readonly string[],
   options: RunFlags,
+  { follows = false }: { readonly follows?: boolean } = {},
 ): Promise<number> {
   const { host } = context;
   keepMemorySmall();
+  await askAboutLock(context);
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   const capabilities = findCapabilities(host.environment, {
     plain: options.plain === true,
@@ -34,6 +38,8 @@ export async function runTerminal(
     session: request.session,
     isOnce,
     asks: options.ask !== false,
+    hidesKeys: !capabilities.isPlain,
+    follows,
     async createRuntime(more) {
       const { createPrintRuntime } = await import("../shared/open-print-session.ts");
       return createPrintRuntime(context, options, more);
@@ -101,6 +107,7 @@ async function openFace(
       input: process.stdin,
       write: (text) => host.stdout.write(text),
       columns: () => host.stdout.columns ?? 80,
+      fileName: fileNamesFrom(host),
       now: Date.now,
       onExit: leave,
     });
@@ -113,6 +120,7 @@ async function openFace(
     session,
     isOnce,
     environment: host.environment,
+    fileName: fileNamesFrom(host),
     now: Date.now,
     onExit: leave,
   });

@@ -10,13 +10,14 @@ const names = (options?: Parameters<typeof builtinAgents>[0]) =>
 const everyAgent = builtinAgents().map((definition) => [definition.name, definition] as const);
 
 describe("which built-in agents there are", () => {
-  it("six, in a fixed order [BLT-1] [BLT-2] [BLT-3] [BLT-4] [BLT-5] [BLT-6]", () => {
+  it("six that models are offered and one for merges, in a fixed order [BLT-1] [BLT-2] [BLT-3] [BLT-4] [BLT-5] [BLT-6]", () => {
     expect(names()).toEqual([
       "general-purpose",
       "Explore",
       "Plan",
       "Bash",
       "statusline-setup",
+      "merge-resolver",
       "claude-code-guide",
     ]);
   });
@@ -26,7 +27,14 @@ describe("which built-in agents there are", () => {
     "sdk-py",
     "sdk-cli",
   ])("the guide is absent under the entrypoint %s [BLT-6]", (entrypoint) => {
-    expect(names({ entrypoint })).toEqual(["general-purpose", "Explore", "Plan", "Bash", "statusline-setup"]);
+    expect(names({ entrypoint })).toEqual([
+      "general-purpose",
+      "Explore",
+      "Plan",
+      "Bash",
+      "statusline-setup",
+      "merge-resolver",
+    ]);
   });
 
   it.each([
@@ -44,10 +52,11 @@ describe("which built-in agents there are", () => {
       "general-purpose",
       "Bash",
       "statusline-setup",
+      "merge-resolver",
       "claude-code-guide",
     ]);
     expect(names({ disableBuiltins: true })).toEqual([]);
-    expect(names({ disableBuiltins: false, disableExplorePlan: false })).toHaveLength(6);
+    expect(names({ disableBuiltins: false, disableExplorePlan: false })).toHaveLength(7);
   });
 
   it("the facts for the guide reach its prompt [BLT-6]", () => {

@@ -4,6 +4,7 @@ import type { AgentDefinition } from "../agent-definition.ts";
 import { shorten } from "../describe-agents.ts";
 import { explore } from "./explore.ts";
 import { generalPurpose } from "./general-purpose.ts";
+import { mergeResolver } from "./merge-resolver.ts";
 import { plan } from "./plan.ts";
 import { statuslineSetup } from "./statusline-setup.ts";
 
@@ -30,6 +31,7 @@ export function builtinAgents(options: BuiltinAgentsOptions = {}): AgentDefiniti
     ...(options.disableExplorePlan === true ? [] : [explore, plan]),
     bash,
     statuslineSetup,
+    mergeResolver,
     ...(withGuide ? [createClaudeCodeGuide(options.guide ?? noFacts)] : []),
   ];
 }

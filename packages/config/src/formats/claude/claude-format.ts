@@ -1,5 +1,6 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import type { AgentDefinition, AgentMcpServer } from "../../agents/agent-definition.ts";
+import { runnerInput } from "../../agents/agent-runner.ts";
 import { parseAgentDefinition } from "../../agents/parse-agent-definition.ts";
 import { emptyAgent, modelOf, modelWord, permissionMode, portableMode, restOf } from "../common-fields.ts";
 import type { FormatId } from "../format-places.ts";
@@ -32,6 +33,10 @@ export function fromDefinition(definition: AgentDefinition, format: FormatId = "
     omitClaudeMd: definition.omitClaudeMd,
     criticalSystemReminder_EXPERIMENTAL: definition.criticalSystemReminder_EXPERIMENTAL,
     forkContext: definition.forkContext,
+    cwd: definition.cwd,
+    env: definition.env,
+    timeout: definition.timeout,
+    runner: definition.runner === undefined ? undefined : runnerInput(definition.runner),
     limits: Object.keys(otherLimits).length === 0 ? undefined : otherLimits,
   }).filter(([, value]) => value !== undefined);
   return {
@@ -58,7 +63,11 @@ export function fromDefinition(definition: AgentDefinition, format: FormatId = "
 
 /** The fields of our own files in the order of their table. */
 export function ownFields(agent: PortableAgent, format: FormatId): (readonly [string, unknown])[] {
-  const { tools, deny, limits } = agent;
+  const { deny, limits } = agent;
+  // A word that names no tool in its own product must not become one of ours because it is spelt alike.
+  const isOwn = agent.origin.format === "claude" || agent.origin.format === "agents";
+  const tools =
+    agent.tools === "all" || isOwn ? agent.tools : agent.tools.filter((tool) => tool.class !== "other");
   const rest = new Map(restOf(agent, format));
   const { turns, ...amounts } = limits;
   const others = rest.get("limits");
@@ -91,7 +100,8 @@ export function ownFields(agent: PortableAgent, format: FormatId): (readonly [st
 const ownTiers: ReadonlySet<string> = new Set(["sonnet", "opus", "haiku", "fable"]);
 
 /** One line where that reads back the same; an entry with a comma in it needs a list. */
-function ownList(entries: readonly string[]): string | readonly string[] {
+function ownList(words: readonly string[]): string | readonly string[] {
+  const entries = [...new Set(words)];
   return entries.length === 0 || entries.some((entry) => /[,;|"'`[\]\n]/.test(entry))
     ? entries
     : entries.join(", ");

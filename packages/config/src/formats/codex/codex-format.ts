@@ -1,4 +1,5 @@
-import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { dirname, join } from "node:path";
+import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { withoutByteOrderMark } from "@retinue/base/foundation/parse-json-document.ts";
 import { parse, stringify, TomlError } from "smol-toml";
 import {
@@ -12,7 +13,13 @@ import {
   restOf,
 } from "../common-fields.ts";
 import { createFieldTaker, reportRest } from "../field-reader.ts";
-import type { AgentFormat, PortableAgent, PortableTool, ReadContext } from "../portable-agent.ts";
+import type {
+  AgentFormat,
+  PortableAgent,
+  PortableReading,
+  PortableTool,
+  ReadContext,
+} from "../portable-agent.ts";
 import type { SourceFields, SourceRefusal } from "../read-source.ts";
 
 /** Codex role files: instructions and a model; of the tools only the shell can be switched off. */
@@ -21,56 +28,123 @@ export const codexFormat: AgentFormat = {
   read(text, context) {
     const fields = readToml(text, context);
     if ("refused" in fields) return refusedReading(fields);
-    const taker = createFieldTaker(fields.values, context, fields.locate);
-    const id = needsText(taker, "name", "codex");
-    const description = needsText(taker, "description", "codex");
-    const prompt = needsText(taker, "developer_instructions", "codex");
-    const { features, others } = featuresOf(taker.take("features"));
-    const sandbox = taker.text("sandbox_mode");
-    const isReadOnly = sandbox === "read-only";
-    for (const key of ["sandbox_mode", "approval_policy", "mcp_servers", "web_search"]) {
-      if (!taker.has(key)) continue;
-      const held = key === "sandbox_mode" && isReadOnly ? "; here the agent only plans" : "";
-      taker.loses(
-        key === "mcp_servers" ? "mcp-dropped" : "mode-dropped",
-        `Codex ignores \`${key}\` of an agent${held}.`,
-        key,
-      );
-    }
-    const agent: PortableAgent = {
-      ...emptyAgent("codex", context.file),
-      id,
-      description,
-      prompt,
-      model: modelOf(taker.text("model"), "codex"),
-      effort: taker.text("model_reasoning_effort"),
-      deny: features["shell_tool"] === false ? withoutShell : [],
-      ...(isReadOnly ? { mode: "plan", ignoredThere: ["mode"] } : {}),
-      rest: {},
-    };
-    reportRest(taker, "Codex", ["nickname_candidates", "mcp_servers", "approval_policy", "web_search"]);
-    const rest = {
-      ...taker.rest(),
-      ...(sandbox === undefined ? {} : { sandbox_mode: sandbox }),
-      ...(Object.keys(others).length === 0 ? {} : { features: others }),
-    };
-    return oneAgent(
-      { ...agent, rest },
-      {
-        fields,
-        taker,
-        places: {
-          prompt: "developer_instructions",
-          effort: "model_reasoning_effort",
-          disallowedTools: "features",
-          permissionMode: "sandbox_mode",
-        },
-      },
-    );
+    const declared = fields.values.get("agents");
+    if (!isConfig(context, fields)) return readRole(fields, context);
+    return isRecord(declared) ? readDeclared(declared, fields, context) : { agents: [], diagnostics: [] };
   },
   write: writeRole,
   fileName: ({ id }) => `${id}.toml`,
 };
+
+/** Codex's own settings, which can declare roles and hold much else; a file of a role has instructions. */
+function isConfig({ file }: ReadContext, { values }: SourceFields): boolean {
+  return (
+    /(?:^|[\\/])\.codex[\\/]config\.toml$/.test(file) ||
+    (isRecord(values.get("agents")) && !values.has("developer_instructions"))
+  );
+}
+
+/** `[agents.NAME]` names a file; name and description of the table hold where the file has none. */
+function readDeclared(
+  declared: Readonly<Record<string, unknown>>,
+  { locate }: SourceFields,
+  context: ReadContext,
+): PortableReading {
+  if (declared["enabled"] === false) return { agents: [], diagnostics: [] };
+  const roles = Object.entries(declared).filter(([, role]) => isRecord(role));
+  const readings = roles.map(([name, role]): PortableReading => {
+    const { config_file: file, description } = isRecord(role) ? role : {};
+    const problem = (message: string, advice: string): PortableReading => ({
+      agents: [],
+      diagnostics: [
+        {
+          severity: "warning",
+          code: "unreadable-file",
+          message,
+          advice,
+          file: context.file,
+          ...locate([`agents.${name}`]),
+        },
+      ],
+    });
+    if (typeof file !== "string")
+      return problem(
+        `The role ${quote(name)} names no file, so it has no instructions; it was left out.`,
+        "Write its instructions into a file and name it with `config_file`.",
+      );
+    const text = context.include?.(file);
+    if (text === undefined)
+      return problem(
+        `The role ${quote(name)} names a file that is not there or lies outside of the project: ${quote(file, 120)}.`,
+        "Name a file below the folder of the project.",
+      );
+    const fields = readToml(text, { ...context, file: join(dirname(context.file), file) });
+    if ("refused" in fields) return refusedReading(fields);
+    // Such a file was found by itself.
+    const isFound =
+      /^(?:\.[\\/])?agents[\\/]/.test(file) && fields.values.has("name") && fields.values.has("description");
+    if (isFound) return { agents: [], diagnostics: [] };
+    const values = new Map([
+      ["name", name],
+      ...(description === undefined ? [] : [["description", description] as const]),
+      ...fields.values,
+    ]);
+    return readRole({ ...fields, values }, { ...context, file: join(dirname(context.file), file) });
+  });
+  return {
+    agents: readings.flatMap(({ agents }) => agents),
+    diagnostics: readings.flatMap(({ diagnostics }) => diagnostics),
+  };
+}
+
+function readRole(fields: SourceFields, context: ReadContext): PortableReading {
+  const taker = createFieldTaker(fields.values, context, fields.locate);
+  const id = needsText(taker, "name", "codex");
+  const description = needsText(taker, "description", "codex");
+  const prompt = needsText(taker, "developer_instructions", "codex");
+  const { features, others } = featuresOf(taker.take("features"));
+  const sandbox = taker.text("sandbox_mode");
+  const isReadOnly = sandbox === "read-only";
+  for (const key of ["sandbox_mode", "approval_policy", "mcp_servers", "web_search"]) {
+    if (!taker.has(key)) continue;
+    const held = key === "sandbox_mode" && isReadOnly ? "; here the agent only plans" : "";
+    taker.loses(
+      key === "mcp_servers" ? "mcp-dropped" : "mode-dropped",
+      `Codex ignores \`${key}\` of an agent${held}.`,
+      key,
+    );
+  }
+  const agent: PortableAgent = {
+    ...emptyAgent("codex", context.file),
+    id,
+    description,
+    prompt,
+    model: modelOf(taker.text("model"), "codex"),
+    effort: taker.text("model_reasoning_effort"),
+    deny: features["shell_tool"] === false ? withoutShell : [],
+    ...(isReadOnly ? { mode: "plan", ignoredThere: ["mode"] } : {}),
+    rest: {},
+  };
+  reportRest(taker, "Codex", ["nickname_candidates", "mcp_servers", "approval_policy", "web_search"]);
+  const rest = {
+    ...taker.rest(),
+    ...(sandbox === undefined ? {} : { sandbox_mode: sandbox }),
+    ...(Object.keys(others).length === 0 ? {} : { features: others }),
+  };
+  return oneAgent(
+    { ...agent, rest },
+    {
+      fields,
+      taker,
+      places: {
+        prompt: "developer_instructions",
+        effort: "model_reasoning_effort",
+        disallowedTools: "features",
+        permissionMode: "sandbox_mode",
+      },
+    },
+  );
+}
 
 /** Codex reads and searches with its shell, so that without it neither is there. */
 const withoutShell: readonly PortableTool[] = (["shell", "read", "find", "search", "list"] as const).map(

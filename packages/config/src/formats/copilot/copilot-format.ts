@@ -11,7 +11,7 @@ import {
 import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
 import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
 import { readFenced } from "../read-source.ts";
-import { createToolWords, slashed } from "../tool-words.ts";
+import { createToolWords, plainClasses, slashed } from "../tool-words.ts";
 import { writeFenced } from "../write-text.ts";
 
 /** Aliases are coarse: `edit` creates and changes, `search` finds and searches. */
@@ -60,6 +60,16 @@ const words = createToolWords({
     read/terminalLastCommand: read
     web/fetch: fetch
     agent/runSubagent: subagent
+    codebase: find search
+    usages: search
+    searchResults: search
+    findTestFiles: find
+    fetch: fetch
+    web_search: websearch
+    editFiles: create change notebook
+    runCommands: shell
+    runInTerminal: shell
+    runSubagent: subagent
     vscode/askQuestions: ask`,
   ignoresCase: true,
   ...slashed,
@@ -145,9 +155,15 @@ function limitedAgents(
     ...(pattern === undefined ? {} : { pattern }),
   });
   if (agents.length === 0) return { tools, deny: [spawn()] };
-  if (tools === "all") return { tools, deny: [] };
+  const whole: readonly PortableTool[] =
+    tools === "all"
+      ? [
+          ...plainClasses.map((kind): PortableTool => ({ class: kind, raw: kind })),
+          { class: "mcp", raw: "*" },
+        ]
+      : tools;
   return {
-    tools: tools.flatMap((tool) => (tool.class === "subagent" ? [spawn(agents.join(", "))] : [tool])),
+    tools: whole.flatMap((tool) => (tool.class === "subagent" ? [spawn(agents.join(", "))] : [tool])),
     deny: [],
   };
 }

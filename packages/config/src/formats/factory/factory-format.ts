@@ -59,7 +59,12 @@ export const factoryFormat: AgentFormat = {
       model: modelOf(taker.text("model"), "factory"),
       effort: taker.text("reasoningEffort"),
       tools: toolsOf(taker, fields.values.get("tools")),
-      ...(servers?.length === 0 ? { deny: [{ class: "mcp", raw: "mcpServers" }] } : { mcp: servers }),
+      // A droid starts no others, whatever its file says.
+      deny: [
+        { class: "subagent", raw: "Task" },
+        ...(servers?.length === 0 ? [{ class: "mcp", raw: "mcpServers" } as const] : []),
+      ],
+      ...(servers === undefined || servers.length === 0 ? {} : { mcp: servers }),
       rest: {},
     };
     reportRest(taker, "Factory");
@@ -68,7 +73,8 @@ export const factoryFormat: AgentFormat = {
       { fields, taker, places: { effort: "reasoningEffort", disallowedTools: "mcpServers" } },
     );
   },
-  write(agent, note) {
+  write(given, note) {
+    const agent = { ...given, deny: given.deny.filter((tool) => tool.class !== "subagent") };
     const named = allowedWords(agent, words);
     const cut =
       agent.description.length > descriptionAtMost

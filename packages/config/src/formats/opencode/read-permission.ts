@@ -48,7 +48,7 @@ export function readPermission(
   if (taker.diagnostics.some(({ severity }) => severity === "error")) return undefined;
   const states = permissionKeys.map(([key, classes]) => ({ key, classes, state: settle(rules, key, taker) }));
   const servers = settle(rules, undefined, taker);
-  const named = namedTools(rules, taker);
+  const named = namedTools(rules);
   const listed =
     servers.base === "deny" || states.some(({ state }) => state.base === "deny" && state.allows.length > 0);
   const denials = states.flatMap(({ classes, state, key }) => {
@@ -56,7 +56,14 @@ export function readPermission(
     if (isGone) return listed ? [] : entries(classes, key);
     return state.denies.flatMap((pattern) => entries(classes, key, pattern));
   });
-  const deny = [...denials, ...named.deny];
+  if (servers.denies.length > 0)
+    taker.loses(
+      "pattern-dropped",
+      "A rule for every tool denies some calls; which calls of MCP servers it means cannot be kept here, and none is allowed.",
+      "permission",
+    );
+  const ofEvery: readonly PortableTool[] = servers.denies.length > 0 ? [{ class: "mcp", raw: "*" }] : [];
+  const deny = [...denials, ...named.deny, ...ofEvery];
   if (!listed) return { tools: "all", deny };
   const tools = states.flatMap(({ classes, state, key }) => {
     if (state.base === "allow") return entries(classes, key);
@@ -97,27 +104,33 @@ function settle(rules: readonly Rule[], key: string | undefined, taker: FieldTak
   return state;
 }
 
-/** Rules that name tools of servers, or of plugins, one by one. */
-function namedTools(
-  rules: readonly Rule[],
-  _taker: FieldTaker,
-): { readonly allow: PortableTool[]; readonly deny: PortableTool[] } {
+/**
+ * Rules that name tools of servers, or of plugins, one by one. Which calls of such a tool a pattern means cannot be kept here: a
+ * tool of which some calls are denied is denied.
+ */
+function namedTools(rules: readonly Rule[]): {
+  readonly allow: readonly PortableTool[];
+  readonly deny: readonly PortableTool[];
+} {
   const known = new Set(permissionKeys.map(([key]) => key));
-  const last = new Map<string, Rule>();
-  for (const rule of rules) {
-    const covers = permissionKeys.some(([key]) => matchesPattern(rule.key, key));
-    if (rule.key === "*" || known.has(rule.key) || withoutTool.has(rule.key)) continue;
-    if (covers && !rule.key.includes("_")) continue;
-    last.set(rule.key, rule);
+  const named = new Map<string, { isAllowed: boolean; isPartDenied: boolean }>();
+  for (const { key, pattern, action } of rules) {
+    const covers = permissionKeys.some(([tool]) => matchesPattern(key, tool));
+    if (key === "*" || known.has(key) || withoutTool.has(key)) continue;
+    if (covers && !key.includes("_") && action !== "deny") continue;
+    const before = named.get(key) ?? { isAllowed: true, isPartDenied: false };
+    const isAllowed = action !== "deny";
+    if (pattern === "*") named.set(key, { isAllowed, isPartDenied: false });
+    else named.set(key, { ...before, isPartDenied: before.isPartDenied || !isAllowed });
   }
   const allow: PortableTool[] = [];
   const deny: PortableTool[] = [];
-  for (const [key, rule] of last) {
-    const tools = splitsAtUnderscore(key).map(
-      (split): PortableTool => ({ class: "mcp", ...split, raw: key }),
-    );
-    if (rule.action === "deny") deny.push(...tools);
-    else if (rule.pattern === "*") allow.push(...tools);
+  for (const [key, { isAllowed, isPartDenied }] of named) {
+    const split = splitsAtUnderscore(key).map((each): PortableTool => ({ class: "mcp", ...each, raw: key }));
+    // A star may stand for any server.
+    const every: readonly PortableTool[] = key.includes("*") ? [{ class: "mcp", raw: key }] : [];
+    if (!isAllowed || isPartDenied) deny.push(...(split.length === 0 ? every : split));
+    else allow.push(...split);
   }
   return { allow, deny };
 }

@@ -20,7 +20,7 @@ import type { AgentParts } from "./open-agent.ts";
 export function peopleToAsk(
   plan: AgentPlan,
   { runtime, toolContext, asking, inbox, main }: AgentServices,
-  { stopwatch, child, directory }: AgentOwn & Pick<AgentParts, "directory">,
+  { stopwatch, child, directory }: Pick<AgentOwn, "stopwatch" | "child"> & Pick<AgentParts, "directory">,
 ): Pick<AgentParts, "toolContext" | "canUseTool" | "askPerson"> {
   const context = toolContext(plan, directory);
   const canUseTool = runtime.canUseTool && withPath(runtime.canUseTool, agentPath(plan, main));
@@ -182,7 +182,7 @@ function withoutQuestions(makeContext: MakeContext, control: TaskControl): MakeC
 type WhileAsking = <T>(wait: () => Promise<T>) => Promise<T>;
 
 /** The agent's own clock, and for a child also that of the agent that waits for it. */
-function holding(...stopwatches: readonly Stopwatch[]): WhileAsking {
+export function holding(...stopwatches: readonly Stopwatch[]): WhileAsking {
   return (wait) => stopwatches.reduce<typeof wait>((inner, stopwatch) => () => stopwatch.hold(inner), wait)();
 }
 

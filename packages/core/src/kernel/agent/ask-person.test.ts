@@ -86,7 +86,7 @@ describe("asking a person about a call", () => {
         callId: "call",
         tool: "Write",
         input: { file_path: join(outside, "a.md"), content: "x" },
-        reason: expect.stringContaining("no rule allows"),
+        reason: expect.stringContaining("no allow rule matches"),
         suggestedRules: [`Edit(/${outside}/**)`],
       },
     ]);

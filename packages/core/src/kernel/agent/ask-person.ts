@@ -1,5 +1,6 @@
-import type { ApprovalAnswer, ApprovalRequest, AskingAgent } from "@retinue/gate/approver.ts";
+import type { ApprovalAnswer, ApprovalRequest, AskingAgent, CallPreview } from "@retinue/gate/approver.ts";
 import type { AskQueue } from "@retinue/gate/ask-queue.ts";
+import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import {
   decide,
   type PermissionPolicy,
@@ -38,8 +39,12 @@ export interface CallToAsk {
   readonly seal?: CallSeal;
   /** The policy by which it was judged, where that is not the agent's own. */
   readonly policy?: PermissionPolicy;
-  /** A hook wants it to be asked about, whatever was granted. */
+  /** It is to be asked about, whatever was granted. */
   readonly asksEveryTime?: boolean;
+  /** Of a batch of agents: what was quoted for it. */
+  readonly quote?: BatchQuote | undefined;
+  /** What it would do, for people. */
+  readonly preview?: CallPreview | undefined;
 }
 
 export type PersonsAnswer =
@@ -74,7 +79,8 @@ export function createAskPerson(dependencies: AskPersonDependencies): AskPerson 
     async ask(call, { signal }) {
       const { request } = call;
       const answered = (): ApprovalAnswer | undefined =>
-        approvals.coversCall(agentId, approvedCall(call)) || decide(request, policy()).type === "allow"
+        call.quote === undefined &&
+        (approvals.coversCall(agentId, approvedCall(call)) || decide(request, policy()).type === "allow")
           ? { type: "allow", for: "call" }
           : undefined;
       const question = describeQuestion(call, dependencies, policy());
@@ -100,12 +106,13 @@ function withRules(policy: PermissionPolicy, rules: readonly PolicyRule[]): Perm
 }
 
 function describeQuestion(
-  { callId, request, reason, seal, directory: start }: CallToAsk,
+  { callId, request, reason, seal, quote, preview, directory: start }: CallToAsk,
   { sessionId, path, directory }: AskPersonDependencies,
   policy: PermissionPolicy,
 ): ApprovalRequest {
   const { tool, input } = request;
-  const suggestedRules = suggestRules(request, policy, { anchor: directory });
+  // No rule answers what a batch may cost.
+  const suggestedRules = quote === undefined ? suggestRules(request, policy, { anchor: directory }) : [];
   const bound = seal === undefined ? {} : { boundTo: digestSeal(seal, start ?? directory) };
   return {
     sessionId,
@@ -116,6 +123,8 @@ function describeQuestion(
     input,
     reason,
     suggestedRules,
+    ...(quote === undefined ? {} : { quote }),
+    ...(preview === undefined ? {} : { preview }),
     ...bound,
   };
 }
@@ -125,6 +134,8 @@ async function remember(
   asked: { readonly question: ApprovalRequest; readonly call: CallToAsk; readonly agentId: string },
   { approvals, directory, saveRules, notice }: AskPersonDependencies,
 ): Promise<void> {
+  // What was quoted was asked about; the next batch is another one.
+  if (asked.call.quote !== undefined) return;
   // In JavaScript `for` may be missing or mistyped; what is not clearly wider holds for this call alone.
   if (answer.for !== "agent" && answer.for !== "session" && answer.for !== "save") return;
   const holder = answer.for === "agent" ? asked.agentId : undefined;

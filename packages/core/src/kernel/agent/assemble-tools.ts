@@ -26,6 +26,7 @@ import type { Sandboxes } from "../../tools/builtin/enter-sandbox.ts";
 import { createShellDirectories } from "../../tools/builtin/shell-directories.ts";
 import { webSearchServerTool } from "../../tools/builtin/web/web-search-server-tool.ts";
 import { createShells, type Shells } from "../../tools/command/shells.ts";
+import { toolSearchName } from "../../tools/create-tool-search.ts";
 import {
   createSessionFiles,
   createWriteInTurn,
@@ -43,6 +44,7 @@ import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
 import type { SessionPorts } from "../session-ports.ts";
+import { areDeferred, type DeferralFacts } from "./open-tool-search.ts";
 
 export interface AssembledTools {
   readonly tools: readonly Tool[];
@@ -70,13 +72,26 @@ interface ToolParts {
   readonly taskSources?: readonly TaskSource[];
   /** Whether there are skills that a model may call; each agent has a Skill tool of its own. */
   readonly hasSkills?: boolean;
+  /** Whether there are workflows; the main agent has a tool of its own for them. */
+  readonly hasWorkflows?: boolean;
   readonly commands?: Pick<SessionCommands, "records" | "earlier">;
+  /** When the tools of servers are loaded on demand; absent: never. */
+  readonly deferral?: DeferralFacts;
 }
 
 /** Makes the tools of one session; background shells belong to it and end with it. */
 export function assembleTools(
   runtime: Pick<RuntimeContext, "approvals" | "extraTools" | "host" | "now" | "teams" | "live">,
-  { sandboxes = {}, taskSources = [], hasSkills = false, servers, promptTool, commands }: ToolParts = {},
+  {
+    sandboxes = {},
+    taskSources = [],
+    hasSkills = false,
+    hasWorkflows = false,
+    servers,
+    promptTool,
+    commands,
+    deferral,
+  }: ToolParts = {},
 ): AssembledTools {
   checkExtraTools(runtime.extraTools);
   const { commandChanged } = runtime.live ?? {};
@@ -115,7 +130,9 @@ export function assembleTools(
       fromServers: [...fromServers, ...reading],
       replaced,
       hasSkills,
+      hasWorkflows,
       hasTeams: runtime.teams !== undefined,
+      hasSearch: deferral !== undefined && areDeferred(fromServers, deferral),
       planned: servers?.planned ?? [],
     }),
     serverTools({ tools }, facts) {
@@ -145,24 +162,29 @@ function availableTools({
   fromServers,
   replaced,
   hasSkills,
+  hasWorkflows,
   hasTeams,
+  hasSearch,
   planned,
 }: {
   readonly own: readonly Tool[];
   readonly fromServers: readonly Tool[];
   readonly replaced: ReadonlySet<string>;
   readonly hasSkills: boolean;
+  readonly hasWorkflows: boolean;
   readonly hasTeams: boolean;
+  readonly hasSearch: boolean;
   readonly planned: readonly AvailableTool[];
 }): readonly AvailableTool[] {
   return [
     ...declaredTools(["Agent"]),
+    ...(hasWorkflows ? declaredTools(["Workflow"], replaced) : []),
     ...declaredTools(["SendMessage", ...(hasSkills ? ["Skill" as const] : [])], replaced),
     ...(hasTeams
       ? declaredTools(teamTools, replaced).map((tool) => ({ ...tool, forTeams: true as const }))
       : []),
     ...own.map(availableTool),
-    ...declaredTools([webSearchName], replaced),
+    ...declaredTools([webSearchName, ...(hasSearch ? [toolSearchName] : [])], replaced),
     ...fromServers.map(availableTool),
     ...planned,
   ];
@@ -178,7 +200,7 @@ const teamTools: readonly ToolName[] = [
 ];
 
 /** Tools as the table declares them, without those that a program has replaced. */
-function declaredTools(
+export function declaredTools(
   names: readonly ToolName[],
   replaced: ReadonlySet<string> = new Set(),
 ): readonly AvailableTool[] {
@@ -232,7 +254,12 @@ export function createToolContexts(
   const sessionLedger = createSessionFiles();
   const noteTemporary = createTemporaryNotes(paths.temporaryNotes);
   // `~` must mean to the tools what it means to the rules.
-  const environment = () => ({ ...runtime.environment, ...Object.fromEntries(added), HOME: paths.home });
+  const environment = (plan: AgentPlan) => ({
+    ...runtime.environment,
+    ...Object.fromEntries(added),
+    ...Object.fromEntries(Object.entries(plan.env ?? {}).map(([name, { value }]) => [name, value])),
+    HOME: paths.home,
+  });
   return (plan: AgentPlan, directory: () => string) => {
     const files = withKnownFiles(
       sessionLedger.forAgent(),
@@ -257,7 +284,7 @@ export function createToolContexts(
       agentPath: agentPath(plan, main),
       files,
       host: runtime.host,
-      environment: environment(),
+      environment: environment(plan),
       outputDirectory,
       writeInTurn,
       ...walled,

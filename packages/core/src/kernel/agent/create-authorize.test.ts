@@ -209,7 +209,7 @@ describe("a program's own answer", () => {
     expect((await tryCall(read("a.txt"), asking(canUseTool))).isDenied).toBe(false);
     expect(asked).toEqual([
       ["Bash", "touch made && echo hi", "main", expect.any(String)],
-      ["Write", undefined, "main", "no rule allows it"],
+      ["Write", undefined, "main", "no allow rule matches"],
     ]);
   });
 

@@ -1,6 +1,7 @@
 import { abortable } from "@retinue/base/foundation/abortable.ts";
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
-import type { AskingAgent } from "@retinue/gate/approver.ts";
+import type { AskingAgent, CallPreview } from "@retinue/gate/approver.ts";
+import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import type { DecideOptions, Decision, PermissionPolicy, PermissionRequest } from "@retinue/gate/decide.ts";
 import { decideCall } from "@retinue/gate/gate.ts";
 import { inOrder } from "@retinue/gate/grants/session-approvals.ts";
@@ -35,6 +36,10 @@ export type CanUseTool = (
     readonly suggestedRules: () => readonly string[];
     /** Paths of the call that lie outside of the working directories. */
     readonly outsidePaths: () => readonly string[];
+    /** Of a batch of agents that is asked about before it starts: what it may take, and what its agents may do. */
+    readonly quote?: BatchQuote | undefined;
+    /** What the call would do, where its input does not say that by itself. */
+    readonly preview?: CallPreview | undefined;
   },
 ) => Promise<ProgramAnswer>;
 
@@ -66,8 +71,18 @@ export type BeforeAsk = (
 
 export type AuthorizeWithHooks = (
   request: CallRequest,
-  options: AuthorizeOptions & { readonly hooks?: DecideOptions["hooks"] },
+  options: AuthorizeOptions & {
+    readonly hooks?: DecideOptions["hooks"];
+    /** It is asked about whatever rules and mode say. */
+    readonly question?: BatchAsked | undefined;
+  },
 ) => Promise<Authorization>;
+
+/** Why a batch of agents is asked about, and what was quoted for it. */
+interface BatchAsked {
+  readonly reason: string;
+  readonly quote: BatchQuote;
+}
 
 export interface AuthorizeDependencies {
   readonly plan: AgentPlan;
@@ -95,6 +110,7 @@ type Judged = Decision & {
   readonly request: PermissionRequest;
   readonly policy: PermissionPolicy;
   readonly hooks: DecideOptions["hooks"];
+  readonly question: BatchAsked | undefined;
 };
 type Judge = (tool: Tool, input: unknown) => Promise<Judged>;
 
@@ -102,8 +118,8 @@ type Judge = (tool: Tool, input: unknown) => Promise<Judged>;
 export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeWithHooks {
   const { plan } = dependencies;
   const grants = createRuleGrants(plan.directory, "canUseTool");
-  return async (call, { signal, turn, hooks }) => {
-    const judge: Judge = (tool, input) => judgeCall(tool, input, { dependencies, hooks, grants });
+  return async (call, { signal, turn, hooks, question }) => {
+    const judge: Judge = (tool, input) => judgeCall(tool, input, { dependencies, hooks, question, grants });
     await turn?.();
     const { tool, input } = call;
     const judged = await judge(tool, input);
@@ -134,10 +150,12 @@ async function judgeCall(
   {
     dependencies,
     hooks,
+    question,
     grants,
   }: {
     readonly dependencies: AuthorizeDependencies;
     readonly hooks: DecideOptions["hooks"];
+    readonly question: BatchAsked | undefined;
     readonly grants: RuleGrants;
   },
 ): Promise<Judged> {
@@ -162,8 +180,9 @@ async function judgeCall(
     attended,
     parks: askPerson?.parks === true,
     hooks,
+    question: question?.reason,
   });
-  return { ...decided, policy, hooks };
+  return { ...decided, policy, hooks, question };
 }
 
 interface Asking {
@@ -175,6 +194,8 @@ interface Asking {
   readonly signal: AbortSignal;
   /** What the program has added to the rules. */
   readonly grants: RuleGrants;
+  /** What the call would do. */
+  readonly preview?: CallPreview;
 }
 
 /**
@@ -185,6 +206,8 @@ async function ask(call: CallRequest, first: Asking): Promise<Authorization> {
   const { tool, input } = call;
   const { judge } = first;
   let asking: SealedAsking = { ...first, seal: await sealOf(first.judged, first.dependencies) };
+  const preview = await previewOf(call, first.judged);
+  if (preview !== undefined) asking = { ...asking, preview };
   let changed = "";
   for (let round = 1; round <= maxRounds; round += 1) {
     const answer = await askOnce(call, asking);
@@ -217,6 +240,15 @@ async function ask(call: CallRequest, first: Asking): Promise<Authorization> {
 
 const maxRounds = 3;
 
+/** What is asked about agents has figures of its own; what cannot be shown is no reason not to ask. */
+async function previewOf(
+  { tool }: CallRequest,
+  { request, question }: Judged,
+): Promise<CallPreview | undefined> {
+  if (question !== undefined) return undefined;
+  return tool.preview?.(request.input).catch(() => undefined);
+}
+
 /** What the answer to an earlier question does not cover of a call as it is now, in words. */
 function findChange(
   { judged, seal }: { readonly judged: Judged; readonly seal: CallSeal },
@@ -247,7 +279,7 @@ function sealOf(
 
 /** Hooks answer first, then the program, then the person. */
 async function askOnce(call: CallRequest, asking: SealedAsking): Promise<Authorization> {
-  const { dependencies, judged, signal } = asking;
+  const { dependencies, judged, signal, preview } = asking;
   const { plan, canUseTool, beforeAsk } = dependencies;
   const { tool } = call;
   const fromHooks = await beforeAsk?.(call, { signal });
@@ -269,7 +301,11 @@ async function askOnce(call: CallRequest, asking: SealedAsking): Promise<Authori
     toolUseID: call.call.id,
     reason,
     server: tool.mcp === undefined ? undefined : { name: tool.mcp.serverName, source: tool.mcp.source },
-    suggestedRules: () => suggestRules(request, policy, { anchor: plan.directory }),
+    // No rule answers what a batch may cost.
+    suggestedRules: () =>
+      judged.question === undefined ? suggestRules(request, policy, { anchor: plan.directory }) : [],
+    ...(judged.question === undefined ? {} : { quote: judged.question.quote }),
+    ...(preview === undefined ? {} : { preview }),
     outsidePaths: () => outsidePaths(request, policy),
   };
   const answer = readProgramAnswer(await abortable(canUseTool(tool.name, request.input, context), signal));
@@ -305,7 +341,7 @@ function readProgramAnswer(given: unknown): ProgramAnswer {
 
 async function askPersonOf(
   { call, tool, input }: CallRequest,
-  { dependencies, judged, signal, seal }: SealedAsking,
+  { dependencies, judged, signal, seal, preview }: SealedAsking,
 ): Promise<Authorization> {
   const { plan, askPerson, onAsk } = dependencies;
   const { request, reason } = judged;
@@ -313,9 +349,20 @@ async function askPersonOf(
     return denied(tool, `${reason}, and no one can be asked here`, wayOutOf(judged, plan.directory));
   onAsk?.({ call, tool, input });
   const directory = dependencies.directory();
-  const asksEveryTime = judged.hooks === "ask";
+  const quote = judged.question?.quote;
+  const asksEveryTime = judged.hooks === "ask" || quote !== undefined;
   const said = await askPerson.ask(
-    { callId: call.id, request, reason, directory, policy: judged.policy, asksEveryTime, seal },
+    {
+      callId: call.id,
+      request,
+      reason,
+      directory,
+      policy: judged.policy,
+      asksEveryTime,
+      quote,
+      preview,
+      seal,
+    },
     { signal },
   );
   const by = { asked: true, approval: said.approval };
@@ -406,7 +453,9 @@ function denied(
 }
 
 /** The narrow rules that would let exactly this call through, where rules can do that in this mode. */
-function wayOutOf({ request, policy }: Judged, anchor: string): string {
+function wayOutOf({ request, policy, question }: Judged, anchor: string): string {
+  if (question !== undefined)
+    return 'A person can raise `quotes` in the settings, or have such questions wait for an answer (`"approvals": "inbox"`).';
   const rules = suggestRules(request, policy, { anchor, exact: true });
   if (rules.length === 0) return "";
   const list = rules.map((rule) => `\`${rule}\``).join(" and ");

@@ -1,22 +1,27 @@
 import { estimateTextTokens } from "../../conversation/estimate-request-tokens.ts";
+import type { SpentRecord } from "../../conversation/spent-record.ts";
 import type { RecordRequest } from "../../journal/create-request-recorder.ts";
 import type { SessionFiles } from "../../journal/session-files.ts";
 import { compactionThreshold } from "../../loop/compactor.ts";
 import type { CompactionPort } from "../../loop/loop-ports.ts";
 import { shortenText } from "../../loop/summarize-by-rule.ts";
+import { capEffort } from "../../models/cap-effort.ts";
 import type { Model, ModelFacts } from "../../models/model.ts";
-import type { AgentPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
+import { withRequestSettings } from "../../models/with-request-settings.ts";
+import { type AgentPlan, type PlannedDefinition, startOf } from "../../planning/agent-plan.ts";
 import { handInPlanTool, memberTools } from "../../planning/plan-agent.ts";
 import { isReplaced } from "../../planning/servers-of-run.ts";
 import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
-import type { TreeBudget } from "../../tasks/tree-budget.ts";
+import type { AgentBudget, TreeBudget } from "../../tasks/tree-budget.ts";
 import type { Stopwatch } from "../../tasks/watch-run.ts";
+import type { ToolSearch } from "../../tools/create-tool-search.ts";
 import type { TodoItem, Tool } from "../../tools/tool.ts";
 import type { SessionInbox } from "../approvals/session-inbox.ts";
 import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
 import type { LiveText } from "../live/live-text.ts";
+import type { TypedOutput } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import {
   type CallServer,
@@ -24,9 +29,11 @@ import {
   resourceToolsOf,
   type SessionServers,
 } from "../servers/session-servers.ts";
+import { openVerifier } from "../verify/open-verifier.ts";
+import type { Verifier } from "../verify/verify-capability.ts";
 import type { AcceptedFiles } from "./accepted-files.ts";
 import { type AgentSkills, createAgentSkills, skillsCapability } from "./agent-skills.ts";
-import { type openAsking, peopleToAsk } from "./approval-routing.ts";
+import { holding, type openAsking, peopleToAsk } from "./approval-routing.ts";
 import type { AssembledTools, createToolContexts } from "./assemble-tools.ts";
 import { type ForkSkill, registeredHooks } from "./fork-skill.ts";
 import {
@@ -36,7 +43,9 @@ import {
   liveMainCapability,
   livePolicyCapability,
 } from "./open-agent.ts";
+import { openToolSearch } from "./open-tool-search.ts";
 import type { SessionSkills } from "./session-skills.ts";
+import { type UnattendedBudget, waitForQuota } from "./wait-for-quota.ts";
 
 /** What all agents of a session share. */
 export interface AgentServices {
@@ -47,10 +56,14 @@ export interface AgentServices {
   readonly servers: SessionServers;
   readonly skills: SessionSkills;
   readonly findModel: (name: string) => Promise<Model>;
+  /** Names of the models that answer where that of an agent cannot. */
+  readonly fallbackModels: readonly string[];
   readonly toolContext: ReturnType<typeof createToolContexts>;
   /** The main agent of the session. */
   readonly main: AgentPlan["agent"];
   readonly tree: TreeBudget;
+  /** What may be taken after a wait for a quota. */
+  readonly unattended: UnattendedBudget;
   /** Takes down what models are asked; absent where nothing is recorded. */
   readonly recordRequest?: RecordRequest;
   /** Puts calls of all agents to the same person, in one queue; absent where no one can be asked. */
@@ -61,6 +74,10 @@ export interface AgentServices {
   readonly liveText: LiveText;
   /** Files that steer programs, and whose change was allowed in this session. */
   readonly acceptedFiles: AcceptedFiles;
+  /** Agents of other vendors whose powers were shown in this session. */
+  readonly shownRunners: Set<string>;
+  /** What agents that may start others have found of the tools that are loaded on demand, by their ids. */
+  readonly loadedTools: Map<string, ToolSearch["loaded"]>;
 }
 
 /** What one agent has of its own. */
@@ -69,13 +86,22 @@ export interface AgentOwn {
   readonly model: Model;
   readonly stopwatch: Stopwatch;
   readonly commit?: (() => Promise<void>) | undefined;
+  /** What it may take, where that was opened before; absent: as its plan says. */
+  readonly budget?: AgentBudget | undefined;
+  /** The result of a certain form that it was asked for. */
+  readonly output?: TypedOutput | undefined;
   /** Set for a child: how it is controlled, its own servers and transcript, and the clock of the agent that waits for it. */
   readonly child?: {
     readonly control: TaskControl;
+    /** What it has taken so far, for its hooks. */
+    readonly spent?: () => SpentRecord | undefined;
+    /** Whether tools of MCP servers are there for it now. */
+    readonly hasServerTools: () => boolean;
     readonly servers: ChildServers | undefined;
     readonly transcript: string;
     readonly waiting: Stopwatch;
-    /** Behind what every agent has. */
+    /** Before and behind what every agent has. */
+    readonly first?: readonly Capability[];
     readonly last: readonly Capability[];
   };
   /** Set for the main agent. */
@@ -94,6 +120,7 @@ export interface AgentOwn {
 export interface EquippedAgent {
   readonly parts: AgentParts;
   readonly hooks: SessionHooks | undefined;
+  readonly verifier: Verifier;
   /** Absent for a child that may load none. */
   readonly skills: AgentSkills | undefined;
 }
@@ -105,28 +132,39 @@ export async function equipAgent(
   own: AgentOwn,
 ): Promise<EquippedAgent> {
   const { runtime, tools } = services;
-  const { child, main, model } = own;
-  const guard = createRunGuard({ limits: plan.limits, tree: services.tree, stopwatch: own.stopwatch });
-  const directory = (): string => tools.directory(plan.agent.id) ?? plan.directory;
-  const hooks = await openHooks(plan, { services, own, directory, pay: guard.pay });
+  const { child, main, budget, stopwatch } = own;
+  const model = asSettingsSay(own.model, runtime, child !== undefined);
+  const guard = createRunGuard({ limits: plan.limits, tree: services.tree, budget, stopwatch });
+  const directory = (): string => tools.directory(plan.agent.id) ?? startOf(plan);
+  const verifier = openVerifier(plan, services, own);
+  const hooks = await openHooks(plan, { services, own, directory, pay: guard.pay, verifier });
   const isGranted = hasSkillTool(plan, tools.tools);
   // A person can call skills also where the main agent itself may load none.
   const skills =
     isGranted || main !== undefined
       ? openSkillsOf(plan, { services, own, hooks, pay: guard.pay })
       : undefined;
-  const granted = grantedTools(plan, services, child?.servers);
+  const all = grantedTools(plan, services, child?.servers);
+  const search = openToolSearch(plan, {
+    definition: own.definition,
+    granted: all,
+    mode: runtime.variables.toolSearch,
+    contextWindow: model.facts.contextWindow,
+  });
+  if (search !== undefined && plan.spawn !== "none") services.loadedTools.set(plan.agent.id, search.loaded);
+  const granted = search === undefined ? all : [...all, search.tool];
   const loading = skills === undefined ? [] : [skillsCapability(skills, { plan, directory, isGranted })];
   const parts: AgentParts = {
     model,
-    capabilities: capabilitiesOf(plan, { services, own, guard, hooks, loading, granted }),
+    capabilities: capabilitiesOf(plan, { services, own, guard, hooks, loading, granted, verifier }),
     serverTools: tools.serverTools(plan, model.facts),
     ...peopleToAsk(plan, services, { ...own, directory }),
     acceptedFiles: services.acceptedFiles.forAgent(plan.agent.id, plan.task?.parentId),
-    // Once it is moved to the background, it has no more tools of servers.
+    // Once it is moved to the background, it has no more tools of servers, unless it keeps them.
     ...(child === undefined || !granted.some(({ origin }) => origin === "mcp")
       ? {}
-      : { isOffered: ({ origin }: Tool) => origin !== "mcp" || child.control.attended() }),
+      : { isOffered: ({ origin }: Tool) => origin !== "mcp" || child.hasServerTools() }),
+    ...(search === undefined ? {} : { present: search.present }),
     directory,
     now: runtime.now,
     concurrency: runtime.variables.maxToolUseConcurrency,
@@ -145,7 +183,7 @@ export async function equipAgent(
     recordRequest: services.recordRequest,
     ...(own.commit === undefined ? {} : { commit: own.commit }),
   };
-  return { parts, hooks, skills };
+  return { parts, hooks, verifier, skills };
 }
 
 /** What every agent has, with what the main agent or a child has before and behind it. */
@@ -153,11 +191,12 @@ function capabilitiesOf(
   plan: AgentPlan,
   {
     services,
-    own: { main, child },
+    own,
     guard,
     hooks,
     loading,
     granted,
+    verifier,
   }: {
     readonly services: AgentServices;
     readonly own: AgentOwn;
@@ -165,23 +204,49 @@ function capabilitiesOf(
     readonly hooks: SessionHooks | undefined;
     readonly loading: readonly Capability[];
     readonly granted: readonly Tool[];
+    readonly verifier: Verifier;
   },
 ): readonly Capability[] {
+  const { main, child } = own;
   const { runtime, inbox } = services;
   const tooling: Capability = { tools: granted };
   const behind: readonly Capability[] = [
     guard.capability,
     ...(inbox === undefined ? [] : [{ model: inbox.count }]),
+    // Before the hooks, which hear of an end with its receipt.
+    verifier,
     ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
     ...(runtime.live === undefined ? [] : [livePolicyCapability(runtime.live)]),
   ];
   const around = (capability: typeof liveMainCapability) => liveOf(services, guard.pay, capability);
   return [
+    ...waitingOf(services, own),
     ...(main === undefined
-      ? [...around(liveChildCapability), tooling, ...loading, ...behind, ...(child?.last ?? [])]
+      ? [
+          ...around(liveChildCapability),
+          ...(child?.first ?? []),
+          tooling,
+          ...loading,
+          ...behind,
+          ...(child?.last ?? []),
+        ]
       : [...around(liveMainCapability), ...main.first, ...loading, tooling, ...behind, ...main.last]),
     ...(runtime.additions ?? []).map((addTo) => addTo(plan)),
   ];
+}
+
+/** Around everything else: what an agent holds of a budget is given back while it waits. */
+function waitingOf(
+  { runtime: { quotas, clock }, unattended }: AgentServices,
+  { stopwatch, child }: AgentOwn,
+): readonly Capability[] {
+  if (quotas === undefined) return [];
+  const held = holding(stopwatch, ...(child === undefined ? [] : [child.waiting]));
+  const park = child?.control.park;
+  const whileWaiting = <T>(wait: () => Promise<T>): Promise<T> =>
+    held(() => (park === undefined ? wait() : park(wait, { activity: "waiting-for-quota" })));
+  const isMain = child === undefined;
+  return [waitForQuota({ windowOf: quotas.of, clock, unattended, isMain, whileWaiting })];
 }
 
 /** A teammate that has done its work is idle, not at its end; hooks hear of that end when it comes. */
@@ -191,14 +256,29 @@ function hooksOf(plan: AgentPlan, hooks: SessionHooks): Capability {
   return isTeammate || beforeEnd === undefined ? others : { ...others, beforeEnd };
 }
 
-/** What the host of the session changes goes around everything else of an agent. */
+/** What the host of the session changes, and which model answers where another cannot, goes around everything else of an agent. */
 function liveOf(
-  { runtime, findModel }: AgentServices,
+  { runtime, findModel, fallbackModels }: AgentServices,
   pay: RunGuard["pay"],
   capability: typeof liveMainCapability,
 ): readonly Capability[] {
   const { live } = runtime;
-  return live === undefined ? [] : [capability(live, async (name) => pay(await findModel(name)))];
+  if (live === undefined && fallbackModels.length === 0) return [];
+  const find = async (name: string): Promise<Model> =>
+    pay(asSettingsSay(await findModel(name), runtime, capability === liveChildCapability));
+  return [capability(live ?? {}, { find, fallbacks: fallbackModels })];
+}
+
+/** What settings say of every request, whichever model answers it. */
+function asSettingsSay(model: Model, { discovered, variables }: RuntimeContext, isChild: boolean): Model {
+  const { plain } = discovered.settings.settings;
+  const ofChildren = variables.subagentPromptCacheTtl ?? plain.subagentPromptCacheTtl;
+  const chosen =
+    isChild && ofChildren !== undefined && ofChildren !== "auto" ? ofChildren : plain.promptCacheTtl;
+  return capEffort(
+    withRequestSettings(model, { cacheTtl: chosen, thinks: plain.alwaysThinkingEnabled }),
+    plain.maxEffortLevel,
+  );
 }
 
 interface Opening {
@@ -209,7 +289,13 @@ interface Opening {
 
 async function openHooks(
   plan: AgentPlan,
-  { services, own, directory, pay }: Opening & { readonly directory: () => string },
+  {
+    services,
+    own,
+    directory,
+    pay,
+    verifier,
+  }: Opening & { readonly directory: () => string; readonly verifier: Verifier },
 ): Promise<SessionHooks | undefined> {
   const { runtime, servers } = services;
   const { definition, model, child, main } = own;
@@ -225,7 +311,7 @@ async function openHooks(
     mayGrow: services.skills.bringHooks,
     callServer: ownFirst(child?.servers, servers.call),
     environment: main?.environment,
-    child: child === undefined ? undefined : childHookFacts(plan, child),
+    child: child === undefined ? undefined : { ...childHookFacts(plan, child), receipt: verifier.current },
   });
   const skill = plan.task?.skill;
   if (skill !== undefined) hooks?.add(registeredHooks(skill, { id: plan.agent.id, isSubagent: true }));
@@ -234,7 +320,7 @@ async function openHooks(
 
 function childHookFacts(
   plan: AgentPlan,
-  { transcript, control: { reported } }: NonNullable<AgentOwn["child"]>,
+  { transcript, spent, control: { reported } }: NonNullable<AgentOwn["child"]>,
 ) {
   const agentType = plan.task?.agentType ?? plan.agent.name;
   return {
@@ -242,6 +328,7 @@ function childHookFacts(
     agentType,
     transcript,
     reported,
+    ...(spent === undefined ? {} : { spent }),
   };
 }
 
@@ -258,7 +345,7 @@ function openSkillsOf(
     bash: tools.tools.find(({ name }) => name === "Bash"),
     hooks,
     fork: own.main?.fork,
-    findModel: async (name) => pay(await findModel(name)),
+    findModel: async (name) => pay(asSettingsSay(await findModel(name), runtime, own.child !== undefined)),
   });
 }
 

@@ -1,12 +1,11 @@
 import type { PermissionPolicy } from "@retinue/gate/permission-policy.ts";
-import type { ModelEvent, UserMessage } from "../../conversation/message.ts";
-import type { CallRequest, CompactionPort, LoopLimits, LoopPorts } from "../../loop/loop-ports.ts";
+import type { UserMessage } from "../../conversation/message.ts";
+import type { CallRequest, CompactionPort, LoopLimits, LoopPorts, QuotaPort } from "../../loop/loop-ports.ts";
 import type { Model, ServerTool } from "../../models/model.ts";
-import { ModelError } from "../../models/model-error.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import type { PreparedPrompt } from "../hooks/prompt-hooks.ts";
-import type { ModelPorts, SessionPorts } from "../session-ports.ts";
+import type { SessionPorts } from "../session-ports.ts";
 import type { TurnRights } from "./agent-skills.ts";
 import {
   type AuthorizeDependencies,
@@ -14,6 +13,7 @@ import {
   type BeforeAsk,
   createAuthorize,
 } from "./create-authorize.ts";
+import { createLiveModel, type LiveModel, type LiveModelOptions } from "./create-live-model.ts";
 
 /** Everything an agent is made of besides its plan. */
 export interface AgentParts
@@ -34,6 +34,8 @@ export interface AgentParts
   readonly commit?: (() => Promise<void>) | undefined;
   /** Whether a tool is still there at the next turn; absent means it is. */
   readonly isOffered?: LoopPorts["isOffered"];
+  /** What the model sees of its tools; absent means all of each. */
+  readonly present?: LoopPorts["present"];
   /** Takes down what the model is asked; absent where nothing is recorded. */
   readonly recordRequest?: LoopPorts["recordRequest"] | undefined;
 }
@@ -62,7 +64,8 @@ export function openAgent(plan: AgentPlan, parts: AgentParts): OpenAgent {
   for (const { attach } of capabilities) attach?.({ authorize, ask });
   const finishing = capabilities.flatMap(({ isFinished }) => isFinished ?? []);
   const limits = capabilities.find((capability) => capability.limits !== undefined)?.limits;
-  const { serverTools = [], isOffered, commit, compaction, concurrency, recordRequest } = parts;
+  const [quota] = capabilities.flatMap((capability) => capability.quota ?? []);
+  const { serverTools = [], isOffered, present, commit, compaction, concurrency, recordRequest } = parts;
   return {
     plan,
     ports: {
@@ -70,6 +73,8 @@ export function openAgent(plan: AgentPlan, parts: AgentParts): OpenAgent {
       tools: toolsOf(capabilities),
       ...(serverTools.length === 0 ? {} : { serverTools }),
       isOffered,
+      ...(present === undefined ? {} : { present }),
+      ...foldBeforeCalls(capabilities),
       authorize,
       isStopped: stop.take,
       toolContext: (callId, options) => parts.toolContext({ callId, ...options }),
@@ -78,9 +83,11 @@ export function openAgent(plan: AgentPlan, parts: AgentParts): OpenAgent {
       ...(commit === undefined ? {} : { commit }),
       ...(recordRequest === undefined ? {} : { recordRequest }),
       beforeEnd: foldBeforeEnd(capabilities),
+      ...foldVerify(capabilities),
       ...foldContinuing(capabilities),
       ...(finishing.length === 0 ? {} : { isFinished: () => finishing.some((isFinished) => isFinished()) }),
       ...(limits === undefined ? {} : { limits }),
+      ...(quota === undefined ? {} : { quota }),
       ...(compaction === undefined ? {} : { compaction }),
       ...(concurrency === undefined ? {} : { concurrency }),
       now: parts.now,
@@ -134,6 +141,16 @@ function foldAsking(
   };
 }
 
+function foldBeforeCalls(capabilities: readonly Capability[]): Pick<LoopPorts, "beforeCalls"> {
+  const seeing = capabilities.flatMap(({ beforeCalls }) => beforeCalls ?? []);
+  if (seeing.length === 0) return {};
+  return {
+    beforeCalls(calls) {
+      for (const beforeCalls of seeing) beforeCalls(calls);
+    },
+  };
+}
+
 function foldAfterCall(capabilities: readonly Capability[]): Pick<LoopPorts, "afterCall"> {
   const hearing = capabilities.flatMap(({ afterCall }) => afterCall ?? []);
   if (hearing.length === 0) return {};
@@ -154,6 +171,11 @@ function foldBeforeEnd(capabilities: readonly Capability[]): NonNullable<LoopPor
     }
     return undefined;
   };
+}
+
+function foldVerify(capabilities: readonly Capability[]): Pick<LoopPorts, "verify"> {
+  const verify = capabilities.find((capability) => capability.verify !== undefined)?.verify;
+  return verify === undefined ? {} : { verify };
 }
 
 function foldContinuing(capabilities: readonly Capability[]): Pick<LoopPorts, "continueAnswer"> {
@@ -204,10 +226,14 @@ export interface Capability {
   /** Around the agent's model; the last of the list is closest to the provider. */
   readonly model?: (model: Model) => Model;
   readonly limits?: LoopLimits;
+  /** How it goes on where a quota comes to an end; the first of the list has it. */
+  readonly quota?: QuotaPort;
   /** The policy as it is now, made from that of the plan. */
   readonly policy?: (planned: PermissionPolicy) => PermissionPolicy;
   /** Rules that hold beside those of the plan now. */
   readonly rights?: () => TurnRights;
+  /** Sees the calls of one answer together, before the first of them is decided about. */
+  readonly beforeCalls?: NonNullable<LoopPorts["beforeCalls"]>;
   /** Around the decision about each call; the last of the list comes first. */
   readonly beforeCall?: (next: AuthorizeWithHooks) => AuthorizeWithHooks;
   /** May answer in place of the person who would be asked. */
@@ -221,6 +247,8 @@ export interface Capability {
   readonly messages?: () => readonly UserMessage[];
   /** Sees the final text; a message given back makes the agent continue with it. */
   readonly beforeEnd?: NonNullable<LoopPorts["beforeEnd"]>;
+  /** Checks the result and keeps its receipt; one of the list has it. */
+  readonly verify?: NonNullable<LoopPorts["verify"]>;
   /** Sees an answer without calls, and may make the model continue it; the first of the list decides. */
   readonly continueAnswer?: NonNullable<LoopPorts["continueAnswer"]>;
   /** Whether the run must end after this turn; forgotten once asked. */
@@ -245,86 +273,35 @@ export function livePolicyCapability({ policy }: SessionPorts): Capability {
   return policy === undefined ? {} : { policy };
 }
 
+/** What goes around the models of an agent besides what the host changes. */
+export interface LiveModels {
+  readonly find: (name: string) => Promise<Model>;
+  readonly fallbacks: readonly string[];
+}
+
 /** What of it goes around the model of a child, which keeps its own model and effort. */
-export function liveChildCapability(
-  { fallbackModel, fellBack, toolAliases }: SessionPorts,
-  find: (name: string) => Promise<Model>,
-): Capability {
-  if (fallbackModel === undefined && toolAliases === undefined) return {};
-  return {
-    model: (planned) =>
-      createLiveModel(planned, { fallbackModel, toolAliases, ...(fellBack && { fellBack }) }, find),
-  };
+export function liveChildCapability({ toolAliases }: SessionPorts, models: LiveModels): Capability {
+  if (models.fallbacks.length === 0 && toolAliases === undefined) return {};
+  return liveModelCapability({ toolAliases, ...models });
 }
 
 /** What of it reaches the main agent alone. */
-export function liveMainCapability(live: SessionPorts, find: (name: string) => Promise<Model>): Capability {
-  const { takeStop, continueAnswer } = live;
-  return {
-    model: (planned) => createLiveModel(planned, live, find),
-    continueAnswer,
-    takeStop,
-  };
+export function liveMainCapability(live: SessionPorts, models: LiveModels): Capability {
+  const { model, effort, toolAliases, takeStop, continueAnswer } = live;
+  return { ...liveModelCapability({ model, effort, toolAliases, ...models }), continueAnswer, takeStop };
 }
 
-/** The model of the plan, unless the host has chosen another one meanwhile. */
-function createLiveModel(
-  planned: Model,
-  live: Omit<ModelPorts, "gatherText">,
-  find: (name: string) => Promise<Model>,
-): Model {
-  let current = planned;
+/** With each prompt the chosen model is asked again. */
+function liveModelCapability(options: LiveModelOptions): Capability {
+  let live: LiveModel | undefined;
   return {
-    get facts() {
-      return current.facts;
+    model(planned) {
+      live = createLiveModel(planned, options);
+      return live;
     },
-    async *stream(request, options) {
-      const name = live.model?.();
-      current = name === undefined ? planned : await find(name);
-      const effort = live.effort?.();
-      const asked = effort === undefined ? request : { ...request, effort };
-      const { fallbackModel } = live;
-      let hasStarted = false;
-      let code: string | undefined;
-      try {
-        for await (const event of current.stream(asked, options)) {
-          if (event.type === "attempt-failed" && fallbackModel !== undefined && isEnough(event)) {
-            code = event.code;
-            break;
-          }
-          hasStarted ||= event.type !== "attempt-failed";
-          yield withoutAliases(event, live.toolAliases);
-        }
-        if (code === undefined) return;
-      } catch (error) {
-        if (hasStarted || !(error instanceof ModelError) || !mayAnotherAnswer(error)) throw error;
-        if (fallbackModel === undefined) throw error;
-        code = error.code;
-      }
-      if (fallbackModel === undefined) return;
-      live.fellBack?.({ from: current.facts.id, to: fallbackModel, code });
-      current = await find(fallbackModel);
-      for await (const event of current.stream(asked, options)) yield withoutAliases(event, live.toolAliases);
+    async prepare(content) {
+      live?.restart();
+      return { type: "ready", content };
     },
   };
-}
-
-/** So many attempts are made before another model answers; an account that must wait, waits with either. */
-const attemptsBeforeFallback = 3;
-
-function isEnough({ attempt, code }: Extract<ModelEvent, { type: "attempt-failed" }>): boolean {
-  return attempt >= attemptsBeforeFallback && code !== "rate-limited";
-}
-
-/** Whether it is the model that cannot answer now, and not the request that no model could. */
-function mayAnotherAnswer(error: ModelError): boolean {
-  return error.mayPass || error.code === "not-found";
-}
-
-function withoutAliases(event: ModelEvent, aliases: SessionPorts["toolAliases"]): ModelEvent {
-  if (aliases === undefined || event.type !== "message-ended") return event;
-  const content = event.message.content.map((block) =>
-    block.type === "tool_use" ? { ...block, name: aliases.get(block.name) ?? block.name } : block,
-  );
-  return { ...event, message: { ...event.message, content } };
 }

@@ -5,16 +5,21 @@ import type { AgentRegistry } from "@retinue/config/agents/agent-registry.ts";
 import { mayWiden } from "@retinue/config/agents/agent-source.ts";
 import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
 import { aliasTable, type ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
-import { childPolicy } from "@retinue/gate/build-policy.ts";
-import { isInside, withMode } from "@retinue/gate/permission-policy.ts";
+import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
+import { childPolicy, joinBackground } from "@retinue/gate/build-policy.ts";
+import { isInside, lacksInBackground, withMode } from "@retinue/gate/permission-policy.ts";
+import { createTreeFold } from "../../conversation/agent-event.ts";
 import type { Message } from "../../conversation/message.ts";
 import type { EventSink, RunEvent } from "../../conversation/run-event.ts";
+import { type SpentRecord, spentRecord } from "../../conversation/spent-record.ts";
 import { loadSession } from "../../journal/session-choices.ts";
 import { findOverride, lookUpModel, readModelOverrides } from "../../models/look-up-model.ts";
 import type { Model, ModelFacts } from "../../models/model.ts";
-import { type AgentPlan, type ChildPlan, isSameModel } from "../../planning/agent-plan.ts";
+import { type AgentPlan, type ChildPlan, isSameModel, startOf } from "../../planning/agent-plan.ts";
 import { requestsBackground, type SpawnRequest, withEarlier } from "../../planning/agent-request.ts";
+import { inWorktree } from "../../planning/in-worktree.ts";
 import type { LimitFacts } from "../../planning/limit-plan.ts";
+import { withinDepth } from "../../planning/nested-agent.ts";
 import {
   type ChildFacts,
   type ChildPlanned,
@@ -22,15 +27,17 @@ import {
   selectChildModel,
 } from "../../planning/plan-agent.ts";
 import { allowsSearch, startableAgents } from "../../planning/plan-tools.ts";
+import { bandsOnly } from "../../planning/quote-agent.ts";
+import type { OwnServers } from "../../planning/servers-of-run.ts";
 import { withinSession } from "../../planning/within-own-rights.ts";
 import { type ChildMemory, type ChildRecord, openChildRecord } from "../../tasks/child-record.ts";
 import { unknownType } from "../../tasks/create-agent-tool.ts";
 import { createLocalExecutor, type OpenedAgent } from "../../tasks/create-local-executor.ts";
+import { findChildAnswers } from "../../tasks/interrupted-outcome.ts";
 import { foldEarlierRun, loadEarlierRun } from "../../tasks/load-earlier-run.ts";
 import { notifyDefinition } from "../../tasks/spawner.ts";
 import type {
   ChildClocks,
-  KeptWorktree,
   OpenedChild,
   RefusedChild,
   TaskControl,
@@ -38,20 +45,30 @@ import type {
 } from "../../tasks/task-manager.ts";
 import { refuseUnpaid } from "../../tasks/tree-budget.ts";
 import { createStopwatch, type Stopwatch } from "../../tasks/watch-run.ts";
-import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
-import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-settings.ts";
+import { toolSearchName } from "../../tools/create-tool-search.ts";
+import { readSandboxSettings } from "../../tools/sandbox/sandbox-settings.ts";
+import type { Tool } from "../../tools/tool.ts";
+import { workflowAgent } from "../../workflows/workflow-agent.ts";
 import { isServed, modelLimits } from "../choose-model.ts";
 import type { ChildContext, SystemPromptFacts } from "../gather-system-prompt.ts";
 import { liveTextEvents } from "../live/live-text.ts";
 import { type ChildOutputs, remindingOutputCapability } from "../options/typed-output.ts";
+import type { Quotes } from "../quotes/open-quotes.ts";
 import { settleChild } from "../recover-agents.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
+import { usualEffort } from "../session-rules.ts";
 import type { MemberProcesses } from "../teams/create-member-processes.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
-import { prepareMemory } from "./assemble-tools.ts";
+import { declaredTools, prepareMemory } from "./assemble-tools.ts";
 import { type AgentServices, equipAgent } from "./equip-agent.ts";
-import { openAgent, toolsOf } from "./open-agent.ts";
+import { findStart, refuseStart } from "./find-start.ts";
+import { heldWhileWaiting, keptInBackground } from "./kept-in-background.ts";
+import { type ChildWorktree, makeChildWorktree } from "./make-child-worktree.ts";
+import { type Capability, openAgent, toolsOf } from "./open-agent.ts";
+import type { NestedCount, NestingAgent } from "./open-nested.ts";
+import { openRunner, runnerTool, sayOfRunner } from "./open-runner.ts";
+import { areDeferred } from "./open-tool-search.ts";
 import { preapprove } from "./preapprove.ts";
 import { programFunctions, refusePlan } from "./program-functions.ts";
 
@@ -78,6 +95,16 @@ export interface ChildSession {
   readonly nextQueued: () => number;
   /** Carries out members of a team in processes of their own; absent where the session leads none. */
   readonly processes?: MemberProcesses;
+  /** What a subagent needs that may start agents of its own. */
+  readonly nest: (session: ChildSession, agent: NestingAgent) => Promise<Capability>;
+  /** The agents that subagents start, in the whole session. */
+  readonly nested: NestedCount;
+  /** What children are expected to take. */
+  readonly quotes: Quotes;
+  /** Set where the parent is a subagent itself: it is asked and waited for together with its parent. */
+  readonly control?: TaskControl;
+  /** Set there too: shows those above that it is at work. */
+  readonly showLife?: () => void;
 }
 
 /** What is found out once for all children of a session. */
@@ -92,11 +119,14 @@ export type SessionFacts = Pick<
   | "functions"
   | "trusted"
   | "backgroundAllowed"
-  | "backgroundAttended"
+  | "backgroundKeeps"
+  | "effort"
   | "limits"
+  | "verify"
   | "isPriced"
   | "canSearch"
   | "isServed"
+  | "sandboxed"
 >;
 
 export function sessionFacts(
@@ -105,15 +135,7 @@ export function sessionFacts(
   limits: LimitFacts,
 ): SessionFacts {
   const { subagentModel, subagentModelForced, backgroundTasksDisabled } = runtime.variables;
-  // Without asking any provider: as far as the catalog and settings know the model.
-  const factsOf = (chosen: ChosenModel): Pick<ModelFacts, "price" | "supportsServerTools"> => {
-    if (runtime.model !== undefined || isSameModel(chosen, parent.plan.chosenModel))
-      return parent.model.facts;
-    const overrides = readModelOverrides(runtime.discovered.settings.settings.plain);
-    if (chosen.provider !== undefined && chosen.provider !== "anthropic")
-      return { ...findOverride(overrides, chosen), supportsServerTools: false };
-    return lookUpModel(chosen.id, overrides.facts).facts;
-  };
+  const factsOf = (chosen: ChosenModel) => knownFacts(chosen, runtime, parent);
   return {
     aliases: aliasTable({ environment: runtime.environment }),
     modelLimits: modelLimits(runtime),
@@ -124,12 +146,28 @@ export function sessionFacts(
     functions: programFunctions(runtime),
     trusted: runtime.trusted,
     backgroundAllowed: backgroundTasksDisabled !== true,
-    backgroundAttended: runtime.live?.attendsBackground === true,
+    backgroundKeeps: keptInBackground(runtime),
+    ...usualEffort(runtime),
     limits,
+    verify: runtime.discovered.settings.settings.plain.verify,
     isPriced: (chosen) => factsOf(chosen).price !== undefined,
     canSearch: (chosen) => factsOf(chosen).supportsServerTools,
     isServed: (chosen) => isServed(runtime, chosen),
+    sandboxed: readSandboxSettings(runtime.discovered.settings.settings.plain.sandbox).enabled,
   };
+}
+
+/** What is known of a model without asking any provider: as far as the catalog and settings know it. */
+export function knownFacts(
+  chosen: ChosenModel,
+  runtime: AgentServices["runtime"],
+  parent: Pick<ChildSession["parent"], "plan" | "model">,
+): Pick<ModelFacts, "price" | "supportsServerTools"> {
+  if (runtime.model !== undefined || isSameModel(chosen, parent.plan.chosenModel)) return parent.model.facts;
+  const overrides = readModelOverrides(runtime.discovered.settings.settings.plain);
+  if (chosen.provider !== undefined && chosen.provider !== "anthropic")
+    return { ...findOverride(overrides, chosen), supportsServerTools: false };
+  return lookUpModel(chosen.id, overrides.facts).facts;
 }
 
 /** The agents that a model is shown: those it can start, with the tools that each would get. */
@@ -157,7 +195,16 @@ interface GatheredChild {
   readonly request: SpawnRequest;
   readonly background: boolean;
   readonly context: ChildContext;
-  readonly facts: ChildFacts;
+  readonly facts: ChildFacts & {
+    /** Whether the tools of its own servers are so many that they are loaded on demand. */
+    readonly searchesOwn: (tools: readonly Tool[]) => boolean;
+  };
+}
+
+/** The servers of a definition may bring many tools where those of the session are few. */
+function withSearch({ names, tools }: OwnServers, available: readonly AvailableTool[]): OwnServers {
+  const added = declaredTools([toolSearchName], new Set(available.map(({ name }) => name)));
+  return { names, tools: [...tools, ...added] };
 }
 
 /** Reads what the request names: the earlier run, the definition, its memory, skills and prompt. Makes nothing. */
@@ -172,19 +219,22 @@ async function gatherChild(
   if (asked.resume !== undefined && previous === undefined)
     return refused(`There is no agent ${asked.resume} that could be resumed.`);
   const { plan } = session.parent;
-  const found = (await session.loadRegistry()).discovered.registry.find(
-    previous?.agentType ?? asked.agentType ?? "general-purpose",
-  );
+  const foreign = previous && refuseForeign(asked, previous.parentId, plan);
+  if (foreign !== undefined) return refused(foreign);
+  const found = await findAsked(asked, previous?.agentType, session);
   if (found.type === "unknown") return refused(unknownType(asked, found, plan.spawn));
   if (found.type === "denied")
     return refused(`The agent ${found.agent.id} is denied by the rule ${found.rule}.`);
   const { definition } = found.agent;
-  const context = await session.context(definition);
+  const context = await contextOf(definition, session);
   const agentId = asked.resume ?? asked.agentId ?? `a${randomBytes(8).toString("hex")}`;
   const { memory, skills } = context;
+  const request = withEarlier(asked, previous ?? {});
+  const start = await findStart({ call: request.cwd, definition: definition.cwd }, plan);
+  if (start.type === "refused") return start;
   return {
     type: "gathered",
-    request: withEarlier(asked, previous ?? {}),
+    request,
     background: session.facts.backgroundAllowed && requestsBackground(asked, definition),
     context,
     facts: {
@@ -193,7 +243,11 @@ async function gatherChild(
       agentId,
       // Under the mode that a person has chosen since it was planned.
       parent: { ...plan, policy: withMode(plan.policy, mode) },
-      system: await context.system(asked),
+      system: await context.system(
+        asked,
+        start.cwd?.value ?? (plan.task === undefined ? undefined : startOf(plan)),
+      ),
+      ...(start.cwd === undefined ? {} : { cwd: start.cwd }),
       approved: asking?.rulesFor(agentId) ?? [],
       ...(runtime.keepsTranscripts
         ? {
@@ -207,9 +261,54 @@ async function gatherChild(
       ...(memory?.place === undefined ? {} : { memory: memory.place }),
       ...(skills === undefined ? {} : { skills: skills.names }),
       ...(previous?.earlier === undefined ? {} : { earlier: previous.earlier }),
+      loadedTools: services.loadedTools.get(plan.agent.id)?.() ?? [],
+      searchesOwn: (tools) =>
+        areDeferred(tools, {
+          mode: runtime.variables.toolSearch,
+          contextWindow: session.parent.model.facts.contextWindow,
+        }),
       notes: [...(memory?.diagnostics.map(({ message }) => message) ?? []), ...(skills?.notes ?? [])],
     },
   };
+}
+
+/** The definition that a call names; a step of a workflow has one of its own, which no one else can name. */
+async function findAsked(
+  { agentType, workflow }: SpawnRequest,
+  earlier: string | undefined,
+  session: Pick<ChildSession, "loadRegistry">,
+): Promise<ReturnType<AgentRegistry["find"]>> {
+  const name = earlier ?? agentType;
+  if (workflow !== undefined && (name === undefined || name === workflowAgent.name))
+    return { type: "found", agent: { id: workflowAgent.name, definition: workflowAgent, shadowed: [] } };
+  return (await session.loadRegistry()).discovered.registry.find(name ?? "general-purpose");
+}
+
+/** An agent is resumed by the one that started it: only there its rights are those it had. */
+function refuseForeign(
+  { resume = "" }: Pick<SpawnRequest, "resume">,
+  parentId: string | undefined,
+  { agent, task }: AgentPlan,
+): string | undefined {
+  if (parentId === (task === undefined ? undefined : agent.id)) return undefined;
+  return parentId === undefined
+    ? `The agent ${resume} was started by the main agent, and only that can resume it.`
+    : `The agent ${resume} was started by the agent ${parentId}, and only that can resume it; resume ${parentId} instead.`;
+}
+
+/** Below a subagent there is no memory that the subagent does not have, so nothing of it is in the prompt either. */
+async function contextOf(
+  definition: AgentDefinition,
+  { context, parent: { plan } }: ChildSession,
+): Promise<ChildContext> {
+  const own = await context(definition);
+  const place = own.memory?.place;
+  if (plan.task === undefined || place === undefined || place.directory === plan.memory?.directory)
+    return own;
+  const { memory: _memory, ...others } = definition;
+  const without = await context(others);
+  const note = `The memory of ${definition.name} is off: ${plan.agent.name}, which starts it, does not have it.`;
+  return { ...without, memory: { diagnostics: [{ severity: "note", code: "memory-off", message: note }] } };
 }
 
 /** What an earlier child was, by its id. */
@@ -226,24 +325,44 @@ function planGathered(
   servers: ChildServers,
   made: MadeFacts = {},
 ): ChildPlanned {
+  const own = facts.searchesOwn(servers.tools) ? withSearch(servers.own, facts.available) : servers.own;
   const planned = planAgent(request, {
     ...facts,
     ...made,
-    own: servers.own,
+    own:
+      facts.definition.runner === undefined ? own : { names: own.names, tools: [...own.tools, runnerTool] },
     serverInstructions: servers.instructions ?? [],
     notes: [...(facts.notes ?? []), ...servers.notes],
   });
   return planned.type === "planned" ? planned : refused([planned.reason, ...servers.notes].join(" "));
 }
 
+/** In the background servers are there only where they are kept, and below an agent only where it has them. */
+function hasServers({ background, facts: { parent, backgroundKeeps } }: GatheredChild): boolean {
+  const place = joinBackground(parent.policy, { background, backgroundKeeps });
+  return !lacksInBackground(place, "mcpTools");
+}
+
+async function startable(planned: Extract<ChildPlanned, { type: "planned" }>): Promise<ChildPlanned> {
+  const reason = await refuseStart(planned.plan);
+  return reason === undefined ? planned : refused(reason);
+}
+
 /** What a child would be. Starts nothing and writes nothing. */
 export async function planChild(request: SpawnRequest, session: ChildSession): Promise<ChildPlanned> {
   const gathered = await gatherChild(request, session);
   if (gathered.type === "refused") return gathered;
-  const { background, facts } = gathered;
+  const { facts } = gathered;
   const { signal } = new AbortController();
   const { connectFor } = session.services.servers;
-  return planGathered(gathered, await connectFor(facts.definition, { background, starts: false, signal }));
+  const withServers = hasServers(gathered);
+  const planned = planGathered(
+    gathered,
+    await connectFor(facts.definition, { withServers, starts: false, signal }),
+  );
+  return planned.type === "planned" && planned.plan.task.isolation === undefined
+    ? startable(planned)
+    : planned;
 }
 
 interface OpenOptions {
@@ -269,14 +388,23 @@ export function openChild(
     if (gathered.type === "refused") return gathered;
     const { background, context } = gathered;
     const { definition } = gathered.facts;
-    const noRoom = refuseRoom(background, session);
+    const noRoom = refuseRoom({ background, workflow: gathered.request.workflow }, session);
     if (noRoom !== undefined) return refused(noRoom);
     const { approver } = runtime;
-    const isAsked = background && approver !== undefined;
+    const withServers = hasServers(gathered);
+    // One that may ask later need not be asked for everything beforehand.
+    const mayAsk = gathered.facts.backgroundKeeps?.includes("questions") === true;
+    const isAsked = background && !mayAsk && approver !== undefined;
     const made: { -readonly [Key in keyof MadeFacts]: MadeFacts[Key] } = {};
+    const { given } = gathered.request;
+    if (given !== undefined) {
+      made.worktree = given.worktree;
+      made.preapproved = given.rules;
+      made.system = await context.system(gathered.request, given.worktree.directory);
+    }
     // A working tree and grants of a person are for a certain child, so a first plan says whether it can be had at all.
     if (isAsked || (gathered.request.isolation ?? definition.isolation) !== undefined) {
-      const known = await servers.connectFor(definition, { background, starts: false, signal });
+      const known = await servers.connectFor(definition, { withServers, starts: false, signal });
       const sketch = planGathered(gathered, known);
       if (sketch.type === "refused") return sketch;
       const unable = await prepareModel(sketch.plan, session, resources);
@@ -286,7 +414,10 @@ export function openChild(
         if (worktree.type === "refused") return worktree;
         resources.worktree = worktree;
         made.worktree = worktree.place;
-        made.system = await context.system(gathered.request, worktree.place.directory);
+        made.system = await context.system(
+          gathered.request,
+          startOf(inWorktree(sketch.plan, worktree.place)),
+        );
       }
       // A person who does not answer, or an approver that fails, grants nothing; the child starts all the same.
       if (isAsked)
@@ -297,16 +428,26 @@ export function openChild(
         }).catch(() => []);
     }
     resources.servers = await servers.connectFor(definition, {
-      background,
-      starts: true,
+      withServers,
+      // A program of another vendor starts its servers itself.
+      starts: definition.runner === undefined,
       signal,
       directory: made.worktree?.directory,
     });
-    const planned = planGathered(gathered, resources.servers, made);
+    const decided = planGathered(gathered, resources.servers, made);
+    const planned = decided.type === "planned" ? await startable(decided) : decided;
     if (planned.type === "refused") return planned;
     for (const note of context.skills?.notes ?? []) runtime.notice?.(note);
-    return openPlanned(planned.plan, session, { resources, signal, definition, forksFrom: session.messages });
+    const plan = await withQuote(planned.plan, session.quotes);
+    return openPlanned(plan, session, { resources, signal, definition, forksFrom: session.messages });
   });
+}
+
+/** What was not quoted before is quoted now, where settings want quotes to be kept; one that cannot be made keeps nothing up. */
+async function withQuote(plan: ChildPlan, quotes: Quotes): Promise<ChildPlan> {
+  if (plan.quote !== undefined || quotes.settings === undefined) return plan;
+  const quoted = await quotes.agent(plan).catch(() => undefined);
+  return quoted === undefined ? plan : { ...plan, quote: bandsOnly(quoted) };
 }
 
 /** The same for a plan that was decided before, perhaps by another process. */
@@ -318,9 +459,12 @@ export function openChildPlan(
   return releaseUnlessOpened(async (resources) => {
     const { services, parent } = session;
     const mode = services.runtime.live?.reading?.mode();
-    const plan = withinSession(made, { policy: withMode(parent.plan.policy, mode) });
+    const plan = withinDepth(
+      withinSession(made, { policy: withMode(parent.plan.policy, mode) }),
+      session.parent.plan,
+    );
     const { task, directory, functions = [] } = plan;
-    const reason = refuseRoom(task.background, session) ?? refusePlan(plan, services);
+    const reason = refuseRoom(task, session) ?? refusePlan(plan, services) ?? (await refuseStart(plan));
     if (reason !== undefined) return refused(reason);
     // A plan that was made elsewhere names the working tree it was made for.
     if (task.isolation !== undefined) {
@@ -336,10 +480,9 @@ export function openChildPlan(
       if (worktree.place.directory !== directory)
         return refused(`its working tree ${directory} is not there any more`);
     }
-    const { background } = task;
     resources.servers = await services.servers.connectFor(plan.definition, {
-      background,
-      starts: true,
+      withServers: !task.background || plan.policy.backgroundKeeps?.includes("mcpTools") === true,
+      starts: plan.runner === undefined,
       signal,
       directory,
     });
@@ -371,8 +514,13 @@ async function releaseUnlessOpened<Outcome extends { readonly type: string }>(
 }
 
 /** Asked once it is known whether the child runs in the background, and before anything is made for it. */
-function refuseRoom(background: boolean, { tasks, services }: ChildSession): string | undefined {
-  return tasks.refusal(background) ?? services.tree.refusal()?.error;
+function refuseRoom(
+  { background, workflow }: Pick<ChildPlan["task"], "background" | "workflow">,
+  { tasks, services }: ChildSession,
+): string | undefined {
+  // Steps of a workflow have places of their own.
+  const full = workflow === undefined ? tasks.refusal(background) : undefined;
+  return full ?? services.tree.refusal()?.error;
 }
 
 /** No model or no money is a reason not to start at all. */
@@ -447,12 +595,28 @@ async function openPlanned(
     takeOver: session.takeOver,
     memory: session.memory,
     nextQueued: session.nextQueued,
+    ...(plan.spawn === "none"
+      ? {}
+      : {
+          answersOf: (calls) =>
+            findChildAnswers(calls, {
+              transcripts: runtime.discovered.paths.transcripts,
+              sessionId: plan.sessionId,
+            }),
+        }),
   });
   worktree?.markStarted();
+  sayOfRunner(plan, services);
   const history = record.history.length === 0 ? forked : record.history;
-  const { transcript, control, sinks, outputFile, enterQueue, leaveQueue } = record;
+  const { transcript, control, outputFile, enterQueue, leaveQueue } = record;
+  const fold = createTreeFold();
+  const counting: EventSink = { take: (event) => fold.add({ ...event, agentId: id }) };
+  const spent = (): SpentRecord | undefined => {
+    const [own] = fold.totals().agents;
+    return own === undefined ? undefined : spentRecord(own);
+  };
   const local = createLocalExecutor((own, line) =>
-    openChildAgent(own, session, { model, control: line, servers, transcript }),
+    openChildAgent(own, session, { model, control: line, servers, transcript, spent }),
   );
   const wasReported = (taskId: string): boolean =>
     JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);
@@ -462,7 +626,7 @@ async function openPlanned(
     executor: runtime.wrapExecutor?.(local) ?? local,
     control,
     outputFile,
-    sinks,
+    sinks: [counting, ...record.sinks],
     pendingMessages: task.resumed ? session.commands.pendingMessages(id, wasReported) : [],
     clocks,
     enterQueue,
@@ -511,47 +675,62 @@ async function openProcess(
 /** The child as its loop sees it: the same way as the main agent, with the control of its task. */
 async function openChildAgent(
   plan: ChildPlan,
-  { services, parent, clocks, outputs }: ChildSession,
+  session: ChildSession,
   {
     model,
-    control,
+    control: line,
     servers,
     transcript,
+    spent,
   }: {
     readonly model: Model;
     readonly control: TaskControl;
     readonly servers: ChildServers | undefined;
     readonly transcript: ChildRecord["transcript"];
+    readonly spent: () => SpentRecord | undefined;
   },
 ): Promise<OpenedAgent> {
+  const { services, parent, clocks, outputs } = session;
   const { runtime } = services;
+  const control = withParent(line, session.control);
   if (plan.memory !== undefined) await prepareMemory(plan.memory, runtime.notice);
   const output = outputs.of(plan.agent.id);
   const { team } = plan.task;
   const member = team === undefined ? undefined : await openTeamMember(plan, team, { runtime, control });
   const stopwatch = control.stopwatch ?? createStopwatch(clocks.clock, clocks.tree);
-  // Such a host answers whether or not somebody waits for the child.
+  const keeps = keptInBackground(runtime);
+  // It is answered whether or not somebody waits for it.
   const attended = { attended: () => true, unattended: new AbortController().signal };
-  const { parts, hooks } = await equipAgent(plan, services, {
+  const budget = services.tree.agent(plan.limits);
+  const nested =
+    plan.spawn === "none" ? [] : [await session.nest(session, { plan, model, control, stopwatch, budget })];
+  const equipped = await equipAgent(plan, services, {
     definition: plan.definition,
     model,
     stopwatch,
+    budget,
     commit: control.commit,
+    output,
     child: {
-      control: runtime.live?.attendsBackground === true ? { ...control, ...attended } : control,
+      first: nested,
+      spent,
+      control: keeps.includes("questions") ? { ...control, ...attended } : control,
+      hasServerTools: () => keeps.includes("mcpTools") || control.attended(),
       servers,
       transcript,
       // No one waits for a teammate, so only its own clock stops while a person is asked.
-      waiting: member === undefined ? parent.stopwatch : stopwatch,
+      waiting: member === undefined ? heldWhileWaiting(parent.stopwatch, control) : stopwatch,
       last: [
         ...(output === undefined ? [] : [remindingOutputCapability(output)]),
         ...(member === undefined ? [] : [member.capability]),
       ],
     },
   });
-  member?.attachHooks(hooks);
-  const agent = openAgent(plan, parts);
+  member?.attach(equipped);
+  const agent = openAgent(plan, equipped.parts);
+  const { runner } = plan;
   return {
+    ...(runner === undefined ? {} : { loop: openRunner(plan, runner, { runtime, servers, budget, output }) }),
     standby: member?.standby,
     ports: agent.ports,
     async prompt(text, signal) {
@@ -560,6 +739,16 @@ async function openChildAgent(
       return { role: "user", content: ready.type === "ready" ? ready.content : content };
     },
     end: agent.end,
+  };
+}
+
+/** Who is started by a subagent can ask somebody only while the subagent can. */
+function withParent(control: TaskControl, parent: TaskControl | undefined): TaskControl {
+  if (parent === undefined) return control;
+  return {
+    ...control,
+    attended: () => control.attended() && parent.attended(),
+    unattended: AbortSignal.any([control.unattended, parent.unattended]),
   };
 }
 
@@ -572,6 +761,7 @@ export async function plannedTools(plan: ChildPlan, { services, parent, clocks }
     stopwatch: createStopwatch(clocks.clock),
     child: {
       control: { attended: () => !plan.task.background, unattended: signal, takeMessages: () => [] },
+      hasServerTools: () => true,
       servers: undefined,
       transcript: services.files.agent(plan.agent.id).transcript,
       waiting: parent.stopwatch,
@@ -579,48 +769,6 @@ export async function plannedTools(plan: ChildPlan, { services, parent, clocks }
     },
   });
   return toolsOf(parts.capabilities);
-}
-
-interface ChildWorktree {
-  readonly type: "made";
-  readonly place: NonNullable<ChildFacts["worktree"]>;
-  /** The child is on disk now, so that another process that finds this one dead knows whose place it is. */
-  readonly markStarted: () => void;
-  readonly finish: () => Promise<KeptWorktree | undefined>;
-}
-
-const worktreeLimitMs = 120_000;
-
-/** Makes the child's own working tree, or takes the one it has, until its caller is stopped and within a limit. */
-async function makeChildWorktree(
-  { agent, task, sessionDirectory }: ChildPlan,
-  { services: { runtime } }: ChildSession,
-  signal: AbortSignal,
-): Promise<ChildWorktree | RefusedChild> {
-  const settings = readWorktreeSettings(runtime.discovered.settings.settings.plain.worktree);
-  if (settings.type === "refused") return settings;
-  const made = await makeWorktree({
-    directory: sessionDirectory,
-    agentId: agent.id,
-    agentName: agent.name,
-    settings: settings.settings,
-    environment: runtime.environment,
-    trusted: runtime.trusted,
-    signal: AbortSignal.any([signal, AbortSignal.timeout(worktreeLimitMs)]),
-    resume: task.resumed,
-  });
-  if (made.type === "refused") return made;
-  const { worktree } = made;
-  const { path, directory } = worktree;
-  return {
-    type: "made",
-    place: { path, directory, root: runtime.discovered.paths.projectRoot },
-    markStarted: worktree.begun,
-    async finish() {
-      const { kept, path, branch } = await worktree.finish();
-      return kept ? { path, branch } : undefined;
-    },
-  };
 }
 
 function refused(reason: string): RefusedChild {

@@ -1,8 +1,11 @@
+import { isAbsolute } from "node:path";
+import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
 import type { AgentPlan, ChildPlan } from "../../planning/agent-plan.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { LimitFacts } from "../../planning/limit-plan.ts";
+import type { ChildPlanned } from "../../planning/plan-agent.ts";
 import { createChildMemory } from "../../tasks/child-record.ts";
 import { createAgentTool, type Spawn, type SpawnOutcome } from "../../tasks/create-agent-tool.ts";
 import { hasEnded } from "../../tasks/drive-task.ts";
@@ -14,14 +17,19 @@ import type { TaskManager } from "../../tasks/task-manager.ts";
 import { createSendMessageTool } from "../../teams/create-send-message-tool.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { SessionSetup } from "../options/runtime-options.ts";
+import { type BatchQuestion, openBatchQuestion } from "../quotes/batch-question.ts";
+import { openQuotes } from "../quotes/open-quotes.ts";
 import { settleChild } from "../recover-agents.ts";
 import { createMemberProcesses } from "../teams/create-member-processes.ts";
 import { createParentMail, defaultBackgroundWaitMs, openTeamOf } from "../teams/create-parent-mail.ts";
 import type { SessionTeamParts } from "../teams/found-team.ts";
 import type { SessionTeam } from "../teams/session-team.ts";
+import { createWorkflowTool, type WorkflowCalls } from "../workflows/create-workflow-tool.ts";
+import { createSessionWorkflows, type SessionWorkflows } from "../workflows/session-workflows.ts";
 import type { Capability } from "./open-agent.ts";
 import {
   type ChildSession,
+  knownFacts,
   listedAgents,
   openChild,
   openChildPlan,
@@ -29,9 +37,11 @@ import {
   plannedTools,
   sessionFacts,
 } from "./open-child.ts";
+import { createNestedCount, openNested, planBelow } from "./open-nested.ts";
 
 /** What a session says about its children, besides what they share with it. */
-export interface ChildrenParts extends Omit<ChildSession, "facts" | "memory" | "nextQueued" | "processes"> {
+export interface ChildrenParts
+  extends Omit<ChildSession, "facts" | "memory" | "nextQueued" | "processes" | "nest" | "nested" | "quotes"> {
   readonly limitFacts: LimitFacts;
   /** Whether there is a parent that reads what children in the background report. */
   readonly readsNotices: boolean;
@@ -40,6 +50,8 @@ export interface ChildrenParts extends Omit<ChildSession, "facts" | "memory" | "
   /** The team mail that the conversation has, and how it is kept. */
   readonly mail: Pick<SessionTeamParts, "delivered" | "commit">;
   readonly background: NonNullable<SessionSetup["background"]>;
+  /** The saved workflows and the runs; absent where there are no workflows. */
+  readonly workflows: Pick<SessionWorkflows, "saved" | "runs"> | undefined;
 }
 
 /** The children of a session: the tool that starts them, what they report to their parent, and the wait for the last one. */
@@ -48,15 +60,24 @@ export interface Children {
   /** Writes to children, by id or name. */
   readonly messageTool: Tool;
   readonly spawner: Spawner;
+  /** Asks about children that start together, where settings want it. */
+  readonly batch: BatchQuestion;
+  /** What children are expected to take, and may do. Starts nothing. */
+  readonly quote: (wanted: readonly (SpawnRequest | ChildPlan)[]) => Promise<BatchQuote>;
   /** From now on a child that is resumed by a message is decided about like a call of the Agent tool. */
   readonly attach: (authorize: LoopPorts["authorize"]) => void;
   /** The tools that a planned child would have. Starts nothing. */
   readonly toolsOf: (plan: ChildPlan) => Promise<readonly Tool[]>;
+  /** What an agent would be that a planned subagent starts. Starts nothing. */
+  readonly planBelow: (plan: ChildPlan, request: SpawnRequest) => Promise<ChildPlanned>;
   /** Settles how a child ended whose process died. */
   readonly recover: (agentId: string, signal?: AbortSignal) => Promise<void>;
   /** Queues a message for the parent, which reads it between its turns. */
   readonly notify: (message: UserMessage) => void;
   readonly takeMessages: () => readonly UserMessage[];
+  /** The workflows of the session, and the tool that starts them; absent where there are none. */
+  readonly workflows?: SessionWorkflows;
+  readonly workflowCalls?: WorkflowCalls;
   /** The team that the session leads; absent where there are no teams. */
   readonly team?: SessionTeam;
   /** Before the parent ends: waits for children in the background, and gives their news. */
@@ -78,13 +99,25 @@ export function childrenCapability(
   return {
     tools: [
       ...(granted.has("Agent") ? [children.tool] : []),
+      ...(children.workflowCalls !== undefined && granted.has("Workflow") && !replaced.has("Workflow")
+        ? [children.workflowCalls.tool]
+        : []),
       ...beside.filter(({ name }) => granted.has(name) && !replaced.has(name)),
     ],
     messages: children.takeMessages,
     // Children in the background are waited for before hooks learn that the work is over.
     beforeEnd: (_text, { signal }) => children.beforeEnd(signal),
-    attach: ({ authorize }) => children.attach(authorize),
+    ...children.batch.capability,
+    beforeCall(next) {
+      const shown = children.workflowCalls?.beforeCall(next) ?? next;
+      return children.batch.capability.beforeCall?.(shown) ?? shown;
+    },
+    attach(authorization) {
+      children.attach(authorization.authorize);
+      children.batch.capability.attach?.(authorization);
+    },
     async dispose() {
+      await children.workflows?.runs.stopAll();
       await tasks[Symbol.asyncDispose]();
       await children.team?.[Symbol.asyncDispose]();
     },
@@ -98,9 +131,17 @@ export function openChildren(parts: ChildrenParts): Children {
   const mail = createChildMail(parts.readsNotices ? undefined : 0);
   const facts = sessionFacts(services, parent, parts.limitFacts);
   let queued = 0;
+  const nested = createNestedCount(runtime, parent.plan.sessionId);
+  const quotes = openQuotes(runtime, {
+    tools: services.tools.tools,
+    priceOf: ({ chosenModel }) => knownFacts(chosenModel, runtime, parent).price,
+  });
   const session: ChildSession = {
     ...parts,
     facts,
+    quotes,
+    nest: openNested,
+    nested,
     memory: createChildMemory(),
     nextQueued() {
       queued += 1;
@@ -112,6 +153,7 @@ export function openChildren(parts: ChildrenParts): Children {
   };
   const spawner = createSpawner({
     tasks,
+    nextOrder: nested.nextOrder,
     plan: (request) => planChild(request, session),
     open: (request, own) => openChild(request, session, own),
     openPlan: (plan, own) => openChildPlan(plan, session, own),
@@ -120,6 +162,12 @@ export function openChildren(parts: ChildrenParts): Children {
     teammateEnded: async (plan, state, text) => team?.ended(plan, state, text),
     teammateSettled: () => team?.look(),
   });
+  const workflows = openWorkflows(parts, {
+    session,
+    notify: mail.put,
+    ask: (requests, options) => batch.ask(requests, options),
+  });
+  const batch = openBatchQuestion({ quotes, plan: spawner.plan, tool: () => tool });
   const tool = createAgentTool({
     agents: listedAgents(runtime.discovered.registry, parent.plan, facts),
     background: options.backgroundTasksDisabled !== true,
@@ -127,7 +175,7 @@ export function openChildren(parts: ChildrenParts): Children {
     concurrency: Number.MAX_SAFE_INTEGER,
     teams: runtime.teams !== undefined && parts.leadsTeam,
     inBackground: runtime.live?.childrenInBackground === true,
-    spawn: (request, own) => (team?.spawn ?? spawner.spawn)(request, own),
+    spawn: (request, own) => (team?.spawn ?? spawner.spawn)(batch.quoted(request), own),
   });
   const starts = authorizeStarts(tool, spawner.spawn);
   const team = openTeamOf(parts, {
@@ -148,25 +196,55 @@ export function openChildren(parts: ChildrenParts): Children {
   });
   return {
     spawner,
+    batch,
+    quote: async (wanted) => (await quotes.batch(wanted, spawner.plan)).quote,
     recover: (agentId, signal) => settleChild(agentId, parts, { signal }),
     attach: starts.attach,
     toolsOf: (plan) => plannedTools(plan, session),
+    planBelow: (plan, request) => planBelow(request, session, plan),
     notify: mail.put,
     tool,
+    ...workflows,
     messageTool: createSendMessageTool({ messenger, teamContext: team?.teamContext }),
     team,
     ...createParentMail({
       mail,
       team,
       isBusy: () =>
-        spawner.hasPendingNotices() || tasks.list().some((task) => task.background && !hasEnded(task)),
-      hasQuestions: () => services.inbox?.isAsking(isRunning) === true,
+        workflows.workflows?.runs.isBusy() === true ||
+        spawner.hasPendingNotices() ||
+        tasks.list().some((task) => task.background && !hasEnded(task)),
+      // A workflow takes as long as it takes.
+      hasQuestions: () =>
+        workflows.workflows?.runs.isBusy() === true ||
+        services.inbox?.isAsking(isRunning) === true ||
+        tasks.list().some((task) => task.waitingForQuota !== undefined && !hasEnded(task)),
       limitMs: options.printBackgroundWaitMs ?? defaultBackgroundWaitMs,
       notice: runtime.notice,
       reading: parts.services.runtime.live?.reading,
       background: parts.background,
     }),
   };
+}
+
+function openWorkflows(
+  { workflows, parent, services: { runtime } }: ChildrenParts,
+  own: Pick<Parameters<typeof createSessionWorkflows>[0], "session" | "notify" | "ask">,
+): Pick<Children, "workflows" | "workflowCalls"> {
+  if (workflows === undefined) return {};
+  const session = createSessionWorkflows({ ...workflows, ...own });
+  const workflowCalls = createWorkflowTool({
+    workflows: session,
+    size: runtime.discovered.settings.settings.plain.workflowSizeGuideline,
+    // What is said for this session alone is said about this folder.
+    isTrusted: () =>
+      runtime.trusted ||
+      parent.plan.policy.allow.some(
+        ({ rule, from = "" }) => rule.canonicalTool === "Workflow" && !isAbsolute(from),
+      ),
+    transcripts: runtime.discovered.paths.transcripts,
+  });
+  return { workflows: session, workflowCalls };
 }
 
 /** Starts of children that no call of the Agent tool asks for, decided about as if one did. */

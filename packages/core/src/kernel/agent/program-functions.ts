@@ -1,6 +1,7 @@
 import type { ChildPlan, ProgramFunction } from "../../planning/agent-plan.ts";
 import { handInPlanTool, memberTools } from "../../planning/plan-agent.ts";
 import { webSearchName } from "../../planning/plan-tools.ts";
+import { toolSearchName } from "../../tools/create-tool-search.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { AgentServices } from "./equip-agent.ts";
 
@@ -44,6 +45,7 @@ export function refusePlan(
     ...tools.available.map(({ name }) => name),
     ...servers.resourceTools().map(({ name }) => name),
     "Skill",
+    toolSearchName,
     webSearchName,
     ...(plan.task.team === undefined ? [] : [...memberTools, handInPlanTool]),
   ]);

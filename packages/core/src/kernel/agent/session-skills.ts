@@ -52,17 +52,24 @@ interface OpenSkillsOptions {
   readonly deny: readonly PolicyRule[];
   /** Whether rules let the file of a skill be read. */
   readonly mayLoad?: MayLoad | undefined;
+  /** Skills that are made of something else, for names that no file has. */
+  readonly added?: ((taken: ReadonlySet<string>) => readonly Skill[]) | undefined;
 }
 
 export async function openSkills(
   runtime: RuntimeContext,
-  { sessionId, contextWindow, deny, mayLoad }: OpenSkillsOptions,
+  { sessionId, contextWindow, deny, mayLoad, added = () => [] }: OpenSkillsOptions,
 ): Promise<SessionSkills> {
   const { paths, settings } = runtime.discovered;
   const { skillListingBudgetFraction, skillListingMaxDescChars } = settings.settings.plain;
   const nested = createNestedFolders(paths.projectRoot);
   const catalog = await runtime.skills();
-  const { skills: all, forbidden } = await readable(catalog.list(), mayLoad);
+  const withAdded = (found: readonly Skill[]): readonly Skill[] => [
+    ...found,
+    ...added(new Set(found.map(({ name }) => name))),
+  ];
+  const { skills, forbidden } = await readable(catalog.list(), mayLoad);
+  const all = withAdded(skills);
   const isDenied = (name: string): boolean => deniesSkill(deny, name);
   const isOffered = ({ name, disableModelInvocation }: Skill): boolean =>
     !disableModelInvocation && !isDenied(name);
@@ -87,14 +94,15 @@ export async function openSkills(
   });
   return {
     all,
-    current: async () => (await readable((await runtime.skills(nested.found())).list(), mayLoad)).skills,
+    current: async () =>
+      withAdded((await readable((await runtime.skills(nested.found())).list(), mayLoad)).skills),
     list: always.size === 0 ? "" : listOf(offered.filter(({ name }) => always.has(name))),
     areOffered: offered.length > 0,
     conditional: () => conditional,
     listOf,
     async touch(touched) {
       if (!nested.touch(touched)) return;
-      const now = (await readable((await runtime.skills(nested.found())).list(), mayLoad)).skills;
+      const { skills: now } = await readable((await runtime.skills(nested.found())).list(), mayLoad);
       conditional = now.filter((skill) => isOffered(skill) && !always.has(skill.name));
     },
     bringHooks: all.length > 0,

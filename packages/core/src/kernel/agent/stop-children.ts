@@ -16,7 +16,9 @@ export async function* stopChildren(
   const running = tasks.list().filter((task) => !hasEnded(task));
   const stopped = await Promise.all(running.map(({ id }) => tasks.stop(id, "session")));
   const cutOff = stopped.filter((state) => state !== undefined).filter(wasCutOff);
-  const unattended = cutOff.filter(({ background }) => background);
+  // What a subagent has started is told to that one, when it is resumed.
+  const isNested = ({ parentId }: { readonly parentId: string }) => running.some(({ id }) => id === parentId);
+  const unattended = cutOff.filter((state) => state.background && !isNested(state));
   if (unattended.length === 0) return;
   yield { type: "user-added", message: stoppedNote(unattended), origin: "message" };
 }

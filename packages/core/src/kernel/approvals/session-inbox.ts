@@ -259,8 +259,10 @@ function questionOf(
     digest,
     ...judged,
     reason: call.reason,
-    suggestedRules: suggestRules(call.request, policy, { anchor }),
+    suggestedRules: call.quote === undefined ? suggestRules(call.request, policy, { anchor }) : [],
     everyTime,
+    ...(call.quote === undefined ? {} : { quote: call.quote }),
+    ...(call.preview === undefined ? {} : { preview: call.preview }),
     places: [place],
     at,
   };

@@ -1,4 +1,5 @@
 import type { CallPayload, HookPayloads } from "@retinue/config/hooks/hook-input.ts";
+import { resultText } from "../../conversation/message.ts";
 import type { CallOutcome, EventOutcome } from "../../hooks/aggregate.ts";
 import type { FireOptions, HookRunner } from "../../hooks/hook-runner.ts";
 import type { Authorization, CallRequest, LoopPorts } from "../../loop/loop-ports.ts";
@@ -58,8 +59,12 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
       const options = await situation(signal, request);
       const said: EventOutcome =
         event === "PostToolUse"
-          ? await runner.fire(event, { ...payload, response: outcome.data ?? textOf(outcome) }, options)
-          : await runner.fire(event, { ...payload, error: textOf(outcome) }, options);
+          ? await runner.fire(
+              event,
+              { ...payload, response: outcome.data ?? resultText(outcome.content) },
+              options,
+            )
+          : await runner.fire(event, { ...payload, error: resultText(outcome.content) }, options);
       report(said);
       if (said.stop !== undefined) wantStop();
       return withAnswer(outcome, said, notes);
@@ -133,11 +138,6 @@ function withNotes(outcome: ToolOutcome, notes: readonly string[]): ToolOutcome 
   const { content } = outcome;
   if (typeof content !== "string") return { ...outcome, content: [...content, { type: "text", text: note }] };
   return { ...outcome, content: content === "" ? note : `${content}\n\n${note}` };
-}
-
-function textOf({ content }: ToolOutcome): string {
-  if (typeof content === "string") return content;
-  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 }
 
 type TeamEvent = "TeammateIdle" | "TaskCreated" | "TaskCompleted";

@@ -1,3 +1,5 @@
+import type { Receipt } from "../../conversation/receipt.ts";
+import type { SpentRecord } from "../../conversation/spent-record.ts";
 import type { EventOutcome } from "../../hooks/aggregate.ts";
 import type { ReportedEvent } from "../../journal/transcript-writer.ts";
 import type { CallHookDependencies } from "./call-hooks.ts";
@@ -10,6 +12,10 @@ export interface ChildHookDependencies extends Pick<CallHookDependencies, "runne
     readonly transcript: string;
     /** Writes down what hooks are about to hear, before they do. */
     readonly reported?: (event: ReportedEvent) => Promise<void>;
+    /** What the runtime vouches for, as it is now. */
+    readonly receipt?: (text?: string) => Receipt;
+    /** What it has taken so far. */
+    readonly spent?: () => SpentRecord | undefined;
     /** It is over already, so nothing makes it continue. */
     readonly isOver?: boolean;
   };
@@ -37,6 +43,8 @@ export function createChildHooks({
       agentTranscript,
       isRepeated: rounds > 0,
       lastMessage,
+      receipt: child.receipt?.(lastMessage),
+      spent: child.spent?.(),
     };
     const outcome = await runner.fire("SubagentStop", payload, await situation(signal));
     report(outcome);

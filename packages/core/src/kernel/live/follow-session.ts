@@ -15,7 +15,7 @@ import { readLiveText } from "./read-live-text.ts";
 import { overviewOf, type SessionOverview } from "./session-overview.ts";
 import type { AgentUpdate } from "./session-update.ts";
 import { questionOf } from "./studio-question.ts";
-import { createRefresher, type FolderWatch, watchFolders } from "./watch-folders.ts";
+import { createRefresher, type FolderWatch, type WatchedFolder, watchFolders } from "./watch-folders.ts";
 
 export interface SessionPlace {
   /** The folder of the project's transcripts. */
@@ -101,7 +101,8 @@ export function followSession(
   });
 }
 
-function teamFolders(places: TeamPlaces, name: string) {
+/** What changes when something happens in a team. */
+export function teamFolders(places: TeamPlaces, name: string): readonly WatchedFolder[] {
   const own = join(places.teams, name);
   const list = openTeamStore(places, name).config()?.taskList ?? name;
   return [own, join(own, "inboxes"), join(places.tasks, list)].map((path) => ({ path }));

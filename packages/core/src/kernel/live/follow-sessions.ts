@@ -5,8 +5,11 @@ import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
 import { createInspectionSource, type InspectionSource } from "../../inspection/inspection-source.ts";
 import { findSessions } from "../../journal/find-sessions.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
+import type { TeamPlaces } from "../../teams/team-store.ts";
 import { readApprovals } from "../approvals/find-approvals.ts";
-import type { FollowOptions } from "./follow-session.ts";
+import { findTeams } from "../teams/find-team.ts";
+import { type FollowOptions, teamFolders } from "./follow-session.ts";
+import { listTeams } from "./list-teams.ts";
 import { sessionFigures } from "./session-figures.ts";
 import type { SessionFigures, SessionList, SessionRow } from "./session-update.ts";
 import { createRefresher, watchFolders } from "./watch-folders.ts";
@@ -44,7 +47,12 @@ export async function findProjects({ projects, project }: StudioScope): Promise<
 /** Sends the list of sessions, running ones first, then again with the figures of each, and after every change. */
 export function followSessions(
   scope: StudioScope,
-  { send, onError, cache }: FollowOptions<SessionList> & { readonly cache: FiguresCache },
+  {
+    send,
+    onError,
+    cache,
+    teams,
+  }: FollowOptions<SessionList> & { readonly cache: FiguresCache; readonly teams?: TeamPlaces | undefined },
 ): () => void {
   let isClosed = false;
   let hasLive = false;
@@ -53,18 +61,26 @@ export function followSessions(
     watch.add(names.map((name) => ({ path: join(scope.projects, name) })));
     const sessions = await listSessions(scope.projects, names, cache);
     hasLive = sessions.some(({ isLive }) => isLive);
-    send({ scope: nameOf(scope), sessions });
+    if (teams !== undefined) watch.add(findTeams(teams).flatMap(({ name }) => teamFolders(teams, name)));
+    const list = (rows: readonly SessionRow[]): SessionList => ({
+      scope: nameOf(scope),
+      sessions: rows,
+      ...(teams === undefined ? {} : { teams: listTeams(teams, rows) }),
+    });
+    send(list(sessions));
     let isNew = false;
     for (const row of sessions.slice(0, maxMeasured)) {
       if (isClosed) return;
       isNew = (await measure(scope.projects, row, cache)) || isNew;
     }
     if (isNew) {
-      const measured = sessions.map((row) => withFigures(row, cache));
-      send({ scope: nameOf(scope), sessions: measured });
+      send(list(sessions.map((row) => withFigures(row, cache))));
     }
   }, onError);
-  const watch = watchFolders([{ path: scope.projects }], refresher.request);
+  const watch = watchFolders(
+    [{ path: scope.projects }, ...(teams === undefined ? [] : [{ path: teams.teams }])],
+    refresher.request,
+  );
   // Children write below the folder that is watched, and a process that is killed writes nothing.
   const timer = setInterval(() => {
     if (hasLive) refresher.request();

@@ -42,6 +42,7 @@ export function createAnswerFold(): AnswerFold {
           open.texts[event.event.index] = (open.texts[event.event.index] ?? "") + event.event.text;
           return;
         case "model-retried":
+        case "model-fell-back":
         case "assistant-answered":
         case "answer-lost":
         case "run-ended":
@@ -222,6 +223,7 @@ function createViewerCheck({ attached }: LiveFiles, now: () => number): () => bo
 export const liveTextEvents: ReadonlySet<RunEvent["type"]> = new Set([
   "model-streamed",
   "model-retried",
+  "model-fell-back",
   "assistant-answered",
   "answer-lost",
   "run-ended",

@@ -22,6 +22,8 @@ export interface ActContext {
   readonly transcripts: string;
   /** The person at this computer. */
   readonly user: string;
+  /** The program that they use; the studio when absent. */
+  readonly through?: string;
   /** The program that resumes agents: Node and the file of this command. */
   readonly program: { readonly file: string; readonly arguments: readonly string[] };
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -58,7 +60,7 @@ export async function performAct(request: ActRequest, context: ActContext): Prom
 
 type Note = (state: Act["state"], reason?: string) => void;
 
-function noteFor(request: ActRequest, { transcripts, user }: ActContext): Note {
+function noteFor(request: ActRequest, { transcripts, user, through = "studio" }: ActContext): Note {
   const { agentId, action, text, message, question, sessionId } = request;
   const about = [question ?? message, text].filter((part) => part !== undefined).join(": ");
   return (state, reason) =>
@@ -70,7 +72,7 @@ function noteFor(request: ActRequest, { transcripts, user }: ActContext): Note {
         ...(about === "" ? {} : { text: about }),
         state,
         reason,
-        by: { user, through: "studio", pid: process.pid },
+        by: { user, through, pid: process.pid },
       },
       Date.now(),
     );

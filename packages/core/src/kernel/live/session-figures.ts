@@ -65,9 +65,15 @@ function nowOf(main: InspectedAgent | undefined, running: readonly InspectedAgen
   const { agent, doing } = one;
   const who = agent.id === "main" ? "" : `${agent.name ?? (agent.description || agent.agentType)}: `;
   return boundedLine(
-    `${who}${doing.type === "model" ? "waits for the model" : `${doing.tool} ${doing.about}`}`,
+    `${who}${doing.type === "model" ? waitingWords(doing) : `${doing.tool} ${doing.about}`}`,
     maxNow,
   );
+}
+
+function waitingWords({ quota }: Extract<InspectedAgent["inFlight"][number], { type: "model" }>): string {
+  return quota === undefined
+    ? "waits for the model"
+    : `waiting-for-quota of ${quota.provider} until ${new Date(quota.until).toISOString()}`;
 }
 
 function sumsSince(agents: readonly InspectedAgent[], midnight: number): DaySums {

@@ -1,5 +1,6 @@
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { CallPreview } from "@retinue/gate/approver.ts";
 import { type GrantScope, grantScopes } from "@retinue/gate/grants/approval-record.ts";
 import type { ConversationEntry } from "../../inspection/conversation-fold.ts";
 import { isAgentId } from "../../journal/session-files.ts";
@@ -57,10 +58,28 @@ export interface DaySums {
   readonly failed: number;
 }
 
+export interface TeamRow {
+  readonly name: string;
+  /** The session that leads it. */
+  readonly project: string;
+  readonly sessionId: string;
+  readonly title: string;
+  /** Without the lead. */
+  readonly members: number;
+  readonly working: number;
+  readonly tasks: number;
+  readonly completed: number;
+  readonly unread: number;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
 export interface SessionList {
   /** Of the folder, of all folders of the user, or of a store. */
   readonly scope: "folder" | "all" | "store";
   readonly sessions: readonly SessionRow[];
+  /** Absent where no teams are shown, as of a store. */
+  readonly teams?: readonly TeamRow[];
 }
 
 /** One event of a stream: each has one of these. */
@@ -106,6 +125,10 @@ export interface StudioQuestion extends Pick<Approval, "state"> {
   readonly command?: string;
   /** What the call would change in a file. */
   readonly edit?: EditPreview;
+  /** Of agents that start together: what they would take and may do, as rows of a table. */
+  readonly quote?: readonly string[];
+  /** What the call would do, where its input does not say that by itself: rows of a table, then what would run. */
+  readonly preview?: CallPreview;
 }
 
 /** A question with the session that it is of. */

@@ -1,4 +1,5 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { quoteRows } from "../../inspection/describe-quote.ts";
 import { askingTool } from "../approvals/answer-question.ts";
 import type { Approval } from "../approvals/find-approvals.ts";
 import { previewEdit } from "../approvals/preview-edit.ts";
@@ -14,7 +15,7 @@ export async function questionOf({
   revoked,
   uses,
 }: Approval): Promise<StudioQuestion> {
-  const { id, digest, at, tool, reason, everyTime, suggestedRules, places } = question;
+  const { id, digest, at, tool, reason, everyTime, suggestedRules, places, quote, preview } = question;
   const said = answer === undefined ? undefined : describeAnswer({ answer, revoked, uses });
   const { command } = question.input;
   const edit = state === "waiting" ? await previewEdit(tool, question.input, question.directory) : undefined;
@@ -28,7 +29,9 @@ export async function questionOf({
     at,
     state,
     tool,
-    reason,
+    reason: quote?.why ?? reason,
+    ...(quote === undefined ? {} : { quote: quoteRows(quote) }),
+    ...(preview === undefined ? {} : { preview }),
     everyTime,
     suggestedRules,
     input: JSON.stringify(question.input, undefined, 2).slice(0, maxInput).toWellFormed(),

@@ -59,7 +59,8 @@ function messageOf(record: JsonRecord): readonly WatchedMessage[] {
   return [{ message, ...(typeof id === "string" ? { answer: id } : {}) }];
 }
 
-function activityOf({ queuePosition, current }: FoundTask): string {
+function activityOf({ queuePosition, current, waitingForQuota }: FoundTask): string {
+  if (waitingForQuota !== undefined) return "waiting-for-quota";
   if (queuePosition !== undefined) return "queued";
   return current === undefined ? "thinking" : callText(current);
 }

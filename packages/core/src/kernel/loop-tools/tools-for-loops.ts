@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { checks } from "@retinue/base/foundation/check-arguments.ts";
-import type { ToolResultBlock } from "../../conversation/message.ts";
+import { resultText } from "../../conversation/message.ts";
 import { callTools } from "../../loop/call-tools.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
 import { specificationOf } from "../../tools/json-schema-of.ts";
@@ -81,15 +81,10 @@ async function callOne(
   const { blocks, data } = step.value;
   const block = blocks[0];
   return {
-    text: block === undefined ? "" : textOf(block),
+    text: block === undefined ? "" : resultText(block.content),
     isError: block?.is_error === true,
     ...(Object.hasOwn(data, callId) ? { data: data[callId] } : {}),
   };
-}
-
-function textOf({ content }: ToolResultBlock): string {
-  if (typeof content === "string") return content;
-  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 }
 
 function newCallId(): string {

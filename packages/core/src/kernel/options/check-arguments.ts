@@ -47,6 +47,7 @@ const methods: { readonly [Group in keyof Project]: Readonly<Record<string, read
     ],
     compare: [named, named],
   },
+  lock: { write: [options({ dryRun: flag })] },
   skills: {},
   permissions: {
     test: [value(testedCall), options({ mode, allowedTools: texts, pathText: call, optionText: call })],
@@ -71,8 +72,19 @@ const methods: { readonly [Group in keyof Project]: Readonly<Record<string, read
     approve: [optional(filled)],
     reject: [named],
   },
-  trust: { show: [options({ pathText: call })] },
+  keys: {
+    check: [options({ key: text, signal })],
+    save: [value(text), value(oneOf(["settings", "keychain"]))],
+    useVariable: [named],
+    useModel: [named],
+  },
+  trust: {
+    show: [options({ pathText: call })],
+    waiting: [options({ pathText: call })],
+    grant: [optional(record)],
+  },
   plugins: { enable: [named, oneScope], disable: [named, oneScope], validate: [named] },
+  workflows: { run: [named], stop: [named, options({ signal })] },
   doctor: { check: [options({ nameOf: call, diagnostics: list, signal })] },
   sessions: {
     list: [options({ limit: amount })],

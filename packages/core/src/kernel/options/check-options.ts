@@ -121,6 +121,10 @@ const ownChecks: Readonly<Record<string, Check>> = {
 const defaultChecks: Readonly<Record<(typeof sessionDefaults)[number], Check>> = {
   agent: text,
   effort,
+  fallbackModel: (value) =>
+    [value].flat().every((name) => typeof name === "string" && name.trim() !== "")
+      ? undefined
+      : "must be the name of a model, or a list of names",
   permissionMode: mode,
   skipPermissions: flag,
   allowedTools: texts,
@@ -163,6 +167,51 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   output: schema,
 };
 
+const {
+  resume: _resume,
+  continue: _continue,
+  forkSession: _fork,
+  output: _output,
+  childrenOnly: _only,
+  leadsTeam: _leads,
+  ...workflowSessionChecks
+} = sessionChecks;
+// What is in them is read where they are planned, together with those of files.
+const verify = checks.either(
+  "must be a command, a list of commands, or an object with run",
+  text,
+  thing,
+  checks.list,
+);
+
+const mergeChecks: Readonly<Record<string, Check>> = {
+  into: filled,
+  checks: verify,
+  only: texts,
+  resolver: checks.either("must be the name of an agent, or false", filled, (value) =>
+    value === false ? undefined : "must be false",
+  ),
+  apply: flag,
+  dryRun: flag,
+  discard: texts,
+  signal,
+};
+
+/** The options of a merge that a run can ask for. */
+const { into, checks: mergeVerify, only, resolver, apply } = mergeChecks;
+const integrateTable = { into, checks: mergeVerify, only, resolver, apply };
+const integrate: Check = (value) => {
+  if (typeof value === "boolean") return undefined;
+  if (!isPlainObject(value)) return "must be true or the options of a merge";
+  for (const [key, entry] of Object.entries(value)) {
+    if (!Object.hasOwn(integrateTable, key))
+      return `has ${quote(key)}, which is not an option of a merge behind a run`;
+    const wrong = entry === undefined ? undefined : mergeChecks[key]?.(entry);
+    if (wrong !== undefined) return `has ${quote(key)}, which ${wrong}`;
+  }
+  return undefined;
+};
+
 const childChecks: Readonly<Record<string, Check>> = {
   description: text,
   model: text,
@@ -171,8 +220,12 @@ const childChecks: Readonly<Record<string, Check>> = {
   background: flag,
   maxTurns: number,
   limits: thing,
+  verify,
   name: text,
   isolation: text,
+  cwd: text,
+  env: variables,
+  timeout: number,
   effort,
   permissionMode: mode,
   systemPrompt: text,
@@ -188,8 +241,8 @@ const ownSessionChecks = Object.fromEntries(childSessionKeys.map((key) => [key, 
 const tables = {
   createRuntime: creationChecks,
   open: sessionChecks,
-  run: { ...sessionChecks, signal },
-  "session.run": { signal },
+  run: { ...sessionChecks, signal, integrate },
+  "session.run": { signal, integrate },
   toResponse: {
     format: oneOf(["events", "ui-messages"]),
     status: count,
@@ -199,6 +252,7 @@ const tables = {
   },
   answer: { sessionId: filled },
   "session.compact": { signal },
+  workflow: { ...workflowSessionChecks, resumeRun: filled, fresh: texts, maxTokens: count, signal },
   "tasks.wait": { signal },
   "tasks.watch": { signal },
   replay: {
@@ -212,7 +266,10 @@ const tables = {
     signal,
     onRequest: call,
   },
+  "session.merge": mergeChecks,
+  merge: mergeChecks,
   "session.spawn": childChecks,
+  "session.quote": childChecks,
   spawn: {
     ...childChecks,
     model,

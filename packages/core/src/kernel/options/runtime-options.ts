@@ -3,6 +3,7 @@ import type { Durability } from "@retinue/base/storage/durability.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import type { AgentInput } from "@retinue/config/agents/define-agent.ts";
 import type { FiredEvent, HookInput, HookOutput } from "@retinue/config/hooks/hook-input.ts";
+import type { McpOauth } from "@retinue/config/mcp/mcp-transport.ts";
 import type { SettingsInput } from "@retinue/config/settings/settings.ts";
 import type { Approver } from "@retinue/gate/approver.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
@@ -15,6 +16,7 @@ import type { SessionLimitOptions } from "../../planning/limit-plan.ts";
 import type { Executor } from "../../tasks/task-manager.ts";
 import type { Tool, ToolHost } from "../../tools/tool.ts";
 import type { CanUseTool } from "../agent/create-authorize.ts";
+import type { IntegrateOption } from "../merge/integrate-run.ts";
 import type { RuntimeStore } from "../runtime-store.ts";
 import type { SessionPorts } from "../session-ports.ts";
 import type { PortableOptions } from "../teams/portable-options.ts";
@@ -74,6 +76,7 @@ export type SessionDefaults = Pick<SessionOptions, (typeof sessionDefaults)[numb
 export const sessionDefaults = [
   "agent",
   "effort",
+  "fallbackModel",
   "permissionMode",
   "skipPermissions",
   "allowedTools",
@@ -186,6 +189,11 @@ export interface SessionOptions<Output = unknown> {
   readonly model?: ModelInput | undefined;
   /** `low`, `medium`, `high`, `xhigh` or `max`, or a number from 0 to 100. */
   readonly effort?: string | number | undefined;
+  /**
+   * The model that answers where that of an agent is overloaded or gone, by name, for children too; several are tried in order.
+   * Absent: as settings say. The chosen model is asked again with the next prompt.
+   */
+  readonly fallbackModel?: string | readonly string[] | undefined;
   readonly permissionMode?: PermissionMode | undefined;
   readonly skipPermissions?: boolean | undefined;
   /** As for a runtime: the names of all built-in tools there are, or `default`, and tools of the program besides those of the runtime. */
@@ -251,6 +259,8 @@ export interface SessionOptions<Output = unknown> {
 }
 
 export interface RunOptions<Output = unknown> extends SessionOptions<Output> {
+  /** At the end, brings the changes of its children back that are in worktrees of their own; the result has the queue as `merge`. */
+  readonly integrate?: IntegrateOption | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -258,6 +268,8 @@ interface CommonConfig {
   /** Milliseconds that a call may take. */
   readonly timeout?: number | undefined;
   readonly disabled?: boolean | undefined;
+  /** True: its tools are in every prompt, however many there are. */
+  readonly alwaysLoad?: boolean | undefined;
 }
 
 /** A server that is a program, which is started for the session. */
@@ -273,6 +285,10 @@ interface HttpConfig extends CommonConfig {
   readonly type: "http" | "sse";
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** A command that prints more headers as a JSON object. */
+  readonly headersHelper?: string | undefined;
+  /** How to log in, where the server does not say it all. */
+  readonly oauth?: Partial<McpOauth> | undefined;
 }
 
 /** A server object of the official packages, inside this program. */
@@ -280,6 +296,8 @@ interface SdkConfig {
   readonly type: "sdk";
   readonly name?: string | undefined;
   readonly instance: ProgramServer;
+  /** True: its tools are in every prompt, however many there are. */
+  readonly alwaysLoad?: boolean | undefined;
 }
 
 /** An MCP server as a program configures it: the shape of an `.mcp.json`, or an object in its own memory. */

@@ -14,8 +14,12 @@ export interface ChildOptions<Output = unknown>
       | "background"
       | "maxTurns"
       | "limits"
+      | "verify"
       | "name"
       | "isolation"
+      | "cwd"
+      | "env"
+      | "timeout"
       | "effort"
       | "systemPrompt"
       | "appendSystemPrompt"
@@ -30,7 +34,7 @@ export interface ChildOptions<Output = unknown>
 
 /** What is said about a child that the runtime starts: also the rights of the session that is opened for it. */
 export interface SpawnOptions<Output = unknown>
-  extends Omit<ChildOptions<Output>, "model">,
+  extends Omit<ChildOptions<Output>, "model" | "cwd" | "env">,
     Pick<SessionOptions, (typeof childSessionKeys)[number]> {
   readonly model?: ModelInput | undefined;
 }
@@ -64,10 +68,14 @@ export function sessionOptionsOf(
   return said.length === 0 ? undefined : Object.fromEntries(said);
 }
 
-/** A child as a program asks for it. */
-export function spawnRequestOf(agentType: string, prompt: string, options: SpawnOptions): SpawnRequest {
+/** A child as a program asks for it; what belongs to a session of its own is left to that. */
+export function spawnRequestOf(
+  agentType: string,
+  prompt: string,
+  options: SpawnOptions | ChildOptions,
+  ofSession: readonly string[] = [],
+): SpawnRequest {
   const { permissionMode, output: _output, signal: _signal, model, ...given } = options;
-  const ofSession: readonly string[] = childSessionKeys;
   const own = Object.entries({ ...given, ...(typeof model === "string" ? { model } : {}) }).filter(
     ([key, value]) => !ofSession.includes(key) && value !== undefined,
   );

@@ -51,7 +51,7 @@ export function remindingOutputCapability(output: TypedOutput): Capability {
 
 /** The typed outputs that the children of a session were asked for, by agent id. */
 export interface ChildOutputs {
-  ask(agentId: string, schema: OutputSchema): TypedOutput;
+  ask(agentId: string, schema: OutputSchema, own?: Pick<TypedOutputOptions, "remindsOnce">): TypedOutput;
   of(agentId: string): TypedOutput | undefined;
   forget(agentId: string): void;
 }
@@ -59,8 +59,8 @@ export interface ChildOutputs {
 export function createChildOutputs(options: { readonly maxRetries?: number | undefined }): ChildOutputs {
   const outputs = new Map<string, TypedOutput>();
   return {
-    ask(agentId, schema) {
-      const output = createTypedOutput(schema, options);
+    ask(agentId, schema, own) {
+      const output = createTypedOutput(schema, { ...options, ...own });
       outputs.set(agentId, output);
       return output;
     },

@@ -11,6 +11,7 @@ import { lintDefinition } from "@retinue/config/agents/lint-definition.ts";
 import { lintRegistry } from "@retinue/config/agents/lint-registry.ts";
 import { loadSessionInstructions } from "@retinue/config/instructions/load-session-instructions.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
+import { listWorkflowFiles } from "@retinue/config/workflows/list-workflow-files.ts";
 import { mayLoadHere } from "../session-rules.ts";
 import type { AgentCheck } from "./project-agents.ts";
 import type { ProjectFacts } from "./project-facts.ts";
@@ -37,14 +38,28 @@ export async function checkEverything(facts: ProjectFacts): Promise<AgentCheck> 
     disabled: readEnvironment(environment).options.claudeMdDisabled === true,
     mayLoad: mayLoadHere(discovered, platform),
   });
+  const workflows = await checkWorkflows(facts);
   const diagnostics = [
     ...discovered.diagnostics,
     ...servers.diagnostics,
     ...instructions.diagnostics,
     ...lintAll(definitions, facts),
     ...lintRegistry(agents),
+    ...workflows.diagnostics,
   ];
-  return { files: filesOf([...files, ...settingsFiles], diagnostics), diagnostics };
+  return { files: filesOf([...files, ...settingsFiles, ...workflows.files], diagnostics), diagnostics };
+}
+
+/** Saved workflows; the parser is loaded only where there are some. */
+async function checkWorkflows({ discovered: { paths, plugins } }: ProjectFacts): Promise<{
+  readonly files: readonly string[];
+  readonly diagnostics: readonly Diagnostic[];
+}> {
+  const search = { paths, plugins, disableBuiltin: true };
+  const files = listWorkflowFiles(search).map(({ file }) => file);
+  if (files.length === 0) return { files, diagnostics: [] };
+  const { discoverWorkflows } = await import("@retinue/config/workflows/discover-workflows.ts");
+  return { files, diagnostics: discoverWorkflows(search).diagnostics };
 }
 
 /** Only the files and folders named. */

@@ -96,7 +96,8 @@ function checkKeys({ discovered, environment }: DoctorFacts, account: AccountMod
     name,
     state: "warning",
     text: "No key of a model provider is set.",
-    advice: "Set ANTHROPIC_API_KEY, or the key of the provider you use. Looking at agents needs none.",
+    advice:
+      "Keep one with `retinue auth login`, or set ANTHROPIC_API_KEY or the key of the provider you use. Looking at agents needs none.",
   };
 }
 

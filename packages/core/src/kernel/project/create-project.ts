@@ -2,10 +2,12 @@ import { createPaths, type Paths } from "@retinue/config/settings/paths.ts";
 
 export type { Paths } from "@retinue/config/settings/paths.ts";
 
+import type { ProjectLock } from "./lock/project-lock.ts";
 import type { ProjectFormats } from "./portable/project-formats.ts";
 import type { ProjectAgents } from "./project-agents.ts";
 import type { ProjectDoctor } from "./project-doctor.ts";
 import type { ProjectFacts, ProjectOptions } from "./project-facts.ts";
+import type { ProjectKeys } from "./project-keys.ts";
 import type { ProjectMcp } from "./project-mcp.ts";
 import type { ProjectPermissions } from "./project-permissions.ts";
 import type { ProjectPlugins } from "./project-plugins.ts";
@@ -14,21 +16,28 @@ import type { ProjectSkills } from "./project-skills.ts";
 import type { ProjectTasks } from "./project-tasks.ts";
 import type { ProjectTeams } from "./project-teams.ts";
 import type { ProjectTrust } from "./project-trust.ts";
+import type { ProjectWorkflows } from "./project-workflows.ts";
 
 /** Everything about a folder that can be looked at and changed without running an agent. */
 export interface Project {
   readonly agents: ProjectAgents;
   /** Agent files of other products. */
   readonly formats: ProjectFormats;
+  /** What the configuration may do, as somebody accepted it. */
+  readonly lock: ProjectLock;
   readonly skills: ProjectSkills;
   readonly permissions: ProjectPermissions;
   readonly mcp: ProjectMcp;
+  /** The key for the default provider. */
+  readonly keys: ProjectKeys;
   readonly tasks: ProjectTasks;
   readonly trust: ProjectTrust;
   readonly sessions: ProjectSessions;
   readonly teams: ProjectTeams;
   readonly plugins: ProjectPlugins;
   readonly doctor: ProjectDoctor;
+  /** Saved workflows, and the runs of the folder's sessions. */
+  readonly workflows: ProjectWorkflows;
 }
 
 /** Where a project's facts come from; each question asks anew. */
@@ -52,6 +61,10 @@ export function createProject({ facts, paths, place }: ProjectSource): Project {
       convert: "answer",
       compare: "answer",
     }),
+    lock: loadedOnUse(async () => (await import("./lock/project-lock.ts")).projectLock(place), {
+      check: "answer",
+      write: "answer",
+    }),
     skills: loadedOnUse(async () => (await import("./project-skills.ts")).projectSkills(facts), {
       list: "answer",
       check: "answer",
@@ -61,6 +74,8 @@ export function createProject({ facts, paths, place }: ProjectSource): Project {
       {
         list: "answer",
         test: "answer",
+        add: "answer",
+        remove: "answer",
       },
     ),
     mcp: loadedOnUse(async () => (await import("./project-mcp.ts")).projectMcp(facts), {
@@ -71,9 +86,21 @@ export function createProject({ facts, paths, place }: ProjectSource): Project {
       approve: "answer",
       reject: "answer",
       resetChoices: "answer",
+      login: "answer",
+      logout: "answer",
+    }),
+    keys: loadedOnUse(async () => (await import("./project-keys.ts")).projectKeys(facts), {
+      look: "answer",
+      check: "answer",
+      save: "answer",
+      useVariable: "answer",
+      useModel: "answer",
+      remove: "answer",
     }),
     trust: loadedOnUse(async () => (await import("./project-trust.ts")).projectTrust(facts), {
       show: "answer",
+      waiting: "answer",
+      changes: "answer",
       grant: "answer",
       revoke: "answer",
     }),
@@ -83,6 +110,10 @@ export function createProject({ facts, paths, place }: ProjectSource): Project {
       disable: "answer",
       validate: "answer",
     }),
+    workflows: loadedOnUse(
+      async () => (await import("./project-workflows.ts")).projectWorkflows(facts, paths),
+      { list: "answer", runs: "answer", run: "answer", stop: "answer" },
+    ),
     doctor: loadedOnUse(async () => (await import("./project-doctor.ts")).projectDoctor(facts), {
       check: "answer",
     }),
@@ -109,6 +140,7 @@ export function createProject({ facts, paths, place }: ProjectSource): Project {
       stop: "answer",
       log: "stream",
       interrupted: "answer",
+      waiting: "answer",
     }),
   };
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type Diagnostic, hasErrors } from "@retinue/base/foundation/diagnostic.ts";
 import { firstSentence } from "@retinue/base/foundation/first-sentence.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { readRunner, runnerAdvice } from "@retinue/config/agents/agent-runner.ts";
 import type { AgentScope } from "@retinue/config/agents/agent-source.ts";
 import { lintDefinition, lintModel, lintTools } from "@retinue/config/agents/lint-definition.ts";
 import { parseAgentDefinition } from "@retinue/config/agents/parse-agent-definition.ts";
@@ -21,6 +22,8 @@ export interface NewAgent {
   readonly tools?: readonly string[];
   readonly model?: string;
   readonly prompt?: string;
+  /** A known program of another vendor, or its command line. */
+  readonly runner?: string;
 }
 
 /** Where a new agent goes: this folder, or all folders of the person. */
@@ -132,6 +135,12 @@ export function adviceOnDescription(text: string): readonly string[] {
   return rateDescription(text).advice;
 }
 
+export function complaintAboutRunner(text: string): Complaint | undefined {
+  const reading = readRunner({ acp: text });
+  if (reading.type === "runner") return undefined;
+  return { message: `The runner cannot be used: ${reading.reason}.`, advice: runnerAdvice };
+}
+
 const blank = {
   name: "new",
   description: "",
@@ -153,7 +162,7 @@ export const workTools: readonly string[] = builtinTools
 
 /** The text of a new definition file. */
 function starterFile(agent: NewAgent): string {
-  const { name, tools, model } = agent;
+  const { name, tools, model, runner } = agent;
   const description = agent.description.replace(/\s+/g, " ").trim();
   return [
     "---",
@@ -161,6 +170,7 @@ function starterFile(agent: NewAgent): string {
     `description: ${quoted(description)}`,
     ...(tools === undefined ? [] : [`tools: ${tools.length === 0 ? "[]" : plain(tools.join(", "))}`]),
     ...(model === undefined ? [] : [`model: ${plain(model)}`]),
+    ...(runner === undefined ? [] : ["runner:", `  acp: ${plain(runner)}`]),
     "---",
     "",
     (agent.prompt ?? starterPrompt({ description, tools })).trim(),

@@ -53,6 +53,10 @@ export function planOrigins(
     ...(task.isolation === undefined
       ? []
       : [["isolation", switchOrigin(true, isOwn("isolation"), own("isolation"))] as const]),
+    ...(plan.cwd === undefined ? [] : [["cwd", placed(plan.cwd.from, "cwd")] as const]),
+    ...Object.entries(plan.env ?? {}).map(
+      ([name, { from }]) => [`env.${name}`, placed(from, "env")] as const,
+    ),
     ...ownOnly.flatMap((key) => (isOwn(key) ? [[key, own(key)] as const] : [])),
     ["directory", { from: task.isolation === undefined ? "the parent" : "a worktree of its own" }],
     ...Object.entries(limits).map(([key, { from }]) => [`limits.${key}`, placed(from, "limits")] as const),

@@ -124,7 +124,7 @@ function listAgents({ discovered: { registry, diagnostics } }: ProjectFacts, all
       ...(deniedBy === undefined ? {} : { deniedBy }),
     })),
     own: every.filter(({ definition }) => definition.source.scope !== "builtin").length,
-    hidden: every.length - visible.length,
+    hidden: every.filter(({ deniedBy }) => deniedBy !== undefined).length,
     diagnostics,
   };
 }

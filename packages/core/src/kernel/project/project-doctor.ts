@@ -265,15 +265,25 @@ function checkMcpServers({ servers: listed, brokenConfig, diagnostics }: McpOver
   const answers = tried.flatMap(({ server, status }) =>
     status.type === "failed" ? [] : [`${server} (${toolCount(status)})`],
   );
-  const failures = tried.flatMap(({ server, status }) =>
-    status.type === "failed" ? [`${server} fails: ${status.reason}`] : [],
+  const failed = tried.flatMap(({ server, status }) =>
+    status.type === "failed" ? [{ server, status }] : [],
+  );
+  const failures = failed.map(({ server, status }) =>
+    status.needsAuth === true ? `${server} needs a login` : `${server} fails: ${status.reason}`,
   );
   const reported = [...(answers.length === 0 ? [] : [`connected: ${answers.join(", ")}`]), ...failures].join(
     "; ",
   );
   if (failures.length > 0) {
-    const advice = "`retinue mcp get NAME` shows how it is started; try that command yourself.";
-    return { name, state: "error", text: `${reported}.`, advice };
+    const broken = failed.filter(({ status }) => status.needsAuth !== true);
+    const hints = [
+      ...failed.flatMap(({ status }) => (status.needsAuth === true ? (status.advice ?? []) : [])),
+      ...(broken.length === 0
+        ? []
+        : ["`retinue mcp get NAME` shows how it is started; try that command yourself."]),
+    ];
+    const state = broken.length === 0 ? "warning" : "error";
+    return { name, state, text: `${reported}.`, advice: [...new Set(hints)].join("\n") };
   }
   if (held.length === 0) return { name, state: "ok", text: `${reported}.` };
   const reasons = held.map(({ entry, reason }) => `${entry.config.name} (${reason})`);

@@ -5,12 +5,12 @@ import type { SettingSource } from "@retinue/base/foundation/option-words.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import { type DiscoveredAgents, discoverAgents } from "@retinue/config/agents/discover-agents.ts";
 import { type AliasTable, aliasTable } from "@retinue/config/models/select-subagent-model.ts";
-import { createPaths } from "@retinue/config/settings/paths.ts";
-import { createTrustStore, type TrustAnswer } from "@retinue/config/settings/trust-store.ts";
+import type { TrustAnswer } from "@retinue/config/settings/trust-store.ts";
 import type { SkillCatalog } from "@retinue/config/skills/skill-catalog.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { GatheredMcp } from "../servers/gather-mcp-servers.ts";
+import { findTrust } from "./lock/judge-lock.ts";
 
 /** What the files and options of a folder say now; everything that can be asked about it is decided from this. */
 export interface ProjectFacts {
@@ -53,7 +53,7 @@ export interface ProjectOptions {
 /** Reads a folder without anything that running an agent needs. */
 export async function gatherProject(options: ProjectOptions): Promise<ProjectFacts> {
   const { env, trusted: _trusted, mcpConfig: _servers, strictMcpConfig: _strict, texts, ...same } = options;
-  const trust = await findTrust(options);
+  const trust = await trustOf(options);
   const discovered = await discoverAgents({ ...same, environment: env, trusted: trust.trusted });
   const environment = { ...env, ...Object.fromEntries(discovered.settings.settings.env) };
   const additionalDirectories = (options.additionalDirectories ?? []).map((folder) =>
@@ -130,10 +130,10 @@ function deniedTools({ settings }: DiscoveredAgents, disallowed: readonly string
   );
 }
 
-async function findTrust({ cwd, home, env, platform, trusted }: ProjectOptions): Promise<TrustAnswer> {
-  if (trusted === true) return { trusted: true, folder: cwd, why: "--trust was given for this run" };
-  const { stateFile } = createPaths({ cwd, home, environment: env, platform });
-  return createTrustStore({ stateFile, home }).isTrusted(cwd);
+async function trustOf(options: ProjectOptions): Promise<TrustAnswer> {
+  if (options.trusted === true)
+    return { trusted: true, folder: options.cwd, why: "--trust was given for this run" };
+  return findTrust(options);
 }
 
 async function readSkills(

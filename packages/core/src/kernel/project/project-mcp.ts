@@ -2,6 +2,8 @@ import { abortable } from "@retinue/base/foundation/abortable.ts";
 import { type Diagnostic, type Issue, plural } from "@retinue/base/foundation/diagnostic.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { shellWord } from "@retinue/base/foundation/shell-word.ts";
+import { findKeychain } from "@retinue/base/storage/find-keychain.ts";
 import { variablesIn } from "@retinue/config/mcp/expand-variables.ts";
 import { mcpDefinitionHash } from "@retinue/config/mcp/mcp-definition-hash.ts";
 import { readServer } from "@retinue/config/mcp/mcp-server-config.ts";
@@ -25,6 +27,13 @@ import {
 } from "@retinue/config/settings/choose-mcp-servers.ts";
 import { hideInAddress } from "../../mcp/hide-secrets.ts";
 import type { McpStatus } from "../../mcp/mcp-connections.ts";
+import {
+  type CredentialStore,
+  createCredentialStore,
+  credentialKey,
+  type HttpTransport,
+  type McpTokens,
+} from "../../mcp/oauth/credential-store.ts";
 import { mcpConnectionOptions } from "../servers/mcp-connection-options.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 
@@ -42,6 +51,29 @@ export interface ListedServer {
   readonly held?: HeldServer;
   /** How it did, where it was tried. */
   readonly status?: McpStatus;
+  /** The login that is kept for it. */
+  readonly login?: McpLogin;
+}
+
+/** A person's login at a server, without its secrets. */
+export interface McpLogin {
+  readonly issuer: string;
+  readonly scope?: string;
+  /** Milliseconds since 1970; absent where the server did not say. */
+  readonly expiresAt?: number;
+  /** Whether it is renewed without the person. */
+  readonly renews: boolean;
+}
+
+/** How a person is taken to a login and back. */
+export interface McpLoginOptions {
+  /** Opens or shows the address. */
+  readonly visit: (address: string) => void | Promise<void>;
+  /** The address the browser ended at, or the code in it; absent: only the browser comes back. */
+  readonly paste?: (signal: AbortSignal) => Promise<string>;
+  /** Scopes to ask for, separated by blanks; what configuration and server name when left out. */
+  readonly scope?: string;
+  readonly signal?: AbortSignal;
 }
 
 /** A server with what its configuration reads and reaches. */
@@ -64,10 +96,10 @@ export interface McpOverview {
 export interface ProjectMcp {
   /**
    * Every configured server. With `check` those that a run would connect are connected, and ended again; `approved` leaves out
-   * those of the project that nobody has approved by name.
+   * those of the project that nobody has approved by name, `remote` these and all that are programs of this machine.
    */
   list(options?: {
-    readonly check?: boolean | "approved";
+    readonly check?: boolean | "approved" | "remote";
     readonly signal?: AbortSignal;
   }): Promise<McpOverview>;
   /** All servers of a name, the one that counts first. */
@@ -88,6 +120,10 @@ export interface ProjectMcp {
   reject(name: string): Promise<void>;
   /** Forgets what was approved and rejected. */
   resetChoices(): Promise<void>;
+  /** Logs a person in at a server that may be connected. */
+  login(name: string, options: McpLoginOptions): Promise<McpLogin>;
+  /** Forgets a login, and has the authorization server end it where it can. */
+  logout(name: string): Promise<{ readonly wasLoggedIn: boolean }>;
 }
 
 export interface NewServer {
@@ -128,19 +164,24 @@ export function projectMcp(gather: () => Promise<ProjectFacts>): ProjectMcp {
       const { discovered } = await gather();
       orError(await forgetMcpChoices(discovered.paths));
     },
+    login: async (name, options) => logInAt(await gather(), name, options),
+    logout: async (name) => logOutOf(await gather(), name),
   };
 }
 
 async function listServers(facts: ProjectFacts): Promise<McpOverview> {
   const gathered = await facts.servers();
   const attended = chooseMcpServers(gathered.entries, { ...gathered.facts, attended: true });
+  const logins = await readLogins(facts, gathered.servers);
   const servers = gathered.entries.map((entry): ListedServer => {
     const held = gathered.held.find((each) => each.entry === entry);
+    const login = held === undefined ? logins.get(entry.config.name) : undefined;
     return {
       entry,
       connects: held === undefined,
       asks: attended.asked.some((each) => each.entry === entry),
       held,
+      ...(login === undefined ? {} : { login }),
     };
   });
   return {
@@ -151,19 +192,99 @@ async function listServers(facts: ProjectFacts): Promise<McpOverview> {
   };
 }
 
+function credentialsOf({ environment, discovered }: ProjectFacts): CredentialStore {
+  return createCredentialStore(
+    discovered.paths.configDirectory,
+    findKeychain({ service: "retinue-mcp", environment }),
+  );
+}
+
+async function readLogins(
+  facts: ProjectFacts,
+  servers: readonly McpServer[],
+): Promise<ReadonlyMap<string, McpLogin>> {
+  const store = credentialsOf(facts);
+  const logins = new Map<string, McpLogin>();
+  for (const { name, transport } of servers) {
+    if (!isRemote(transport) || !URL.canParse(transport.url)) continue;
+    const kept = await store.read(credentialKey(transport));
+    if (kept?.tokens !== undefined) logins.set(name, loginOf(kept.issuer, kept.tokens));
+  }
+  return logins;
+}
+
+function loginOf(issuer: string, { scope, expiresAt, refreshToken }: McpTokens): McpLogin {
+  return {
+    issuer,
+    ...(scope === undefined ? {} : { scope }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    renews: refreshToken !== undefined,
+  };
+}
+
+function isRemote(transport: McpTransport): transport is HttpTransport {
+  return transport.type === "http" || transport.type === "sse";
+}
+
+/** A login tells a server who somebody is, so it is made only where a run would connect without a question. */
+async function logInAt(facts: ProjectFacts, name: string, options: McpLoginOptions): Promise<McpLogin> {
+  const found = findNamed((await listUsable(facts)).servers, name);
+  const listed = found.find(({ connects }) => connects) ?? found[0];
+  if (listed?.held !== undefined) {
+    const { reason, advice } = listed.held;
+    throw new RetinueError("mcp-login-failed", `\`${name}\` is not connected here: ${reason}.`, { advice });
+  }
+  if (listed?.asks === true)
+    throw new RetinueError("mcp-login-failed", `Nobody has approved \`${name}\`, which the project brings.`, {
+      advice: `Run \`retinue mcp approve ${shellWord(name)}\` first.`,
+    });
+  const { servers } = await facts.servers();
+  const transport = servers.find((server) => server.name === name)?.transport;
+  if (transport === undefined || !isRemote(transport))
+    throw misuse(`\`${name}\` is not reached over HTTP, so there is nowhere to log in.`);
+  if (transport.oauth?.grant === "client_credentials")
+    throw misuse(`\`${name}\` logs in by itself, with its client credentials.`);
+  const { logIn } = await import("../../mcp/oauth/log-in.ts");
+  const secret = transport.oauth?.clientId === undefined ? undefined : facts.environment["MCP_CLIENT_SECRET"];
+  return logIn(name, transport, {
+    ...options,
+    clientSecret: secret,
+    store: credentialsOf(facts),
+    signal: options.signal ?? new AbortController().signal,
+  });
+}
+
+/** Also where the server is held back by now. */
+async function logOutOf(facts: ProjectFacts, name: string): Promise<{ readonly wasLoggedIn: boolean }> {
+  const [listed] = findNamed((await listUsable(facts)).servers, name);
+  const { servers } = await facts.servers();
+  const transport =
+    servers.find((server) => server.name === name)?.transport ?? listed?.entry.config.transport;
+  if (transport === undefined || !isRemote(transport) || !URL.canParse(transport.url))
+    throw misuse(`\`${name}\` is not reached over HTTP, so there is no login to forget.`);
+  const { logOut } = await import("../../mcp/oauth/log-in.ts");
+  return { wasLoggedIn: await logOut(transport, credentialsOf(facts)) };
+}
+
 /** Connects those of the servers that a run would connect, to see how each is doing, and ends them again. */
 async function withStates(
   listed: readonly ListedServer[],
   { servers: gather, environment, discovered }: ProjectFacts,
-  { check, signal }: { readonly check: "all" | "approved"; readonly signal: AbortSignal },
+  { check, signal }: { readonly check: "all" | "approved" | "remote"; readonly signal: AbortSignal },
 ): Promise<readonly ListedServer[]> {
-  const tried = listed.filter(({ connects, asks }) => connects && (check === "all" || !asks));
+  const tried = listed.filter(
+    ({ connects, asks, entry: { config } }) =>
+      connects &&
+      (check === "all" || !asks) &&
+      (check !== "remote" || (config.transport !== undefined && isRemote(config.transport))),
+  );
   const servers = (await gather()).servers.filter((server) => tried.some((each) => isOf(each, server)));
   if (servers.length === 0) return listed;
   const { connectServers } = await import("../../mcp/connect-servers.ts");
   const { timeoutMs: _patience, ...options } = mcpConnectionOptions({
     environment,
     directory: discovered.paths.cwd,
+    configDirectory: discovered.paths.configDirectory,
   });
   await using connections = connectServers(servers, options);
   await abortable(connections.ready, signal);

@@ -1,7 +1,10 @@
+import { join } from "node:path";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import type { PermissionMode } from "@retinue/base/foundation/option-words.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { type WritableScope, writableScopes } from "@retinue/config/settings/add-mcp-server.ts";
 import type { HeldBack, SettingsSource } from "@retinue/config/settings/settings-layer.ts";
+import { writeLocalRules } from "@retinue/config/settings/write-local-rules.ts";
 import { builtinTools } from "@retinue/config/tools/builtin-tools.ts";
 import { buildPolicy } from "@retinue/gate/build-policy.ts";
 import {
@@ -14,7 +17,7 @@ import {
 } from "@retinue/gate/decide.ts";
 import { readCallText } from "@retinue/gate/explain-decision.ts";
 import { decideCall } from "@retinue/gate/gate.ts";
-import type { RuleList } from "@retinue/gate/rules/parse-rule.ts";
+import { parseRule, type RuleList } from "@retinue/gate/rules/parse-rule.ts";
 import { decideMode } from "../../planning/decide-mode.ts";
 import { createWall } from "../../tools/sandbox/wall.ts";
 import {
@@ -88,7 +91,24 @@ export interface ProjectPermissions {
   list(): Promise<RuleOverview>;
   /** What would happen to a call of the main agent, and by which rule. */
   test(call: TestedCall, options?: PermissionTestOptions): Promise<PermissionTest>;
+  /** Writes a rule to the settings of a scope; `isNew` is false where they had it. It holds for what is started from then on. */
+  add(rule: WrittenRule): Promise<{ readonly file: string; readonly isNew: boolean }>;
+  /** Takes a rule out of the settings of a scope. Throws where they do not have it. */
+  remove(rule: WrittenRule): Promise<{ readonly file: string }>;
 }
+
+/** A rule in the settings of a scope. */
+export interface WrittenRule {
+  readonly rule: string;
+  /** `allow` when left out. */
+  readonly list?: RuleList;
+  /** `local` when left out. */
+  readonly scope?: RuleScope;
+}
+
+/** Settings that rules are written to: one's own of this project, those that its people share, or one's own everywhere. */
+export const ruleScopes = writableScopes;
+export type RuleScope = WritableScope;
 
 export function projectPermissions(gather: () => Promise<ProjectFacts>): ProjectPermissions {
   return {
@@ -106,7 +126,39 @@ export function projectPermissions(gather: () => Promise<ProjectFacts>): Project
         trust: facts.trust.why,
       };
     },
+    async add(given) {
+      const { file, changed } = await writeRule(await gather(), given, false);
+      return { file, isNew: changed.length > 0 };
+    },
+    async remove(given) {
+      const { file, changed } = await writeRule(await gather(), given, true);
+      if (changed.length > 0) return { file };
+      throw misuse(
+        `${file} has no rule ${given.rule} in its list "${given.list ?? "allow"}".`,
+        "`retinue permissions` lists all rules and where each is.",
+      );
+    },
   };
+}
+
+async function writeRule(
+  { discovered: { paths } }: ProjectFacts,
+  { rule, list = "allow", scope = "local" }: WrittenRule,
+  removes: boolean,
+): Promise<{ readonly file: string; readonly changed: readonly string[] }> {
+  const reading = parseRule(rule, { list });
+  if (reading.type === "invalid" && !removes)
+    throw misuse(`The rule ${rule} cannot be understood: ${reading.reason}.`, reading.advice);
+  const { projectRoot, settings } = paths;
+  const files = { user: settings.user, project: join(projectRoot, ".claude", "settings.json") };
+  const outcome = await writeLocalRules(projectRoot, {
+    list,
+    rules: [rule],
+    removes,
+    ...(scope === "local" ? {} : { file: files[scope] }),
+  });
+  if (outcome.type === "refused") throw new RetinueError("rules-not-saved", `${outcome.why}.`);
+  return outcome;
 }
 
 const lists = ["deny", "ask", "allow"] as const;

@@ -2,7 +2,7 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { loadSettings } from "@retinue/config/settings/load-settings.ts";
 import { createPaths, type Paths } from "@retinue/config/settings/paths.ts";
-import { createTrustStore, findRepositoryRoot } from "@retinue/config/settings/trust-store.ts";
+import { findRepositoryRoot } from "@retinue/config/settings/trust-store.ts";
 import { findNamedInspected } from "../../inspection/find-named-inspected.ts";
 import type { Inspection } from "../../inspection/inspection.ts";
 import { createInspectionSource } from "../../inspection/inspection-source.ts";
@@ -13,6 +13,7 @@ import { findGaps } from "../../replay/replay-recording.ts";
 import { type Cleaned, cleanUp } from "../../tasks/cleanup.ts";
 import { type CleanedTeams, cleanUpTeams } from "../teams/clean-up-teams.ts";
 import { withTeam } from "../teams/mail-of-team.ts";
+import { findTrust } from "./lock/judge-lock.ts";
 import type { ProjectOptions } from "./project-facts.ts";
 
 export type { Inspection } from "../../inspection/inspection.ts";
@@ -127,7 +128,7 @@ async function cleanHere(
     dryRun,
     concurrency: true,
     environment,
-    trusted: (await createTrustStore({ stateFile: paths.stateFile, home }).isTrusted(cwd)).trusted,
+    trusted: (await findTrust({ cwd, home, env: environment, platform })).trusted,
     signal,
     limit: Number.POSITIVE_INFINITY,
   };

@@ -10,12 +10,17 @@ import { readAssistantBlocks, readUserBlocks } from "../../journal/read-assistan
 import { isAgentId } from "../../journal/session-files.ts";
 import { describeDamage, type TranscriptDamage } from "../../journal/transcript-damage.ts";
 import { callText, inFlightText } from "../../tasks/child-run.ts";
-import { findInterrupted, type Interrupted } from "../../tasks/find-interrupted.ts";
+import {
+  findInterrupted,
+  findWaitingSessions,
+  type Interrupted,
+  type WaitingSession,
+} from "../../tasks/find-interrupted.ts";
 import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
 import { stopElsewhere } from "./stop-elsewhere.ts";
 
 export { continuePrompt } from "../../planning/agent-request.ts";
-export type { Interrupted } from "../../tasks/find-interrupted.ts";
+export type { Interrupted, WaitingSession } from "../../tasks/find-interrupted.ts";
 export type { FoundTask } from "../../tasks/find-tasks.ts";
 
 export interface ListedTask extends FoundTask {
@@ -31,8 +36,8 @@ export interface TaskLog {
 
 /** The child agents of a folder's sessions, whichever process runs them. */
 export interface ProjectTasks {
-  /** Those that run first, then the newest; `limit` counts those that have ended. */
-  list(options?: { readonly limit?: number }): Promise<readonly ListedTask[]>;
+  /** Those that run first, then the newest, of all sessions or of one; `limit` counts those that have ended. */
+  list(options?: { readonly limit?: number; readonly sessionId?: string }): Promise<readonly ListedTask[]>;
   /** One, by id, the beginning of it, or name. */
   get(written: string): Promise<FoundTask>;
   /** Ends one, and resolves with its state when it has ended; one that has ended stays as it is. */
@@ -44,14 +49,19 @@ export interface ProjectTasks {
   ): AsyncIterable<TaskLog>;
   /** What died with its process before it ended. */
   interrupted(): Promise<Interrupted>;
+  /** Main agents that wait for a new quota of a provider; children say so themselves. */
+  waiting(): Promise<readonly WaitingSession[]>;
 }
 
 export function projectTasks(paths: () => Promise<Paths>): ProjectTasks {
   const transcripts = async (): Promise<string> => (await paths()).transcripts;
   const get = async (written: string): Promise<FoundTask> => findNamedTask(await transcripts(), written);
   return {
-    async list({ limit } = {}) {
-      const found = await findTasks(await transcripts(), limit === undefined ? {} : { limit });
+    async list({ limit, sessionId } = {}) {
+      const found = await findTasks(await transcripts(), {
+        ...(limit === undefined ? {} : { limit }),
+        ...(sessionId === undefined ? {} : { sessionId }),
+      });
       return found.map((task) =>
         task.state === "running" && task.current !== undefined
           ? { ...task, activity: callText(task.current) }
@@ -69,6 +79,7 @@ export function projectTasks(paths: () => Promise<Paths>): ProjectTasks {
       yield* readLog((await get(written)).transcript, { follow, signal });
     },
     interrupted: async () => findInterrupted(await transcripts()),
+    waiting: async () => findWaitingSessions(await transcripts()),
   };
 }
 
@@ -92,7 +103,8 @@ export function describeTaskDamage({ id, damage }: Pick<FoundTask, "id" | "damag
 const lookMs = 200;
 const noDamage: TranscriptDamage = { broken: 0, missing: 0, torn: false };
 
-async function* readLog(
+/** The lines of a transcript; with `follow` those that come as long as a process has it open. */
+export async function* readLog(
   transcript: string,
   { follow, signal }: { readonly follow: boolean; readonly signal: AbortSignal },
 ): AsyncGenerator<TaskLog> {

@@ -11,16 +11,23 @@ import { createPathReader } from "../../tools/grep-record.ts";
 import { runRipgrep } from "../../tools/run-ripgrep.ts";
 import { findIsolation, type Isolation } from "./find-isolation.ts";
 import { gitParts } from "./git-parts.ts";
+import type { LockPlace } from "./lock/gather-lock.ts";
+import { judgeLock, type LockJudgement } from "./lock/judge-lock.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 import { inOrder, type WaitingPart, waitingParts } from "./waiting-parts.ts";
 
 export type { TrustAnswer } from "@retinue/config/settings/trust-store.ts";
 export type { WaitingPart } from "./waiting-parts.ts";
 
-export interface TrustOverview {
+export interface WaitingForTrust {
   readonly answer: TrustAnswer;
   /** Everything that waits for trust, or has it already, in the order of how much it can do. */
   readonly parts: readonly WaitingPart[];
+  /** How the files differ from what the lock of the project accepts, where it has one. */
+  readonly lock: LockJudgement;
+}
+
+export interface TrustOverview extends WaitingForTrust {
   /** Files in folders below that count once work begins there. */
   readonly nested: NestedConfiguration;
   /** Whether what runs here without a question is isolated. */
@@ -31,32 +38,42 @@ export interface TrustOverview {
 export interface ProjectTrust {
   /** What waits for trust, or has it. Changes nothing. */
   show(options?: { readonly pathText?: (file: string) => string }): Promise<TrustOverview>;
-  /** Trusts the folder for runtimes that are created from now on, and returns the folder that was written down. */
-  grant(): Promise<string>;
+  /** The same of this folder alone, without trying anything. */
+  waiting(options?: { readonly pathText?: (file: string) => string }): Promise<WaitingForTrust>;
+  /** Only whether it is trusted, and how it differs from its lock. */
+  changes(): Promise<Pick<TrustOverview, "answer" | "lock">>;
+  /**
+   * Trusts the folder for runtimes that are created from now on, and returns the folder that was written down. Of differences from a
+   * lock it accepts those that were shown, or else those there are now.
+   */
+  grant(shown?: LockJudgement): Promise<string>;
   /** Takes trust back; `still` says why it is trusted nevertheless. */
   revoke(): Promise<{ readonly folder: string; readonly still?: string }>;
 }
 
 export function projectTrust(gather: () => Promise<ProjectFacts>): ProjectTrust {
   return {
-    async show({ pathText = (file: string) => file } = {}) {
+    async show({ pathText } = {}) {
       const facts = await gather();
-      const { diagnostic } = facts.trust.trusted ? {} : facts.trust;
-      if (diagnostic !== undefined) throw unreadable(diagnostic);
-      const [catalog, { entries }, nested, isolation, git] = await Promise.all([
-        facts.skills(),
-        facts.servers(),
+      const [waiting, nested, isolation] = await Promise.all([
+        findWaiting(facts, pathText),
         findNested(facts),
         findIsolation(facts),
-        gitParts({ directory: facts.discovered.paths.cwd, environment: facts.environment, pathText }),
       ]);
-      const brought = { servers: entries, skills: [...catalog.list(), ...catalog.shadowed] };
-      const parts = inOrder([...waitingParts({ ...facts, pathText }, brought), ...git]);
-      return { answer: facts.trust, parts, nested, isolation };
+      return { ...waiting, nested, isolation };
     },
-    async grant() {
-      const { discovered } = await gather();
-      return orError(await storeOf(discovered).trust(discovered.paths.cwd)).folder;
+    waiting: async ({ pathText } = {}) => findWaiting(await gather(), pathText),
+    async changes() {
+      const facts = await gather();
+      return { answer: facts.trust, lock: await judgeLock(placeOf(facts)) };
+    },
+    async grant(shown) {
+      const facts = await gather();
+      const { discovered } = facts;
+      const lock = shown ?? (await judgeLock(placeOf(facts)));
+      if (lock.type === "broken") throw brokenLock(lock);
+      const accepted = lock.type === "compared" ? lock.hashes : [];
+      return orError(await storeOf(discovered).trust(discovered.paths.cwd, accepted)).folder;
     },
     async revoke() {
       const { discovered } = await gather();
@@ -66,6 +83,35 @@ export function projectTrust(gather: () => Promise<ProjectFacts>): ProjectTrust 
       return { folder, ...(after.trusted ? { still: after.why } : {}) };
     },
   };
+}
+
+async function findWaiting(facts: ProjectFacts, pathText = (file: string) => file): Promise<WaitingForTrust> {
+  const { diagnostic } = facts.trust.trusted ? {} : facts.trust;
+  if (diagnostic !== undefined) throw unreadable(diagnostic);
+  const [catalog, { entries }, git, lock] = await Promise.all([
+    facts.skills(),
+    facts.servers(),
+    gitParts({ directory: facts.discovered.paths.cwd, environment: facts.environment, pathText }),
+    judgeLock(placeOf(facts)),
+  ]);
+  const brought = { servers: entries, skills: [...catalog.list(), ...catalog.shadowed] };
+  const parts = inOrder([...waitingParts({ ...facts, pathText }, brought), ...git]);
+  return { answer: facts.trust, parts, lock };
+}
+
+function placeOf({ discovered: { paths }, environment: env, platform }: ProjectFacts): LockPlace {
+  return { cwd: paths.cwd, home: paths.home, env, platform };
+}
+
+/** Nothing can be said to differ from a lock that cannot be read, and so nothing can be accepted. */
+function brokenLock({ diagnostics: [first] }: Extract<LockJudgement, { readonly type: "broken" }>) {
+  return new RetinueError(
+    "lock-broken",
+    `Trust was not changed: ${first?.message ?? "the lock is broken."}`,
+    {
+      advice: first?.advice ?? "`retinue agents lock` writes it anew.",
+    },
+  );
 }
 
 function storeOf({ paths }: ProjectFacts["discovered"]): TrustStore {

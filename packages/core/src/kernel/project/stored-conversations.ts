@@ -49,6 +49,8 @@ export interface StoredConversations {
   prompts(sessionId: string): Promise<readonly StoredPrompt[]>;
   /** Copies a conversation up to a prompt, which is left out; undefined where nothing was before it. */
   copyBefore(sessionId: string, promptId: string): Promise<string | undefined>;
+  /** Of a copy, the ids of its lines by those of the lines they were copied from. */
+  renewedIds(sessionId: string): Promise<ReadonlyMap<string, string>>;
   rename(sessionId: string, title: string): Promise<void>;
   remove(sessionId: string): Promise<void>;
   agentMessages(sessionId: string, agentId: string): Promise<readonly Message[]>;
@@ -89,6 +91,14 @@ export function openStoredConversations(
     },
     prompts,
     copyBefore: (sessionId, at) => copyBefore(transcripts, sessionId, at),
+    async renewedIds(sessionId) {
+      const records = await recordsOf(sessionId).catch(() => []);
+      return new Map(
+        records.flatMap(({ uuid, forkedFrom }) =>
+          isRecord(forkedFrom) ? [[String(forkedFrom["messageUuid"]), String(uuid)] as const] : [],
+        ),
+      );
+    },
     rename: (sessionId, title) => rename(fileOf(sessionId), sessionId, title),
     remove: (sessionId) => removeSession(sessionFiles(transcripts, sessionId)),
     async agentMessages(sessionId, agentId) {

@@ -101,7 +101,7 @@ function kindOfSetting(key: string): WaitingPart["kind"] {
 }
 
 function agentParts(definition: AgentDefinition, { pathText }: TrustFacts): readonly WaitingPart[] {
-  const { name, hooks = [], mcpServers = [], permissionMode, memory, source } = definition;
+  const { name, hooks = [], mcpServers = [], runner, verify, permissionMode, memory, source } = definition;
   const from = source.file === undefined ? source.scope : pathText(source.file);
   return [
     ...hooks.map(
@@ -119,6 +119,19 @@ function agentParts(definition: AgentDefinition, { pathText }: TrustFacts): read
         value: server.type === "inline" ? inlineServerText(server.config) : "as it is configured elsewhere",
         from,
       }),
+    ),
+    ...(runner === undefined
+      ? []
+      : [
+          {
+            kind: "runs" as const,
+            name: `agent ${name}, runner`,
+            value: `${runner.command.join(" ")}${runner.unguarded === true ? " (unguarded)" : ""}`,
+            from,
+          },
+        ]),
+    ...(verify?.checks ?? []).map(
+      ({ run }): WaitingPart => ({ kind: "runs", name: `agent ${name}, verify`, value: run, from }),
     ),
     ...(permissionMode === "acceptEdits"
       ? [{ kind: "right" as const, name: `agent ${name}, permissionMode`, value: permissionMode, from }]
@@ -171,7 +184,7 @@ function valueText(value: unknown): string {
 }
 
 /** What a hook would run, ask or send, with all that steers it. */
-function hookText(handler: HookHandler): string {
+export function hookText(handler: HookHandler): string {
   const { type, command, args = [], url, prompt, server, tool, ...rest } = handler;
   const { timeout: _timeout, statusMessage: _message, once: _once, ...steering } = rest;
   const main = {
@@ -185,7 +198,7 @@ function hookText(handler: HookHandler): string {
 }
 
 /** What connecting a server would start or reach, and with which variables and headers; as written, not expanded. */
-function transportText(transport: McpTransport): string | undefined {
+export function transportText(transport: McpTransport): string | undefined {
   if (transport.type === "sdk") return undefined;
   if (transport.type === "stdio") {
     const { command, args, env, cwd } = transport;

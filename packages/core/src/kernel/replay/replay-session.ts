@@ -109,6 +109,7 @@ async function rerun(
       pool.open(given, (facts) => ({
         ...facts,
         keepsTranscripts: true,
+        runsChecks: tools === "real",
         additions: [...(facts.additions ?? []), add],
       })),
   });

@@ -57,8 +57,8 @@ export async function connectSessionServers(
   for (const text of heldNotices(gathered)) runtime.notice?.(text);
 
   async function connectFor(child: PlannedDefinition, options: ConnectChildOptions): Promise<ChildServers> {
-    const own = chooseOwnServers(child, { ...gathered, servers: options.background ? [] : servers, states });
-    if (options.background) return nothing(child.mcpServers === undefined ? [] : [noServers]);
+    const own = chooseOwnServers(child, { ...gathered, servers: options.withServers ? servers : [], states });
+    if (!options.withServers) return nothing(child.mcpServers === undefined ? [] : [noServers]);
     if (!options.starts) {
       const known = new Set(planned.map(({ name }) => name));
       const named = plannedTools(planOnly ? own.shared : [], child).filter(({ name }) => !known.has(name));
@@ -66,6 +66,7 @@ export async function connectSessionServers(
       return {
         ...nothing(own.notes),
         own: { names, tools: [...named, ...plannedTools(own.servers, child)] },
+        configured: namedServers(child, own),
       };
     }
     const mine = await open(own.servers, options.signal, options.directory);
@@ -79,6 +80,7 @@ export async function connectSessionServers(
       },
       tools: mine?.tools() ?? [],
       resourceTools: (names) => mine?.resourceTools(names) ?? [],
+      configured: namedServers(child, own),
       notes: [...own.notes, ...failed],
       instructions: [...instructionsOf(states(), own.servers), ...instructionsOf(mine?.states() ?? [])],
       call: mine?.call,
@@ -100,7 +102,8 @@ export async function connectSessionServers(
   };
 }
 
-const noServers = "In the background there are no tools of MCP servers, so its `mcpServers` had no effect.";
+const noServers =
+  "In the background there are no tools of MCP servers, so its `mcpServers` had no effect; the setting backgroundAgents.mcpTools keeps them.";
 
 const callNothing: McpConnections["call"] = async (server) => ({
   text: `There is no MCP server ${JSON.stringify(server)} here.`,
@@ -112,9 +115,19 @@ function nothing(notes: readonly string[]): ChildServers {
     own: { names: [], tools: [] },
     tools: [],
     resourceTools: () => [],
+    configured: [],
     notes,
     release: async () => undefined,
   };
+}
+
+/** Those that a definition brings along or names. */
+function namedServers(
+  { mcpServers = [] }: PlannedDefinition,
+  { servers, shared }: Pick<OwnServerChoice, "servers" | "shared">,
+): readonly McpServer[] {
+  const named = shared.filter(({ name }) => mcpServers.some((server) => isSame(server.name, name)));
+  return [...servers, ...named];
 }
 
 /** Connects groups of servers and remembers them, so that none outlives the session. */
@@ -155,7 +168,11 @@ function createConnector(runtime: RuntimeContext) {
 
 function connectionOptions(runtime: RuntimeContext, directory: string): McpConnectionOptions {
   return {
-    ...mcpConnectionOptions({ environment: runtime.environment, directory }),
+    ...mcpConnectionOptions({
+      environment: runtime.environment,
+      directory,
+      configDirectory: runtime.discovered.paths.configDirectory,
+    }),
     programServers: runtime.programServers,
     ...(runtime.notice === undefined ? {} : { notice: runtime.notice }),
     ...(runtime.live?.elicit === undefined ? {} : { ask: runtime.live.elicit }),

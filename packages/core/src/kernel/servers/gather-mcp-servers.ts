@@ -189,7 +189,7 @@ function readProgramServer(name: string, written: unknown, issues: Issue[]): Mcp
     kind: "sdk",
     transport: { type: "sdk" },
     disabled: false,
-    alwaysLoad: false,
+    alwaysLoad: written["alwaysLoad"] === true,
     written: { type: "sdk" },
     path,
   };

@@ -1,6 +1,8 @@
+import { findKeychain } from "@retinue/base/storage/find-keychain.ts";
 import type { McpScope } from "@retinue/config/mcp/mcp-transport.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import type { McpConnectionOptions } from "../../mcp/mcp-connections.ts";
+import { createCredentialStore } from "../../mcp/oauth/credential-store.ts";
 
 /** What a timer takes. */
 const maxWaitMs = 2 ** 31 - 1;
@@ -14,11 +16,18 @@ const configuredScopes: ReadonlySet<McpScope> = new Set(["local", "project", "us
 export function mcpConnectionOptions({
   environment,
   directory,
-}: Pick<McpConnectionOptions, "environment" | "directory">): McpConnectionOptions {
+  configDirectory,
+}: Pick<McpConnectionOptions, "environment" | "directory"> & {
+  readonly configDirectory: string;
+}): McpConnectionOptions {
   const { mcpTimeoutMs, mcpToolTimeoutMs, maxMcpOutputTokens } = readEnvironment(environment).options;
   return {
     environment,
     directory,
+    credentials: createCredentialStore(
+      configDirectory,
+      findKeychain({ service: "retinue-mcp", environment }),
+    ),
     startLimitMs: Math.min(mcpTimeoutMs ?? 30_000, maxWaitMs),
     // Who says how long a server may take wants it to be waited for; so does who names it for this run.
     timeoutMs: ({ scope }) =>

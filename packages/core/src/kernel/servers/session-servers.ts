@@ -16,6 +16,8 @@ export interface ChildServers {
   readonly own: OwnServers;
   readonly tools: readonly Tool[];
   readonly resourceTools: (servers: ReadonlySet<string>) => readonly Tool[];
+  /** What the definition names, its own and the session's, as it is configured. */
+  readonly configured: readonly McpServer[];
   /** What the definition names and does not get, each as one sentence. */
   readonly notes: readonly string[];
   /** What the servers that it could have say of themselves, the session's among them. */
@@ -27,7 +29,8 @@ export interface ChildServers {
 }
 
 export interface ConnectChildOptions {
-  readonly background: boolean;
+  /** False in the background, where servers are not kept: then there are none. */
+  readonly withServers: boolean;
   readonly starts: boolean;
   readonly signal: AbortSignal;
   /** Where they start; absent means where the session works. */

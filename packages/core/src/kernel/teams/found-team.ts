@@ -8,7 +8,7 @@ import type { Mailbox } from "../../teams/mailbox.ts";
 import { leadName, refuseTeamName, type TeamConfig, type TeamMember } from "../../teams/team-config.ts";
 import type { TeamRuntime } from "../../teams/team-settings.ts";
 import { removeTeamFiles, type TeamStore } from "../../teams/team-store.ts";
-import type { SessionHooks } from "../hooks/session-hooks.ts";
+import type { EquippedAgent } from "../agent/equip-agent.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
 /** What a session gives to its team. */
@@ -36,7 +36,8 @@ export interface SessionTeamParts {
 export interface Live {
   store: TeamStore | undefined;
   mailbox: Mailbox | undefined;
-  hooks: SessionHooks | undefined;
+  /** The hooks and checks of the lead, once it is open. */
+  equipped: Pick<EquippedAgent, "hooks" | "verifier"> | undefined;
   founding: Promise<TeamStore> | undefined;
   /** Hosts that want to know of mail. */
   readonly listeners: Set<() => void>;

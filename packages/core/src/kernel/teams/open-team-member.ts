@@ -8,14 +8,14 @@ import { deliveredMail } from "../../teams/mailbox.ts";
 import { type Member, type MemberHooks, openMember } from "../../teams/member.ts";
 import { openTeamStore } from "../../teams/team-store.ts";
 import { pageOf } from "../../tools/text-page.ts";
+import type { EquippedAgent } from "../agent/equip-agent.ts";
 import type { Capability } from "../agent/open-agent.ts";
-import type { SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
 export interface OpenedMember {
   readonly capability: Capability;
   readonly standby: Standby;
-  readonly attachHooks: (hooks: SessionHooks | undefined) => void;
+  readonly attach: (equipped: Pick<EquippedAgent, "hooks" | "verifier">) => void;
 }
 
 /** What membership in a team adds to a child; the same in the lead's process and in one of its own. */
@@ -28,11 +28,11 @@ export async function openTeamMember(
   const files = sessionFiles(paths.transcripts, plan.sessionId);
   const { transcript } = files.agent(plan.agent.id);
   const lines = plan.task.resumed ? await readLines(transcript).catch(() => undefined) : undefined;
-  let hooks: SessionHooks | undefined;
+  let equipped: Pick<EquippedAgent, "hooks" | "verifier"> | undefined;
   const member = openMember({
     store: (runtime.teams?.open ?? openTeamStore)(paths, membership.team, membership.taskList),
     membership,
-    hooks: () => (hooks === undefined ? undefined : memberHooks(hooks, membership)),
+    hooks: () => (equipped === undefined ? undefined : memberHooks(equipped, membership)),
     delivered: deliveredMail(lines?.values ?? []),
     commit: control.commit,
     report: runtime.notice,
@@ -42,8 +42,8 @@ export async function openTeamMember(
   return {
     capability: memberCapability(member, plan),
     standby: member.standby,
-    attachHooks(own) {
-      hooks = own;
+    attach(own) {
+      equipped = own;
     },
   };
 }
@@ -66,7 +66,10 @@ function memberCapability(member: Member, plan: ChildPlan): Capability {
   };
 }
 
-function memberHooks({ team: hooks }: SessionHooks, { member, team }: TeamMembership): MemberHooks {
+function memberHooks(
+  { hooks, verifier }: Pick<EquippedAgent, "hooks" | "verifier">,
+  { member, team }: TeamMembership,
+): MemberHooks {
   const never = new AbortController().signal;
   const about = ({ id: taskId, subject, description }: BoardTask) => ({
     taskId,
@@ -76,11 +79,14 @@ function memberHooks({ team: hooks }: SessionHooks, { member, team }: TeamMember
     team,
   });
   const ask = async (event: "TaskCreated" | "TaskCompleted", task: BoardTask, signal: AbortSignal) => {
-    const verdict = await hooks.fire(event, about(task), signal);
-    return verdict.type === "passed" ? undefined : verdict.reason;
+    const receipt = event === "TaskCompleted" ? { receipt: verifier.current() } : {};
+    const verdict = await hooks?.team.fire(event, { ...about(task), ...receipt }, signal);
+    return verdict === undefined || verdict.type === "passed" ? undefined : verdict.reason;
   };
   return {
-    idle: (signal) => hooks.fire("TeammateIdle", { teammate: member, team }, signal),
+    refuseUnchecked: verifier.refuseUnchecked,
+    idle: async (signal) =>
+      (await hooks?.team.fire("TeammateIdle", { teammate: member, team }, signal)) ?? { type: "passed" },
     created: (task) => ask("TaskCreated", task, never),
     completed: (task, signal = never) => ask("TaskCompleted", task, signal),
   };

@@ -11,7 +11,7 @@ import { findMember, implicitTeamName, leadName, personName, stateOf } from "../
 import type { TeamContext } from "../../teams/team-context.ts";
 import type { TeamStore } from "../../teams/team-store.ts";
 import type { Tool } from "../../tools/tool.ts";
-import type { SessionHooks } from "../hooks/session-hooks.ts";
+import type { EquippedAgent } from "../agent/equip-agent.ts";
 import { findTeamOf } from "./find-team.ts";
 import {
   createTeam,
@@ -50,7 +50,7 @@ export interface SessionTeam extends AsyncDisposable {
   isMember(taskId: string): boolean;
   /** After a crash: takes members up again that worked or have mail. */
   recover(signal: AbortSignal): Promise<void>;
-  attachHooks(hooks: SessionHooks | undefined): void;
+  attach(equipped: Pick<EquippedAgent, "hooks" | "verifier">): void;
 }
 
 export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
@@ -101,8 +101,8 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
     ended: (child, state, text) => reportEnd({ child, state, text }, found),
     isMember: (taskId) => live.store?.config()?.members.some((member) => member.taskId === taskId) === true,
     recover: (signal) => recoverMembers(found, signal),
-    attachHooks(hooks) {
-      live.hooks = hooks;
+    attach(equipped) {
+      live.equipped = equipped;
     },
     async [Symbol.asyncDispose]() {
       pendingMessages();
@@ -116,7 +116,7 @@ function newLive(): Live {
   return {
     store: undefined,
     mailbox: undefined,
-    hooks: undefined,
+    equipped: undefined,
     founding: undefined,
     listeners: new Set(),
   };
@@ -127,6 +127,7 @@ function createLeadContext(found: Founding): TeamContext {
   const fire = async (
     event: "TaskCreated" | "TaskCompleted",
     task: Parameters<TeamContext["approveCreated"]>[0],
+    signal = new AbortController().signal,
   ) => {
     const { id: taskId, subject, description } = task;
     const team = live.store?.name;
@@ -137,7 +138,9 @@ function createLeadContext(found: Founding): TeamContext {
       teammate: leadName,
       team,
     };
-    const verdict = await live.hooks?.team.fire(event, payload, new AbortController().signal);
+    const { hooks, verifier } = live.equipped ?? {};
+    const receipt = event === "TaskCompleted" ? { receipt: verifier?.current() } : {};
+    const verdict = await hooks?.team.fire(event, { ...payload, ...receipt }, signal);
     return verdict === undefined || verdict.type === "passed" ? undefined : verdict.reason;
   };
   return {
@@ -148,7 +151,8 @@ function createLeadContext(found: Founding): TeamContext {
       live.store ?? (await foundTeam(found, implicitTeamName(parts.plan.sessionId), "")),
     revive: (member) => reviveMember(member, found),
     approveCreated: (task) => fire("TaskCreated", task),
-    approveCompleted: (task) => fire("TaskCompleted", task),
+    approveCompleted: async (task, signal) =>
+      (await live.equipped?.verifier.refuseUnchecked(signal)) ?? (await fire("TaskCompleted", task, signal)),
   };
 }
 

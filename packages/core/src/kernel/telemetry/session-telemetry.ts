@@ -109,7 +109,7 @@ function endAgent(
   const open = agents.get(plan.agent.id);
   if (open === undefined) return;
   agents.delete(plan.agent.id);
-  const { status, reason, totals } = ending;
+  const { status, reason, totals, receipt } = ending;
   const { span } = open;
   span.setAttributes({
     ...usageAttributes(totals.usage),
@@ -117,6 +117,14 @@ function endAgent(
     "retinue.reason": reason,
     "retinue.turns": totals.turns,
     "retinue.tool_uses": totals.toolUses,
+    ...(receipt === undefined
+      ? {}
+      : {
+          "retinue.verify.status": receipt.status,
+          "retinue.verify.checks": receipt.checks.length,
+          "retinue.verify.retries": receipt.retries,
+          ...(receipt.tree === undefined ? {} : { "retinue.verify.tree": receipt.tree.digest }),
+        }),
     ...(totals.costUsd === undefined ? {} : { "retinue.cost.usd": totals.costUsd }),
   });
   const isFailure = status === "failed";

@@ -114,6 +114,7 @@ async function* uiLines(run: ShownRun, { partial = true }: ResponseOptions): Asy
             yield* piece("reasoning", event.event.index, event.event.text);
           break;
         case "model-retried":
+        case "model-fell-back":
           // What was shown cannot be taken back; the next attempt is a part of its own.
           yield* closeParts();
           answers += 1;

@@ -7,6 +7,7 @@ import {
   type ModelErrorOptions,
   saysTooLong,
 } from "../model-error.ts";
+import { readQuotaReset } from "../read-quota.ts";
 import { readRetryAfter } from "../read-retry-after.ts";
 import { unreachableError } from "../unreachable-error.ts";
 
@@ -36,6 +37,7 @@ export function toModelError(error: unknown, place: ErrorPlace): ModelError {
   const options: ModelErrorOptions = {
     status,
     retryAfterMs,
+    ...(status === 429 ? { quotaResetsInMs: readQuotaReset(header) } : {}),
     requestId,
     ...adviceFor(code, place.model),
     cause: error,

@@ -1,11 +1,12 @@
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
-import type {
-  AssistantMessage,
-  DocumentBlock,
-  ImageBlock,
-  TextBlock,
-  ToolResultBlock,
-  UserMessage,
+import {
+  type AssistantMessage,
+  type DocumentBlock,
+  type ImageBlock,
+  resultText,
+  type TextBlock,
+  type ToolResultBlock,
+  type UserMessage,
 } from "../../conversation/message.ts";
 import type { ModelRequest } from "../model.ts";
 import { sentCallInput } from "../read-call-input.ts";
@@ -104,7 +105,9 @@ function userPart(
 type ResultFile = ImageBlock | DocumentBlock;
 
 function filesOf({ content }: ToolResultBlock): readonly ResultFile[] {
-  return typeof content === "string" ? [] : content.filter((block) => block.type !== "text");
+  return typeof content === "string"
+    ? []
+    : content.filter((block) => block.type === "image" || block.type === "document");
 }
 
 function resultPart(
@@ -141,8 +144,8 @@ function resultPart(
 }
 
 function textOfResult({ content }: ToolResultBlock, liftedCount: number): string {
-  if (typeof content === "string") return content;
-  const texts = content.flatMap((block) => (block.type === "text" ? [block.text] : []));
-  const note = liftedCount === 0 ? [] : ["[The file of this result is in the message that follows.]"];
-  return [...texts, ...note].join("\n");
+  const text = resultText(content);
+  if (liftedCount === 0) return text;
+  const note = "[The file of this result is in the message that follows.]";
+  return text === "" ? note : `${text}\n${note}`;
 }

@@ -6,6 +6,8 @@ import { type KnownModel, lookUpModel } from "../look-up-model.ts";
 import type { Model, ModelEvent, ModelRequest } from "../model.ts";
 import { createAnswerGuard, ModelError } from "../model-error.ts";
 import { PlainHeaders } from "../plain-headers.ts";
+import { readQuotaReport } from "../read-quota.ts";
+import type { HeaderReader } from "../read-retry-after.ts";
 import { createStallWatch, type StallLimits, type StallWatch } from "../stall-watch.ts";
 import { createBodyEncoder, type EncodedBody } from "./body-encoder.ts";
 import { createRequestBuilder } from "./create-request-builder.ts";
@@ -33,6 +35,8 @@ export interface AnthropicModelOptions extends AnthropicAccess {
   readonly known?: KnownModel;
   /** What to send as the model's name, where a gateway calls it otherwise. */
   readonly wireId?: string;
+  /** Whether the endpoint loads tools where they were found; one that refuses to is not asked again. */
+  readonly defersTools?: boolean;
   readonly timeouts: StallLimits;
 }
 
@@ -50,15 +54,20 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
   const credential = options.authToken ?? options.apiKey;
   const helper = credential === undefined ? options.apiKeyHelper : undefined;
 
-  function requestHeaders(helperKey: string | undefined): Record<string, string> {
+  let defersTools = options.defersTools === true;
+
+  function requestHeaders(helperKey: string | undefined, betas: readonly string[]): Record<string, string> {
     const headers = new PlainHeaders({
       accept: "application/json",
       "user-agent": "retinue",
       "anthropic-version": apiVersion,
     });
     if (credential !== undefined) headers.set("authorization", `Bearer ${credential}`);
-    if (known.asksForLargeWindow) headers.set("anthropic-beta", "context-1m-2025-08-07");
-    for (const [name, value] of Object.entries(options.headers ?? {})) headers.set(name, value);
+    if (betas.length > 0) headers.set("anthropic-beta", betas.join(","));
+    for (const [name, value] of Object.entries(options.headers ?? {})) {
+      const isBeta = name.toLowerCase() === "anthropic-beta" && betas.includes(deferringBeta);
+      headers.set(name, isBeta ? `${value},${deferringBeta}` : value);
+    }
     if (helperKey !== undefined) headers.set("authorization", `Bearer ${helperKey}`);
     headers.set("content-type", "application/json");
     return Object.fromEntries(headers);
@@ -78,10 +87,14 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
     });
     if (response.ok) return response;
     const text = await response.text().catch(String);
-    throw statusError(response.status, text, (name) => response.headers.get(name) ?? undefined);
+    throw statusError(response.status, text, headerOf(response));
   }
 
-  async function* attempt(request: ModelRequest, signal: AbortSignal, withoutThinking: boolean) {
+  async function* attempt(
+    request: ModelRequest,
+    signal: AbortSignal,
+    withoutThinking: boolean,
+  ): AsyncGenerator<ModelEvent> {
     const controller = new AbortController();
     const abort = (): void => controller.abort();
     signal.addEventListener("abort", abort, { once: true });
@@ -92,14 +105,19 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
     let body: EncodedBody | undefined;
     try {
       signal.throwIfAborted();
-      body = encoder.encode(builder.build(request, { withoutThinking }), request.messages);
+      body = encoder.encode(builder.build(request, { withoutThinking, defersTools }), request.messages);
       // The provider is not to blame for the time that the helper takes.
       const key = helper === undefined ? undefined : await abortable(askHelper(helper), controller.signal);
-      const headers = requestHeaders(key);
+      const headers = requestHeaders(key, [
+        ...(known.asksForLargeWindow ? ["context-1m-2025-08-07"] : []),
+        ...(defersTools && searchesTools(request) ? [deferringBeta] : []),
+      ]);
       watch.wait();
       const response = await post(body.bytes, headers, controller.signal);
       watch.rest();
       requestId = response.headers.get("request-id") ?? undefined;
+      const report = readQuotaReport(headerOf(response));
+      if (report !== undefined) yield { type: "quota-reported", ...report };
       if (response.body === null) throw new ModelError("stream-cut", "The provider's answer has no body.");
       chunks = response.body[Symbol.asyncIterator]();
       const guard = createAnswerGuard(response.headers.get("content-type") ?? "");
@@ -126,15 +144,24 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
       try {
         yield* attempt(request, signal, false);
       } catch (error) {
-        if (!isThinkingRefused(error) || !hasThinking(request)) throw error;
-        yield* attempt(request, signal, true);
+        if (defersTools && searchesTools(request) && isDeferringRefused(error)) {
+          defersTools = false;
+          yield* attempt(request, signal, false);
+        } else {
+          if (!isThinkingRefused(error) || !hasThinking(request)) throw error;
+          yield* attempt(request, signal, true);
+        }
       }
     },
   };
 }
 
+function headerOf({ headers }: Response): HeaderReader {
+  return (name) => headers.get(name) ?? undefined;
+}
+
 /** The version of the Messages API whose requests are written and whose events are read here. */
-const apiVersion = "2026-10-21";
+export const apiVersion = "2026-10-21";
 
 async function askHelper(helper: () => Promise<string>): Promise<string> {
   let key = "";
@@ -231,6 +258,23 @@ async function drain(chunks: AsyncIterator<Uint8Array>, giveUp: () => void): Pro
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** What asks for tools that are loaded where they were found. */
+const deferringBeta = "advanced-tool-use-2025-11-20";
+
+function searchesTools({ tools }: ModelRequest): boolean {
+  return tools.some(({ loading }) => loading === "searches");
+}
+
+/** An endpoint that does not know of tools that are loaded later gets them as any other. */
+function isDeferringRefused(error: unknown): boolean {
+  return (
+    error instanceof ModelError &&
+    error.code === "invalid-request" &&
+    error.status === 400 &&
+    /defer_loading|tool_reference|deferred_tools|advanced-tool-use|anthropic-beta/i.test(error.message)
+  );
 }
 
 /** Thinking belongs to the model and account that wrote it; a conversation taken over by another continues without. */

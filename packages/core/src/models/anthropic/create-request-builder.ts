@@ -2,7 +2,7 @@ import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import type { Message } from "../../conversation/message.ts";
 import type { Effort, ModelTraits } from "../look-up-model.ts";
 import type { ModelRequest, ServerTool, ToolSpecification } from "../model.ts";
-import { toWireMessage, type WireMessage } from "./to-wire-message.ts";
+import { referencesIn, toWireMessage, type WireMessage, withReferences } from "./to-wire-message.ts";
 
 interface RequestTarget {
   /** The id as the provider knows it. */
@@ -38,7 +38,13 @@ type WireThinking =
 type WireToolChoice = { readonly type: "none" } | { readonly type: "tool"; readonly name: string };
 
 type WireTool =
-  | { readonly name: string; readonly description: string; readonly input_schema: JsonRecord }
+  | {
+      readonly name: string;
+      readonly description: string;
+      readonly input_schema: JsonRecord;
+      /** The model sees it from where a result names it. */
+      readonly defer_loading?: true;
+    }
   | {
       readonly type: "web_search_20250305";
       readonly name: string;
@@ -50,6 +56,8 @@ type WireTool =
 interface BuildOptions {
   /** Leaves out earlier thinking, for a provider that refused it because another model or account wrote it. */
   readonly withoutThinking?: boolean;
+  /** Tools that were found are loaded where they were found, which leaves caches valid; else they come behind the others. */
+  readonly defersTools?: boolean;
 }
 
 interface RequestBuilder {
@@ -60,6 +68,9 @@ interface RequestBuilder {
 interface Conversation {
   readonly sources: Message[];
   readonly wire: WireMessage[];
+  /** The tools that it names as found, and the places of the messages that do. */
+  readonly references: Set<string>;
+  readonly referring: number[];
 }
 
 /**
@@ -67,27 +78,16 @@ interface Conversation {
  * costs what is new in it; the request itself is never changed.
  */
 export function createRequestBuilder(target: RequestTarget): RequestBuilder {
-  // Converts what was added to a list since the last time; a list that was changed otherwise is converted anew.
-  const conversations = new WeakMap<readonly Message[], Conversation>();
-  const convertMessages = (messages: readonly Message[]): readonly WireMessage[] => {
-    const known = conversations.get(messages);
-    const isContinued = known?.sources.every((source, index) => source === messages[index]) === true;
-    const { sources, wire } = isContinued ? known : { sources: [], wire: [] };
-    for (const message of messages.slice(sources.length)) {
-      sources.push(message);
-      const converted = toWireMessage(message);
-      if (converted !== undefined) wire.push(converted);
-    }
-    if (!isContinued) conversations.set(messages, { sources, wire });
-    return wire;
-  };
+  const { convertMessages, resolveReferences } = createMessageConverter();
   const specified = new WeakMap<ToolSpecification, WireTool>();
   const instructed = new WeakMap<readonly string[], readonly WireText[]>();
   // Marks the last item of a list; the same item gives the same marked one each time.
-  const marked = new WeakMap<object, object>();
-  const withMark = <T extends object>(list: readonly T[], isMarked: boolean): T[] => {
+  const usuallyMarked = new WeakMap<object, object>();
+  const longMarked = new WeakMap<object, object>();
+  const withMark = <T extends object>(list: readonly T[], isMarked: boolean, mark: CacheMark): T[] => {
     const last = list.at(-1);
     if (!isMarked || last === undefined) return [...list];
+    const marked = mark === longMark ? longMarked : usuallyMarked;
     const known = marked.get(last) ?? { ...last, ...mark };
     marked.set(last, known);
     // Made from the item it is kept for, so it has that item's type.
@@ -110,6 +110,22 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
     return server.length === 0 ? tools : [...tools, ...server.map(toWireServerTool)];
   }
 
+  const postponed = new WeakMap<ToolSpecification, WireTool>();
+  /** Behind all others, and without a mark: the provider takes none there. */
+  function deferTools(tools: readonly ToolSpecification[]): readonly WireTool[] {
+    if (!tools.some(({ loading }) => loading === "searches")) return [];
+    return [
+      placeholder,
+      ...tools
+        .filter(({ loading }) => loading === "found")
+        .map((specification) => {
+          const tool = postponed.get(specification) ?? { ...convertTool(specification), ...deferredMark };
+          postponed.set(specification, tool);
+          return tool;
+        }),
+    ];
+  }
+
   function convertSystem(texts: readonly string[]): readonly WireText[] {
     let system = instructed.get(texts);
     if (system === undefined) {
@@ -121,27 +137,105 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
 
   return {
     build(request, options = {}) {
-      const tools = convertTools(request);
+      const conversation = convertMessages(request.messages);
+      const isDeferred = ({ name, loading }: ToolSpecification): boolean =>
+        options.defersTools === true && loading === "found" && conversation.references.has(name);
+      const later = request.tools.filter(isDeferred);
+      const deferred = options.defersTools === true ? deferTools([...searching(request), ...later]) : [];
+      const tools = convertTools(
+        later.length === 0
+          ? request
+          : { ...request, tools: request.tools.filter((tool) => !isDeferred(tool)) },
+      );
       const system = convertSystem(request.system);
-      const all = convertMessages(request.messages);
+      const all = resolveReferences(conversation, new Set(later.map(({ name }) => name)));
       const messages = options.withoutThinking === true ? withoutThinking(all) : all;
       const plan = planBreakpoints(messages, { tools: tools.length > 0, system: system.length > 0 });
       const settings = thinkingSettings(request, target, options);
+      const mark = request.cacheTtl === "1h" ? longMark : usualMark;
       return {
         model: target.model,
         max_tokens: settings.maxTokens,
         stream: true,
         thinking: settings.thinking,
         output_config: settings.effort === undefined ? undefined : { effort: settings.effort },
-        ...(tools.length === 0 ? {} : { ...toolChoice(request, target), tools: withMark(tools, plan.tools) }),
-        ...(system.length === 0 ? {} : { system: withMark(system, plan.system) }),
-        messages: withMarks(messages, plan.conversation),
+        ...(tools.length === 0
+          ? {}
+          : { ...toolChoice(request, target), tools: [...withMark(tools, plan.tools, mark), ...deferred] }),
+        ...(system.length === 0 ? {} : { system: withMark(system, plan.system, mark) }),
+        messages: withMarks(messages, plan.conversation, mark),
       };
     },
   };
 }
 
-const mark = { cache_control: { type: "ephemeral" } } as const;
+/** Converts each message once, also those that say which tools were found. */
+function createMessageConverter() {
+  // Converts what was added to a list since the last time; a list that was changed otherwise is converted anew.
+  const conversations = new WeakMap<readonly Message[], Conversation>();
+  const convertMessages = (messages: readonly Message[]): Conversation => {
+    const known = conversations.get(messages);
+    const isContinued = known?.sources.every((source, index) => source === messages[index]) === true;
+    const conversation: Conversation = isContinued
+      ? known
+      : { sources: [], wire: [], references: new Set(), referring: [] };
+    const { sources, wire, references, referring } = conversation;
+    for (const message of messages.slice(sources.length)) {
+      sources.push(message);
+      const converted = toWireMessage(message);
+      if (converted === undefined) continue;
+      const names = referencesIn(converted);
+      for (const name of names) references.add(name);
+      if (names.length > 0) referring.push(wire.length);
+      wire.push(converted);
+    }
+    if (!isContinued) conversations.set(messages, conversation);
+    return conversation;
+  };
+  // The same message for the same deferred tools, so that it is encoded once.
+  const referred = new WeakMap<WireMessage, { readonly key: string; readonly message: WireMessage }>();
+  const resolveReferences = (
+    { wire, referring }: Conversation,
+    deferred: ReadonlySet<string>,
+  ): readonly WireMessage[] => {
+    if (referring.length === 0) return wire;
+    const resolved = [...wire];
+    for (const at of referring) {
+      const message = wire[at];
+      if (message === undefined) continue;
+      const key = referencesIn(message)
+        .filter((name) => deferred.has(name))
+        .join();
+      const before = referred.get(message);
+      const made = before?.key === key ? before : { key, message: withReferences(message, deferred) };
+      referred.set(message, made);
+      resolved[at] = made.message;
+    }
+    return resolved;
+  };
+  return { convertMessages, resolveReferences };
+}
+
+interface CacheMark {
+  readonly cache_control: { readonly type: "ephemeral"; readonly ttl?: "1h" };
+}
+
+/** Five minutes, which is what the provider does where nothing is said. */
+const usualMark: CacheMark = { cache_control: { type: "ephemeral" } };
+const longMark: CacheMark = { cache_control: { type: "ephemeral", ttl: "1h" } };
+const deferredMark = { defer_loading: true } as const;
+
+/** From the first request on, so that the first tool that is found changes nothing of what comes before the conversation. */
+const placeholder: WireTool = {
+  name: "deferred_tools",
+  description: "Stands for the tools that are loaded on demand. It cannot be called.",
+  input_schema: { type: "object", properties: {} },
+  ...deferredMark,
+};
+
+function searching({ tools }: ModelRequest): readonly ToolSpecification[] {
+  return tools.filter(({ loading }) => loading === "searches");
+}
 
 function withoutThinking(messages: readonly WireMessage[]): readonly WireMessage[] {
   return messages.flatMap((message) => {
@@ -150,7 +244,11 @@ function withoutThinking(messages: readonly WireMessage[]): readonly WireMessage
   });
 }
 
-function withMarks(messages: readonly WireMessage[], breakpoints: readonly Breakpoint[]): WireMessage[] {
+function withMarks(
+  messages: readonly WireMessage[],
+  breakpoints: readonly Breakpoint[],
+  mark: CacheMark,
+): WireMessage[] {
   const marked = [...messages];
   for (const { message: at, block } of breakpoints) {
     const message = marked[at];
@@ -206,16 +304,22 @@ function thinkingSettings(
   const effort = chosen.level === undefined ? {} : { effort: chosen.level };
   if (traits.thinking === "always") return { maxTokens, thinking: shownThinking, ...effort };
   if (traits.thinking === "adaptive") {
-    if (!isForced(request, target)) return { maxTokens, thinking: shownThinking, ...effort };
+    const thinks = !isForced(request, target) && request.thinks !== false;
+    if (thinks) return { maxTokens, thinking: shownThinking, ...effort };
     // Forcing a tool and thinking exclude each other, and the highest efforts cannot do without thinking.
     const isHighest = chosen.level === "xhigh" || chosen.level === "max";
     return { maxTokens, thinking: { type: "disabled" }, ...(isHighest ? { effort: "high" } : effort) };
   }
-  const budget = Math.min(chosen.budget ?? 0, maxTokens - 1024);
-  const mayThink = traits.thinking === "budget" && !isForced(request, target) && !options.withoutThinking;
+  const asked = chosen.budget ?? (request.thinks === true ? usualBudget : 0);
+  const budget = Math.min(asked, maxTokens - 1024);
+  const isFree = !isForced(request, target) && !options.withoutThinking && request.thinks !== false;
+  const mayThink = traits.thinking === "budget" && isFree;
   if (!mayThink || budget < 1024) return { maxTokens, ...effort };
   return { maxTokens, thinking: { type: "enabled", budget_tokens: budget }, ...effort };
 }
+
+/** Tokens for thinking of a model that thinks only when it is asked to. */
+const usualBudget = 8_000;
 
 /** Without it the newest models keep what they say between calls to themselves, and a watcher sees nothing. */
 const shownThinking: WireThinking = { type: "adaptive", display: "summarized" };

@@ -1,5 +1,6 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { createHttpFetch, readProxies } from "../create-http-fetch.ts";
+import { apiVersion } from "./create-anthropic-model.ts";
 
 /** What Anthropic's API, or the gateway in its place, says to a key when it is asked for its models. */
 export type AccountModels =
@@ -23,15 +24,20 @@ export async function listAccountModels(
 ): Promise<AccountModels | undefined> {
   const token = environment["ANTHROPIC_AUTH_TOKEN"]?.trim();
   const key = environment["ANTHROPIC_API_KEY"]?.trim();
-  const access = accessHeader(key, token);
-  if (access === undefined) return undefined;
+  // As requests for answers have it, so that what is said here is true of them.
+  const credential = token || key;
+  if (credential === undefined || credential === "") return undefined;
   const base = environment["ANTHROPIC_BASE_URL"]?.trim() || defaultBaseUrl;
   const host = URL.canParse(base) ? new URL(base).host : base;
   const limit = AbortSignal.timeout(limitMs);
   using http = createHttpFetch(readProxies(environment));
   try {
     const response = await http.fetch(`${base.replace(/\/+$/, "")}/v1/models?limit=1000`, {
-      headers: { accept: "application/json", "anthropic-version": "2023-06-01", ...access },
+      headers: {
+        accept: "application/json",
+        "anthropic-version": apiVersion,
+        authorization: `Bearer ${credential}`,
+      },
       signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
     });
     const { status } = response;
@@ -47,11 +53,6 @@ export async function listAccountModels(
     const why = limit.aborted ? `no answer within ${limitMs / 1000} s` : messageOf(error);
     return { type: "unknown", host, why };
   }
-}
-
-function accessHeader(key = "", token = ""): Readonly<Record<string, string>> | undefined {
-  if (token !== "") return { authorization: `Bearer ${token}` };
-  return key === "" ? undefined : { "x-api-key": key };
 }
 
 function messageOf(error: unknown): string {

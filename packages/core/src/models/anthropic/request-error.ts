@@ -8,6 +8,7 @@ import {
   type ProviderAnswer,
   saysTooLong,
 } from "../model-error.ts";
+import { readQuotaReset } from "../read-quota.ts";
 import { type HeaderReader, readRetryAfter } from "../read-retry-after.ts";
 import { deepestCause, messageOf, unreachableError } from "../unreachable-error.ts";
 
@@ -65,6 +66,7 @@ export function statusError(status: number, text: string, header: HeaderReader):
       status,
       requestId,
       retryAfterMs,
+      ...(status === 429 ? { quotaResetsInMs: readQuotaReset(header) } : {}),
     },
   );
 }

@@ -1,5 +1,11 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
-import type { AssistantBlock, Message, UserBlock } from "../../conversation/message.ts";
+import {
+  type AssistantBlock,
+  type Message,
+  referenceText,
+  type ToolReferenceBlock,
+  type UserBlock,
+} from "../../conversation/message.ts";
 import { sentCallInput } from "../read-call-input.ts";
 import { wrappedBy } from "./block-builder.ts";
 
@@ -22,8 +28,10 @@ export function toWireMessage(message: Message): WireMessage | undefined {
   return content.length === 0 ? undefined : { role: message.role, content };
 }
 
-function toWireBlock(block: AssistantBlock | UserBlock): readonly WireBlock[] {
+function toWireBlock(block: AssistantBlock | UserBlock | ToolReferenceBlock): readonly WireBlock[] {
   switch (block.type) {
+    case "tool_reference":
+      return [{ type: "tool_reference", tool_name: block.tool_name }];
     case "text": {
       // The API refuses text blocks without a visible character.
       if (block.text.trim() === "") return [];
@@ -75,6 +83,45 @@ function toWireBlock(block: AssistantBlock | UserBlock): readonly WireBlock[] {
     default:
       return [block];
   }
+}
+
+/** The tools that the results of a message name as found. */
+export function referencesIn({ content }: WireMessage): readonly string[] {
+  return content.flatMap((block) =>
+    partsOf(block).flatMap((part) => (isReference(part) ? part.tool_name : [])),
+  );
+}
+
+/**
+ * References stay where the request defers the tool they name; all others become words. What else is in such a result comes
+ * behind it: the API takes references alone.
+ */
+export function withReferences(message: WireMessage, deferred: ReadonlySet<string>): WireMessage {
+  const behind: WireBlock[] = [];
+  const content = message.content.map((block): WireBlock => {
+    const parts = partsOf(block).map((part) =>
+      isReference(part) && !deferred.has(part.tool_name) ? inWords(part) : part,
+    );
+    const kept = parts.filter(isReference);
+    if (kept.length === 0) return parts.length === 0 ? block : { ...block, content: parts };
+    behind.push(...parts.filter((part) => !isReference(part)));
+    return { ...block, content: kept };
+  });
+  return { role: message.role, content: [...content, ...behind] };
+}
+
+function partsOf(block: WireBlock): readonly WireBlock[] {
+  const parts: unknown = block.type === "tool_result" ? block["content"] : undefined;
+  // Written by toWireBlock above.
+  return Array.isArray(parts) && parts.some(isReference) ? (parts as readonly WireBlock[]) : [];
+}
+
+function isReference(part: unknown): part is WireBlock & { readonly tool_name: string } {
+  return isRecord(part) && part["type"] === "tool_reference" && typeof part["tool_name"] === "string";
+}
+
+function inWords({ tool_name }: { readonly tool_name: string }): WireBlock {
+  return { type: "text", text: referenceText({ type: "tool_reference", tool_name }) };
 }
 
 /** Ids of calls that another provider made may have signs that this one refuses. */

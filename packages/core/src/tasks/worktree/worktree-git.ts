@@ -83,7 +83,7 @@ async function careAt(
 
 /** Commands that read or write contents of files, which filters may change. */
 const contentCommands: ReadonlySet<string> = new Set(
-  "add reset status checkout checkout-index update-index diff-files diff-index diff stash restore apply merge".split(
+  "add reset status checkout checkout-index update-index diff-files diff-index diff stash restore apply merge cherry-pick".split(
     " ",
   ),
 );

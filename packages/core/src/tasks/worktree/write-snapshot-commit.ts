@@ -19,17 +19,26 @@ export async function writeSnapshotCommit(
   repository: WorktreeRepository,
   message: string,
 ): Promise<GitAnswer> {
+  const tree = await writeSnapshotTree(git, repository);
+  if (tree.type === "failed") return tree;
+  return commitTree(git, repository, { tree: tree.text, message });
+}
+
+/** The tree of everything that git would add, untracked files included, without touching the index or any file. */
+export async function writeSnapshotTree(
+  git: WorktreeGit,
+  repository: WorktreeRepository,
+): Promise<GitAnswer> {
   const folder = await makeIndexFolder(repository.gitDirectory);
   try {
     const variables = { GIT_INDEX_FILE: join(folder, "index") };
     const prepared = await prepareIndex(git, repository, variables);
     if (prepared.type === "failed") return prepared;
     const added = await addEverything(git, repository.top, variables);
-    if (added === "unchanged") return { type: "done", text: repository.head };
+    if (added === "unchanged") return { type: "done", text: repository.headTree };
     if (added.type === "failed") return added;
     const tree = await git(repository.top, ["write-tree"], { variables });
-    if (tree.type === "failed") return tree;
-    return await commitTree(git, repository, { tree: oneLine(tree) ?? "", message });
+    return tree.type === "failed" ? tree : { type: "done", text: oneLine(tree) ?? "" };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

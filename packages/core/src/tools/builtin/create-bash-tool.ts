@@ -104,6 +104,10 @@ export function createBashTool(options: BashToolOptions): Tool {
   });
 }
 
+/** What of the output so far is told to those that watch. */
+const progressLines = 20;
+const progressLength = 2_000;
+
 async function runToEnd(
   command: Command,
   options: BashToolOptions,
@@ -120,9 +124,12 @@ async function runToEnd(
   const name = context.callId.replace(/[^\w-]/g, "_").slice(0, 100) || "output";
   const file = join(context.outputDirectory, `${name}.txt`);
   const output = createCommandOutput({ limit: outputLimit(context.environment), file });
+  context.watchOutput?.(() => output.view().text);
   const begun = options.now();
   const report = createReporter(options.now, () =>
-    context.progress((output.view().text.trimEnd().split("\n").at(-1) ?? "").slice(0, 200)),
+    context.progress(
+      output.view().text.trimEnd().slice(-progressLength).split("\n").slice(-progressLines).join("\n"),
+    ),
   );
   let record: OpenCommand | undefined;
   const wait = createWait(context.signal);
@@ -138,7 +145,7 @@ async function runToEnd(
     ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
     onOutput(chunk) {
       output.take(chunk);
-      report();
+      report.tell();
     },
     onStart(leader) {
       record = options.shells.record(foregroundRecord(command), leader);
@@ -146,6 +153,7 @@ async function runToEnd(
   });
   options.shells.follow(context.agent.id, started.ended);
   const finished = started.ended.then((ended) => {
+    report.end();
     record?.end({ state: "completed" });
     entered.leave();
     output.end();
@@ -271,14 +279,26 @@ function createWait(signal: AbortSignal) {
 }
 
 /** Watchers need no more than a few signs of life a second. */
-function createReporter(now: () => number, report: () => void): () => void {
+function createReporter(now: () => number, report: () => void): { tell(): void; end(): void } {
   let next = 0;
-  return () => {
-    if (now() < next) return;
-    next = now() + 250;
+  let timer: NodeJS.Timeout | undefined;
+  const tellNow = (): void => {
+    timer = undefined;
+    next = now() + pauseMs;
     report();
   };
+  return {
+    tell() {
+      if (timer !== undefined) return;
+      const wait = next - now();
+      if (wait <= 0) tellNow();
+      else timer = setTimeout(tellNow, wait).unref();
+    },
+    end: () => clearTimeout(timer),
+  };
 }
+
+const pauseMs = 250;
 
 /** What a model should know about how a command ended, besides its output. */
 function endingNotes(ending: ProcessEnding, limit: TimeLimit): readonly string[] {

@@ -17,6 +17,8 @@ export interface SandboxOptions {
   readonly command: string;
   /** Folders that may be written to; the first is the project. */
   readonly workingDirectories: readonly string[];
+  /** Other files and folders that it may write to, such as the state of the program itself. */
+  readonly alsoWrite?: readonly string[];
   /** The command may run because it only reads, so that it may write nothing but temporary files. */
   readonly readOnly?: boolean;
 }
@@ -51,7 +53,10 @@ export function createSandbox(options: SessionSandboxOptions): Sandbox | undefin
   const { runtime, settings } = options;
   if (!settings.enabled) return undefined;
   return {
-    async wrap(invocation, { signal, command, workingDirectories, readOnly = false }): Promise<SandboxWrap> {
+    async wrap(
+      invocation,
+      { signal, command, workingDirectories, readOnly = false, alsoWrite = [] },
+    ): Promise<SandboxWrap> {
       if (isExcluded(command, settings.excludedCommands)) return { type: "unprotected" };
       const start = await runtime.start(settings);
       if (start.type === "unavailable") {
@@ -66,7 +71,9 @@ export function createSandbox(options: SessionSandboxOptions): Sandbox | undefin
       }
       const { manager, temporaryDirectory } = start;
       const limits = sandboxLimits({ ...options, workingDirectories, temporaryDirectory });
-      const filesystem = readOnly ? { ...limits, allowWrite: [temporaryDirectory] } : limits;
+      const filesystem = readOnly
+        ? { ...limits, allowWrite: [temporaryDirectory] }
+        : { ...limits, allowWrite: [...limits.allowWrite, ...alsoWrite] };
       const temporary = `TMPDIR=${quoteInvocation({ file: temporaryDirectory, arguments: [] })}`;
       const variables = readOnly ? `${temporary} GIT_OPTIONAL_LOCKS=0` : temporary;
       const text = `${variables} exec ${quoteInvocation(invocation)}`;

@@ -210,7 +210,7 @@ const systemFolders = ["/usr", "/bin", "/lib", "/etc"];
 /** Where people keep keys: never seen, not even where the work is their home. */
 const keyPlaces =
   `.ssh .gnupg .aws .azure .kube .docker .netrc .git-credentials .npmrc .pypirc .password-store .terraform.d
-  .claude.json .claude/.credentials.json .config/gcloud .config/gh .config/hub .config/op .config/git/credentials
+  .claude.json .claude/.credentials.json .claude/retinue/mcp-credentials .config/gcloud .config/gh .config/hub .config/op .config/git/credentials
   .config/retinue .config/rclone .cargo/credentials .cargo/credentials.toml .gem/credentials .local/share/keyrings
   .m2/settings.xml .gradle/gradle.properties .config/google-chrome .config/chromium .mozilla .thunderbird`.split(
     /\s+/,

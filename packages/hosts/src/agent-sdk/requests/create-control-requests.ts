@@ -128,7 +128,12 @@ function setThinking(tokens: unknown, choices: Choices): undefined {
 
 async function stopTask(id: unknown, { host, commands }: ControlRequestOptions): Promise<JsonRecord> {
   if (typeof id === "string" && (await commands.stop(id))) return {};
-  const { tree } = await host.ready();
+  const { tree, session } = await host.ready();
+  const run = typeof id === "string" ? session.workflows?.runs.find(id) : undefined;
+  if (run !== undefined) {
+    await run.stop();
+    return {};
+  }
   const task = tree.list().find((each) => each.id === id);
   if (task === undefined) throw refused(`there is no task ${JSON.stringify(id)}`);
   if (!hasEnded(task)) await tree.main.submit({ type: "stop", agent: task.id });

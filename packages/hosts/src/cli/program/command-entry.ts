@@ -121,7 +121,7 @@ export function describe(command: Command, description: string): Command {
       .allowExcessArguments(false)
       // Descriptions name the values themselves.
       .configureHelp({ optionDescription: ({ description: text }) => text })
-      .addHelpText("after", "\n`retinue --help` shows the options of every command.")
+      .addHelpText("after", "\n`retinue --help all` shows the options of every command.")
   );
 }
 

@@ -1,33 +1,53 @@
 import { commandFlags, runFlags } from "../../shared/flags.ts";
 import type { OptionEntry } from "../../shared/option-entry.ts";
+import { wrap } from "../../shared/strip-control-characters.ts";
 
-/** The help of the program itself; it fits a screen of 24 lines and 80 columns. */
+const allOptions: readonly OptionEntry[] = [...Object.values(runFlags), ...Object.values(commandFlags)];
+
+/** What most people use, in the order in which they meet it. */
+const mostUsed: readonly OptionEntry[] = [
+  runFlags.print,
+  runFlags.continue,
+  runFlags.resume,
+  runFlags.model,
+  runFlags.permissionMode,
+  runFlags.allowedTools,
+  runFlags.agent,
+  runFlags.outputFormat,
+  runFlags.maxBudgetUsd,
+  commandFlags.addDir,
+];
+
+/** The help of the program itself; with the next prompt below it, it fits a screen of 24 lines and 80 columns. */
 export const helpText = `Usage: retinue [options] ["prompt"]    talk in the terminal; with -p: one answer
-       retinue <command> [options]
+       retinue <command> [options]     -h after a command shows its options
 
-Commands:
   agents, skills         list them; also: agents show NAME, agents|skills check
-  sessions, tasks        inspect|replay|logs|stop|resume ID, plan, eval, studio
-  mcp, plugin, acp       list MCP servers, plugins; mcp serve; acp: for editors
+  sessions, tasks, worth inspect|replay|logs|stop|resume ID, plan, eval, studio
+  workflow, mcp, plugin  list them; workflow run NAME|resume RUN; mcp serve, acp
   permissions, teams     list rules, teams; permissions test 'Bash(git push)'
-  trust [FOLDER]         let a folder's hooks and settings count; --remove
-  doctor, clean, serve   check the set-up; remove old sessions; serve a --store
+  auth login, trust      keep a key; let a folder's hooks count; clean: old data
+  merge, doctor, serve   bring agents' changes back; check all; serve a --store
 
-Running:
-${briefLines(Object.values(runFlags))}
+${optionLines()}
 
-Everywhere:
-${briefLines(Object.values(commandFlags), ["-v, --version"])}
-  -h, --help, also after a command; retinue run --help: all options of a run
+${wrap(`All ${allOptions.length} options: retinue --help all (${groupNames().join(", ")}). -v shows the version.`, 80).join("\n")}
 `;
 
-/** In the order of the table, each in the first line that has room for it. */
-function briefLines(options: readonly OptionEntry[], more: readonly string[] = []): string {
-  const lines: string[] = [];
-  for (const brief of [...options.flatMap((option) => option.brief ?? []), ...more]) {
-    const at = lines.findIndex((line) => line.length + 2 + brief.length <= 80);
-    if (at === -1) lines.push(`  ${brief}`);
-    else lines[at] += `  ${brief}`;
-  }
-  return lines.join("\n");
+/** Each with what it does; the flags and the text are those of the table. */
+function optionLines(): string {
+  return mostUsed
+    .map(({ flags, description }) => `  ${shortFlags(flags)}`.padEnd(30) + description)
+    .join("\n");
+}
+
+/** The one spelling that people write most. */
+function shortFlags(flags: string): string {
+  return flags.replace(/^--[a-z-]+, (?=--)/, "");
+}
+
+/** The headings of `retinue run --help`. */
+function groupNames(): readonly string[] {
+  const names = new Set(allOptions.flatMap(({ group }) => group?.replace(":", "").toLowerCase() ?? []));
+  return [...names];
 }

@@ -28,7 +28,10 @@ const agentCommands: readonly CommandEntry[] = [
     description: "Lists all agents, highest scope first; with --json the sessions that are open.",
     note: "In a terminal: a browser of the agents, to look at, create, edit, check and try.",
     options: [
-      { flags: "--all", description: "also what is shadowed or denied" },
+      {
+        flags: "--all",
+        description: "also hidden agents; --json: ended sessions",
+      },
       { flags: "--json", description: "print the sessions that are open now" },
       {
         flags: "--cwd <folder>",
@@ -71,6 +74,10 @@ const agentCommands: readonly CommandEntry[] = [
         value: { type: "word", words: ["project", "user"] },
       },
       { flags: "--prompt <text>", description: "the system prompt; a starter is written when left out" },
+      {
+        flags: "--runner <runner>",
+        description: "claude, codex, gemini, qwen, opencode, or the command line of another ACP agent",
+      },
       { flags: "--force", description: "replace a file that is there" },
     ],
     run: async (context, options, [name]) =>
@@ -107,9 +114,36 @@ const agentCommands: readonly CommandEntry[] = [
   {
     usage: "agents check [path...]",
     description: "Finds mistakes in definitions and settings.",
-    options: checkOptions,
+    options: [
+      ...checkOptions,
+      {
+        flags: "--locked",
+        description: "compare what it may do with retinue.lock; exit code 1 if it differs",
+      },
+      {
+        flags: "--sarif",
+        description: "with --locked: print SARIF, for code scanning",
+        needs: [{ option: "--locked" }],
+        conflicts: ["--json"],
+      },
+      {
+        flags: "--comment",
+        description: "with --locked: print Markdown, for a comment on a pull request",
+        needs: [{ option: "--locked" }],
+        conflicts: ["--json", "--sarif"],
+      },
+    ],
     run: async (context, options, [paths]) =>
-      (await import("../../commands/agents/agents-check.ts")).agentsCheck(context, paths, options),
+      options["locked"] === true
+        ? (await import("../../commands/agents/agents-lock.ts")).checkLocked(context, paths, options)
+        : (await import("../../commands/agents/agents-check.ts")).agentsCheck(context, paths, options),
+  },
+  {
+    usage: "agents lock",
+    description: "Writes retinue.lock, the accepted rights.",
+    options: [{ flags: "--dry-run", description: "write nothing" }, json],
+    run: async (context, options) =>
+      (await import("../../commands/agents/agents-lock.ts")).agentsLock(context, options),
   },
 ];
 
@@ -201,6 +235,22 @@ const mcpCommands: readonly CommandEntry[] = [
       (await import("../../commands/mcp/mcp-add.ts")).mcpRemove(context, name, options),
   },
   {
+    usage: "mcp login <name>",
+    description: "Logs you in at a server, in your browser.",
+    options: [
+      { flags: "--no-browser", description: "show the address, and take the one the browser ends at" },
+      { flags: "--scopes <list>", description: "ask for these, separated by blanks" },
+    ],
+    run: async (context, options, [name]) =>
+      (await import("../../commands/mcp/mcp-login.ts")).mcpLogin(context, name, options),
+  },
+  {
+    usage: "mcp logout <name>",
+    description: "Forgets your login at a server.",
+    run: async (context, _, [name]) =>
+      (await import("../../commands/mcp/mcp-login.ts")).mcpLogout(context, name),
+  },
+  {
     usage: "mcp approve [name]",
     description: "Lets a server of the project start, as it is written now.",
     options: [{ flags: "--all", description: "all servers of the project" }],
@@ -275,6 +325,33 @@ const permissionCommands: readonly CommandEntry[] = [
     run: async (context, options, [call]) =>
       (await import("../../commands/permissions-test.ts")).permissionsTest(context, call, options),
   },
+  ...(["add", "remove"] as const).map(
+    (action): CommandEntry => ({
+      usage: `permissions ${action} <rule>`,
+      description:
+        action === "add" ? "Writes a rule to a settings file." : "Takes a rule out of a settings file.",
+      options: [
+        {
+          flags: "--list <list>",
+          description: "allow, ask or deny; allow unless given",
+          value: { type: "word", words: ["allow", "ask", "deny"] },
+        },
+        {
+          flags: "--scope <scope>",
+          description: "local (yours, here), project (shared) or user; local unless given",
+          value: { type: "word", words: ["local", "project", "user"] },
+        },
+        json,
+      ],
+      run: async (context, options, [rule]) =>
+        (await import("../../commands/permissions-change.ts")).permissionsChange(
+          context,
+          action,
+          rule,
+          options,
+        ),
+    }),
+  ),
   {
     usage: "trust [folder]",
     description: "Lets the files of a folder run programs and widen rights.",
@@ -357,6 +434,29 @@ const hostCommands: readonly CommandEntry[] = [
     run: async (context, options) =>
       (await import("../../commands/auth-status.ts")).authStatus(context, options),
   },
+  ...["auth login", "login"].map(
+    (usage): CommandEntry => ({
+      usage,
+      description: "Takes a key for the model, tries it, and keeps it for you alone; never in a project.",
+      options: [
+        {
+          flags: "--keep <place>",
+          description: "settings (yours, mode 0600) or keychain",
+          value: { type: "word", words: ["settings", "keychain"] },
+        },
+        { flags: "--from-variable <name>", description: "keep no key: take it from this variable each time" },
+      ],
+      run: async (context, options) =>
+        (await import("../../commands/auth-login.ts")).authLogin(context, options),
+    }),
+  ),
+  ...["auth logout", "logout"].map(
+    (usage): CommandEntry => ({
+      usage,
+      description: "Forgets the key that `retinue auth login` has kept.",
+      run: async (context) => (await import("../../commands/auth-login.ts")).authLogout(context),
+    }),
+  ),
 ];
 
 /** The commands about a folder and its files: agents, skills, servers, rules, plugins, keys. */
@@ -369,12 +469,10 @@ export const projectCommands: readonly CommandEntry[] = [
   ...pluginCommands,
 ];
 
-const noAccount = "there is no account here; set ANTHROPIC_API_KEY or the key of another provider";
+const noAccount = "there is no account here; `retinue auth login` keeps a key";
 
 /** Commands that scripts know from elsewhere and that cannot work here. */
 export const refusedCommands: readonly RefusedCommand[] = [
-  { path: "auth login", reason: noAccount },
-  { path: "auth logout", reason: "there is no account here; unset the variable that holds the key" },
   ...["install", "i", "uninstall", "remove", "update", "marketplace", "init", "prune"].map((name) => ({
     path: `plugin ${name}`,
     reason: "plugins are used as they are installed; install them by hand or use --plugin-dir",
@@ -389,13 +487,8 @@ export const refusedCommands: readonly RefusedCommand[] = [
   { path: "gateway", reason: "there is no gateway here; set ANTHROPIC_BASE_URL to use one" },
   { path: "ultrareview", reason: "there are no sessions in the cloud here" },
   {
-    path: "attach",
-    reason: "sessions do not run detached here; `retinue tasks` lists agents, `retinue logs ID` shows one",
-  },
-  {
     path: "respawn",
-    reason: "sessions do not run detached here; `retinue resume ID` continues an agent",
+    reason: "`retinue attach ID` continues a session, `retinue resume ID` an agent",
   },
-  { path: "rm", reason: "`retinue clean` removes old sessions" },
   { path: "project", reason: "`retinue clean` removes old sessions" },
 ];

@@ -24,6 +24,7 @@ import {
   createCommand,
   describe,
   type Invoke,
+  splitUsage,
   unknownCommand,
 } from "./command-entry.ts";
 import { helpText } from "./help-text.ts";
@@ -33,15 +34,16 @@ import { sessionCommands } from "./session-commands.ts";
 import { namesStore, storeCommands, storeOf } from "./store-commands.ts";
 
 /** Understands the arguments and runs what they ask for; each command is loaded only when it is used. */
-export async function runProgram(arguments_: readonly string[], host: CliHost): Promise<number> {
+export async function runProgram(given: readonly string[], host: CliHost): Promise<number> {
   let exitCode = 0;
+  const arguments_ = isHelpOfAll(given) ? ["run", "--help"] : given;
   const isInStore = namesStore(arguments_, host);
   const program = createProgram(
     host,
     async (run) => {
       exitCode = await run({ host, session: program.opts<CommandFlags>() });
     },
-    isInStore,
+    { isInStore, arguments_ },
   );
   let meant: Command = program;
   for (const parent of [program, ...program.commands])
@@ -60,6 +62,11 @@ export async function runProgram(arguments_: readonly string[], host: CliHost): 
   return exitCode;
 }
 
+/** `retinue --help all`: every option, under its heading. */
+function isHelpOfAll([first = "", second, ...rest]: readonly string[]): boolean {
+  return ["--help", "-h", "help"].includes(first) && second === "all" && rest.length === 0;
+}
+
 /** A run with a wrong option ends with 1, as scripts expect it; commands of our own end with 2. */
 function asRunError(error: unknown): unknown {
   if (!isRetinueError(error) || error.code !== "misuse") return error;
@@ -70,22 +77,41 @@ function asRunError(error: unknown): unknown {
   });
 }
 
+/** The words that can begin a command. */
+const commandWords: ReadonlySet<string> = new Set([
+  ...["run", "help", "completion"],
+  ...refusedCommands.map(({ path }) => path.split(" ")[0] ?? ""),
+  ...[...projectCommands, ...sessionCommands].flatMap(({ usage, alias }) => [
+    splitUsage(usage).path[0] ?? "",
+    ...(alias === undefined ? [] : [alias]),
+  ]),
+]);
+
+interface ProgramKind {
+  readonly isInStore: boolean;
+  readonly arguments_: readonly string[];
+}
+
 /** For agents in a store the commands and the way to run a prompt are others; the rest is the same. */
-function createProgram(host: CliHost, invoke: Invoke, isInStore: boolean): Command {
+function createProgram(host: CliHost, invoke: Invoke, { isInStore, arguments_ }: ProgramKind): Command {
   const program = createCommand(host).version(host.version, "-v, --version");
   if (isInStore) addOptions(program, Object.values(storeFlags));
   else program.helpInformation = () => helpText;
   addOptions(program, [...Object.values(commandFlags), ...Object.values(runFlags)]);
   addAgentSdkOptions(program);
-  addCommands(program, isInStore ? storeCommands : [...projectCommands, ...sessionCommands], invoke);
-  if (!isInStore) addRefusedCommands(program, refusedCommands);
-  const runPrompt = isInStore ? createRunInStore(invoke) : createRunPrompt(host, invoke);
-  addHelpCommands(program, {
-    write: (text) => host.stdout.write(text),
-    version: host.version,
-    columns: Math.min(host.stdout.columns ?? 80, 100),
-    runPrompt,
-  });
+  const runPrompt = isInStore ? createRunInStore(invoke) : createRunPrompt(host, invoke, arguments_);
+  const addAllCommands = (): void => {
+    addCommands(program, isInStore ? storeCommands : [...projectCommands, ...sessionCommands], invoke);
+    if (!isInStore) addRefusedCommands(program, refusedCommands);
+    addHelpCommands(program, {
+      write: (text) => host.stdout.write(text),
+      version: host.version,
+      columns: Math.min(host.stdout.columns ?? 80, 100),
+      runPrompt,
+    });
+  };
+  // A hundred commands with their options take a tenth of a short run; most runs are a prompt and name none.
+  if (isInStore || arguments_.some((word) => commandWords.has(word))) addAllCommands();
   if (isInStore)
     return program.action((words: readonly string[], options: RunFlags) => runPrompt(words, options));
   program.action((given: readonly string[], options: RunFlags) => {
@@ -93,11 +119,24 @@ function createProgram(host: CliHost, invoke: Invoke, isInStore: boolean): Comma
     if (configs !== undefined) program.setOptionValue("mcpConfig", configs);
     if (options.bare === true || options.safeMode === true) chooseNoSources(program);
     const [first] = words;
-    if (options.print !== true && first === undefined && host.stdin.isTerminal && !host.canAsk)
+    if (
+      options.print !== true &&
+      options.background !== true &&
+      first === undefined &&
+      host.stdin.isTerminal &&
+      !host.canAsk
+    )
       return void host.stdout.write(helpText);
     // A bare word is more likely a mistyped command than a prompt; prompts of bare words need -p or quotes.
-    if (options.print !== true && first !== undefined && !/^\/|\s/.test(first))
+    if (
+      options.print !== true &&
+      options.background !== true &&
+      first !== undefined &&
+      !/^\/|\s/.test(first)
+    ) {
+      if (program.commands.length === 0) addAllCommands();
       throw unknownCommand(program, first);
+    }
     if (options.inputFormat === "stream-json" && options.outputFormat === "stream-json" && words.length === 0)
       return invokeSession(invoke, options, async (context) =>
         (await import("../../agent-sdk/serve-agent-sdk.ts")).serveAgentSdk(context, options),
@@ -118,15 +157,23 @@ function createRunInStore(invoke: Invoke) {
     );
 }
 
-function createRunPrompt(host: CliHost, invoke: Invoke) {
-  return (words: readonly string[], options: RunFlags): Promise<void> =>
-    host.canAsk && (options.print !== true || isForPeople(options, words, host))
+function createRunPrompt(host: CliHost, invoke: Invoke, arguments_: readonly string[]) {
+  return (words: readonly string[], options: RunFlags): Promise<void> => {
+    if (options.background === true)
+      return invoke(async (context) =>
+        (await import("../../commands/background/start-background.ts")).startBackground(context, words, {
+          options,
+          arguments_,
+        }),
+      );
+    return host.canAsk && (options.print !== true || isForPeople(options, words, host))
       ? invokeSession(invoke, options, async (context) =>
           (await import("../../terminal/run-terminal.ts")).runTerminal(context, words, options),
         )
       : invokeSession(invoke, options, async (context) =>
           (await import("../../print/run-print.ts")).runPrint(context, words, options),
         );
+  };
 }
 
 /** A session in its folder, or in a worktree, with or without a file for what happens. */

@@ -50,15 +50,22 @@ const sessionList: readonly CommandEntry[] = [
 
 const planCommands: readonly CommandEntry[] = [
   {
-    usage: "plan <name>",
+    usage: "plan [name]",
     description: "Shows what a child agent would be, and why. Starts nothing.",
     options: [
+      { flags: "--tree", description: "every agent that may be started, level by level" },
       { flags: "--background", description: "as if it were started in the background" },
       { flags: "--task <text>", description: "the task it would get" },
+      {
+        flags: "--cost",
+        description: "also what it would take in money, tokens and time, and what it may do",
+      },
       json,
     ],
     run: async (context, options, [name]) =>
-      (await import("../../commands/plan.ts")).plan(context, name, options),
+      options["tree"] === true
+        ? (await import("../../commands/plan-tree.ts")).planTree(context, name, options)
+        : (await import("../../commands/plan.ts")).plan(context, name, options),
   },
   {
     usage: "run-plan <file>",
@@ -86,8 +93,21 @@ const taskCommands: readonly CommandEntry[] = [
     run: async (context, options) => (await import("../../commands/tasks/tasks.ts")).tasks(context, options),
   },
   {
+    usage: "attach <session>",
+    description:
+      "Opens a session of --bg in the terminal: follows one that runs, continues one that has ended.",
+    run: async (context, options, [written]) =>
+      (await import("../../commands/background/attach.ts")).attach(context, written, options),
+  },
+  {
+    usage: "rm <session>",
+    description: "Forgets a session of --bg that has ended, with its worktree where that is unchanged.",
+    run: async (context, _, [written]) =>
+      (await import("../../commands/background/background-acts.ts")).removeBackground(context, written),
+  },
+  {
     usage: "logs <id>",
-    description: "Shows what a child agent said and did.",
+    description: "Shows what a session of --bg or a child agent said and did.",
     options: [follow],
     run: async (context, options, [id]) =>
       (await import("../../commands/tasks/logs.ts")).logs(context, id, options),
@@ -103,6 +123,13 @@ const taskCommands: readonly CommandEntry[] = [
     ],
     run: async (context, options, [words]) =>
       (await import("../../commands/tasks/inspect.ts")).inspect(context, words, options),
+  },
+  {
+    usage: "worth [id...]",
+    description: "Shows what each child of a session cost and brought, and whether it paid.",
+    options: [json],
+    run: async (context, options, [words]) =>
+      (await import("../../commands/tasks/worth.ts")).worth(context, words, options),
   },
   {
     usage: "replay [id...]",
@@ -125,7 +152,7 @@ const taskCommands: readonly CommandEntry[] = [
   },
   {
     usage: "stop <id>",
-    description: "Ends a running child agent, also one of another process.",
+    description: "Ends a session of --bg, or a running child agent, also one of another process.",
     run: async (context, _, [id]) => (await import("../../commands/tasks/stop.ts")).stop(context, id),
   },
   {
@@ -137,13 +164,54 @@ const taskCommands: readonly CommandEntry[] = [
         description: "all that died with their process, of the newest session that has any",
       },
       {
+        flags: "--waiting",
+        description: "all that waited for a new quota when their process ended",
+      },
+      {
         flags: "--json",
-        description: "with --interrupted: print JSON",
-        needs: [{ option: "--interrupted" }],
+        description: "with --interrupted or --waiting: print JSON",
+        needs: [{ option: "--interrupted" }, { option: "--waiting" }],
       },
     ],
     run: async (context, options, [id, words]) =>
       (await import("../../commands/tasks/resume.ts")).resume(context, id, { words, options }),
+  },
+  {
+    usage: "merge [session...]",
+    description: "Brings the changes of agents in worktrees back, checked and in order.",
+    note: "Of the newest session that has any when none is named. Your branch is left as it is without --apply.",
+    shownUsage: "[session] [--check COMMAND] [--apply] [options]",
+    options: [
+      {
+        flags: "--check <command>",
+        description: "what must pass on each commit; may be repeated",
+        isRepeatable: true,
+      },
+      { flags: "--unchecked", description: "run no checks, also none that settings or agents name" },
+      {
+        flags: "--apply",
+        description: "bring your branch forward when all is in and nothing here is changed",
+      },
+      { flags: "--into <branch>", description: "advance this branch instead of one made for the session" },
+      {
+        flags: "--only <agent>",
+        description: "only this agent, by id, name or branch; may be repeated",
+        isRepeatable: true,
+      },
+      {
+        flags: "--resolver <agent>",
+        description: "who resolves conflicts: merge-resolver, another agent, or none",
+      },
+      {
+        flags: "--discard <agent>",
+        description: "remove its worktree and branch, and merge nothing; may be repeated",
+        isRepeatable: true,
+      },
+      { flags: "--dry-run", description: "only show the queue" },
+      json,
+    ],
+    run: async (context, options, [words]) =>
+      (await import("../../commands/merge.ts")).merge(context, words, options),
   },
   {
     usage: "clean",
@@ -261,6 +329,64 @@ const workCommands: readonly CommandEntry[] = [
 const loadTeams = () => import("../../commands/teams.ts");
 const listsTeams = "Lists all teams, their members and tasks.";
 
+const loadWorkflows = () => import("../../commands/workflow.ts");
+const fresh: OptionEntry = {
+  flags: "--fresh <labels...>",
+  description: "steps that run again although they are finished",
+};
+
+const workflowCommands: readonly CommandEntry[] = [
+  ...["workflow", "workflow list"].map(
+    (usage): CommandEntry => ({
+      usage,
+      description: "Lists the saved workflows, or with --runs what has run here.",
+      options: [{ flags: "--runs", description: "runs instead of workflows" }, json],
+      run: async (context, options) => (await loadWorkflows()).workflowList(context, options),
+    }),
+  ),
+  {
+    usage: "workflow plan <name>",
+    description: "Shows what a workflow would do and what it may take, without starting it.",
+    options: [
+      { flags: "--args <json>", description: "what the script would read as args: JSON, a text, or @FILE" },
+      json,
+    ],
+    run: async (context, options, [name]) => (await loadWorkflows()).workflowPlan(context, name, options),
+  },
+  {
+    usage: "workflow run <name>",
+    description: "Runs a saved workflow or a script file to its end, without a model to start it.",
+    options: [
+      { flags: "--args <json>", description: "what the script reads as args: JSON, a text, or @FILE" },
+      fresh,
+      json,
+    ],
+    run: async (context, options, [name]) => (await loadWorkflows()).workflowRun(context, name, options),
+  },
+  {
+    usage: "workflow resume <run>",
+    description: "Goes on with a run; steps that are finished are not run again.",
+    options: [
+      { flags: "--args <json>", description: "other args than those of the run" },
+      { flags: "--script <file>", description: "another script than the one of the run" },
+      fresh,
+      json,
+    ],
+    run: async (context, options, [run]) => (await loadWorkflows()).workflowResume(context, run, options),
+  },
+  {
+    usage: "workflow show <run>",
+    description: "Shows each step of a run: done, taken, running, failed, and why it was not taken.",
+    options: [json],
+    run: async (context, options, [run]) => (await loadWorkflows()).workflowShow(context, run, options),
+  },
+  {
+    usage: "workflow stop <run>",
+    description: "Ends a run, also one of another process.",
+    run: async (context, _, [run]) => (await loadWorkflows()).workflowStop(context, run),
+  },
+];
+
 const teamCommands: readonly CommandEntry[] = [
   ...["teams", "teams list"].map(
     (usage): CommandEntry => ({
@@ -331,5 +457,6 @@ export const sessionCommands: readonly CommandEntry[] = [
   ...taskCommands,
   ...approvalCommands,
   ...workCommands,
+  ...workflowCommands,
   ...teamCommands,
 ];

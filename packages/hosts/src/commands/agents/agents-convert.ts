@@ -67,7 +67,7 @@ async function convert(
   const { formats, nameOf, textOf } = openProject(context);
   const { agents, diagnostics } = await formats.convert(request);
   const isBad =
-    agents.some(({ status }) => status === "refused" || status === "exists") ||
+    agents.some(({ status }) => status !== "written" && status !== "would-write") ||
     diagnostics.some(({ severity }) => severity === "error");
   if (json === true) {
     const answer = {
@@ -94,7 +94,10 @@ async function convert(
   return isBad ? 1 : 0;
 }
 
-function statusText({ status, output, from, to }: ConvertedAgent, nameOf: (file: string) => string): string {
+function statusText(
+  { status, output, from, to, unreadable }: ConvertedAgent,
+  nameOf: (file: string) => string,
+): string {
   const file = nameOf(output);
   switch (status) {
     case "written":
@@ -103,6 +106,8 @@ function statusText({ status, output, from, to }: ConvertedAgent, nameOf: (file:
       return `${from} to ${to}: would be written to ${file}`;
     case "exists":
       return `${from} to ${to}: not written, ${file} exists (--force replaces it)`;
+    case "unreadable":
+      return `${from} to ${to}: not written, that product could not read it (${unreadable ?? "it is no agent"})`;
     case "refused":
       return `${from} to ${to}: not written, it would have more rights (--allow-wider writes it with a note)`;
   }

@@ -7,6 +7,7 @@ import {
   type CreatedAgent,
   complaintAboutModel,
   complaintAboutName,
+  complaintAboutRunner,
   complaintAboutTools,
   type NewAgent,
   type NewScope,
@@ -40,6 +41,7 @@ export async function agentsNew(
     ...(isGiven(answers.tools) ? { tools: splitEntries(answers.tools) } : {}),
     ...(isGiven(answers.model) ? { model: answers.model.trim() } : {}),
     ...(isGiven(answers.prompt) ? { prompt: answers.prompt } : {}),
+    ...(answers.runner === undefined ? {} : { runner: answers.runner.trim() }),
   };
   const created = await project.agents.create(agent, {
     scope,
@@ -63,11 +65,12 @@ function isGiven(text: string | undefined): text is string {
   return text !== undefined && text.trim() !== "";
 }
 
-function refuseBadAnswers({ name, tools, model }: NewOptions): void {
+function refuseBadAnswers({ name, tools, model, runner }: NewOptions): void {
   const complaint =
     (name === undefined ? undefined : complaintAboutName(name)) ??
     (tools === undefined ? undefined : complaintAboutTools(tools)) ??
-    (model === undefined ? undefined : complaintAboutModel(model));
+    (runner === undefined ? undefined : complaintAboutRunner(runner)) ??
+    (model === undefined || runner !== undefined ? undefined : complaintAboutModel(model));
   if (complaint !== undefined) throw misuse(complaint.message, complaint.advice);
 }
 
@@ -133,8 +136,10 @@ async function askForAgent(host: CliHost, options: NewOptions, project: CliProje
   const tools =
     options.tools ??
     (await asker.ask("Tools", `empty for all; ${workTools.join(", ")}`, complaintAboutTools));
+  // The program of another vendor chooses a model of its own.
   const model =
     options.model ??
+    (options.runner === undefined ? undefined : "") ??
     (await asker.ask("Model", "empty to inherit; sonnet, opus, haiku, …", complaintAboutModel));
   return { ...options, name, description, tools, model, scope: scope === "user" ? "user" : "project" };
 }
@@ -192,5 +197,6 @@ interface NewOptions {
   readonly model?: string;
   readonly scope?: string;
   readonly prompt?: string;
+  readonly runner?: string;
   readonly force?: boolean;
 }

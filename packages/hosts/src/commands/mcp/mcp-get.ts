@@ -1,4 +1,5 @@
 import {
+  type McpLogin,
   type McpTransport,
   refuseBrokenConfig,
   type ServerDetails,
@@ -32,7 +33,7 @@ export async function mcpGet(
 }
 
 function fieldsOf(server: ServerDetails, nameOf: (file: string) => string): ShownField[] {
-  const { entry, connects, asks, held, reads, address, status } = server;
+  const { entry, connects, asks, held, reads, address, status, login } = server;
   const { config, scope, file, fromRepository } = entry;
   const { transport } = config;
   return [
@@ -44,9 +45,20 @@ function fieldsOf(server: ServerDetails, nameOf: (file: string) => string): Show
     ...(reads.length === 0 ? [] : [{ label: "reads", value: reads.map((one) => `$${one}`).join(", ") }]),
     ...(config.timeoutMs === undefined ? [] : [{ label: "timeout", value: `${config.timeoutMs} ms` }]),
     { label: "connects", value: connectsWords(connects, asks), ...(held ? { origin: held.reason } : {}) },
+    ...(login === undefined
+      ? []
+      : [{ label: "login", value: loginWords(login, Date.now()), origin: login.issuer }]),
     ...(status === undefined ? [] : [{ label: "status", value: healthOf(server) }]),
     ...(held?.advice === undefined ? [] : [{ label: "advice", value: held.advice }]),
   ];
+}
+
+function loginWords({ expiresAt, renews, scope }: McpLogin, now: number): string {
+  const scopes = scope === undefined ? "" : `, for ${scope}`;
+  if (renews) return `yes, renewed by itself${scopes}`;
+  if (expiresAt === undefined) return `yes${scopes}`;
+  const until = new Date(expiresAt).toISOString();
+  return expiresAt > now ? `until ${until}${scopes}` : `over since ${until}`;
 }
 
 function connectsWords(connects: boolean, asks: boolean): string {

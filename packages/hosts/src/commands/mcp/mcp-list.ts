@@ -74,9 +74,10 @@ function healthLine(server: ListedServer): string {
 }
 
 /** How a server does, in words; what nobody has approved was not tried. */
-export function healthOf({ entry, status, held, asks }: ListedServer): string {
+export function healthOf({ entry, status, held, asks, login }: ListedServer): string {
   const { name } = entry.config;
-  if (status?.type === "connected") return `✔ Connected, ${toolCount(status)}`;
+  if (status?.type === "connected")
+    return `✔ Connected, ${toolCount(status)}${login === undefined ? "" : `, logged in at ${login.issuer}`}`;
   if (status?.type === "failed") {
     const advice = status.advice === undefined ? "" : ` ${status.advice}`;
     return `${status.needsAuth === true ? "! Needs authentication" : "✘ Failed to connect"}: ${status.reason}.${advice}`;
@@ -139,7 +140,7 @@ export function asJson({ servers, diagnostics }: Pick<McpOverview, "servers" | "
   return {
     version: 1,
     servers: servers.map((server) => {
-      const { entry, connects, asks, held, status } = server;
+      const { entry, connects, asks, held, status, login } = server;
       const { config, scope, file } = entry;
       return {
         name: config.name,
@@ -149,6 +150,7 @@ export function asJson({ servers, diagnostics }: Pick<McpOverview, "servers" | "
         connects,
         asks,
         ...checkOf(status),
+        ...(login === undefined ? {} : { login }),
         ...(held === undefined
           ? {}
           : { code: held.code, reason: held.reason, ...(held.advice ? { advice: held.advice } : {}) }),

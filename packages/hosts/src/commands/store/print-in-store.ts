@@ -14,6 +14,7 @@ import type { Session } from "@retinue/core/kernel/session.ts";
 import { createPrinter } from "../../print/create-printer.ts";
 import type { Printer } from "../../print/printer.ts";
 import { readPrompt } from "../../print/run-print.ts";
+import { codeOfEnding } from "../../shared/code-of-ending.ts";
 import type { StoreAddress, StoreContext } from "../../shared/command-context.ts";
 import { type StoreRunFlags, strayFlag } from "../../shared/flags.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../../shared/load-agents-option.ts";
@@ -126,7 +127,7 @@ async function show(
   if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without saying how.");
   print().end(ending);
   if (ending.status === "stopped" && ending.error === undefined) say("the agent was stopped");
-  return ending.status === "completed" ? 0 : 1;
+  return codeOfEnding(ending);
 }
 
 /** The session as its worker has it. */

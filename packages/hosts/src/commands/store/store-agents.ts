@@ -17,6 +17,7 @@ import {
 import type { JsonValue, LogEntry, Store } from "@retinue/cluster/store.ts";
 import { describeWorkspace } from "@retinue/cluster/workspace/workspace-plan.ts";
 import type { StoreContext } from "../../shared/command-context.ts";
+import { untilText } from "../../shared/debug-line.ts";
 import { cutTo, stripControlCharacters } from "../../shared/strip-control-characters.ts";
 import { withStore } from "../../shared/with-store.ts";
 
@@ -126,6 +127,9 @@ export async function inspect(
           ]),
       `workspace: ${workspace}`,
       `workers so far: ${claims.length === 0 ? "none" : claims.join(", ")}`,
+      ...(isRecord(report.waitingFor) && report.waitingFor["type"] === "quota"
+        ? [describeWaiting(report.waitingFor)]
+        : []),
       ...(question === undefined
         ? []
         : [
@@ -200,6 +204,11 @@ function describeEntry({ at, record: value }: LogEntry): readonly string[] {
 
 function describeWaiting(waitingFor: JsonValue): string {
   const question = questionOf(waitingFor);
+  if (isRecord(waitingFor) && waitingFor["type"] === "quota") {
+    const { provider, until } = waitingFor;
+    const time = typeof until === "number" ? ` ${untilText(until)}` : "";
+    return `waiting-for-quota of ${String(provider)}${time}`;
+  }
   if (question === undefined) return `waits: ${cutTo(JSON.stringify(waitingFor), 200)}`;
   return `waits for a person: ${question.tool} ${cutTo(JSON.stringify(question.input), 200)}`;
 }

@@ -29,32 +29,76 @@ export async function resumeInterrupted(
   context: CommandContext,
   options: RunFlags & { readonly json?: boolean },
 ): Promise<number> {
-  const { host } = context;
-  if (options.takeOver === true)
-    throw misuse("--take-over needs one agent that is meant.", "Write its id, which `retinue tasks` lists.");
-  const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
-  const agents = await findNewest(host);
-  const [first] = agents;
-  if (first === undefined) {
-    host.stderr.write("No agent of this folder's sessions was interrupted.\n");
-    return 0;
+  refuseTakeOver(options);
+  const agents = await findNewest(context.host);
+  if (agents.length > 0) return resumeChildren(agents, { context, options, command: "--interrupted" });
+  context.host.stderr.write("No agent of this folder's sessions was interrupted.\n");
+  return 0;
+}
+
+/** `retinue resume --waiting`: continues what waited for a new quota when its process ended, one session after another. */
+export async function resumeWaiting(
+  context: CommandContext,
+  options: RunFlags & { readonly json?: boolean },
+): Promise<number> {
+  refuseTakeOver(options);
+  const { stderr } = context.host;
+  const { agents, sessions } = await openTasks(context.host).interrupted();
+  const waiting = agents.filter(({ waitingForQuota }) => waitingForQuota !== undefined);
+  const ids = [
+    ...sessions.flatMap(({ id, waitingForQuota }) => (waitingForQuota === undefined ? [] : [id])),
+    ...waiting.map(({ sessionId }) => sessionId),
+  ];
+  if (ids.length === 0) stderr.write("Nothing in this folder waits for a quota without a process.\n");
+  const codes: number[] = [];
+  for (const id of new Set(ids)) {
+    // A main agent that was cut off with its children learns of them, and has them continue.
+    if (sessions.some((session) => session.id === id)) {
+      stderr.write(`session ${id}: continuing\n`);
+      const { runPrint } = await import("../../print/run-print.ts");
+      const output = options.json === true ? { outputFormat: "json" } : {};
+      codes.push(await runPrint(context, [continuePrompt], { ...options, ...output, resume: id }));
+    } else {
+      const own = waiting.filter((agent) => agent.sessionId === id && isResumable(agent));
+      if (own.length > 0) codes.push(await resumeChildren(own, { context, options, command: "--waiting" }));
+    }
+    if ((codes.at(-1) ?? 0) > 128) break;
   }
+  return Math.max(0, ...codes);
+}
+
+function refuseTakeOver({ takeOver }: RunFlags): void {
+  if (takeOver === true)
+    throw misuse("--take-over needs one agent that is meant.", "Write its id, which `retinue tasks` lists.");
+}
+
+/** Children of one session. */
+async function resumeChildren(
+  agents: readonly FoundTask[],
+  {
+    context,
+    options,
+    command,
+  }: {
+    readonly context: CommandContext;
+    readonly options: RunFlags & { readonly json?: boolean };
+    readonly command: string;
+  },
+): Promise<number> {
+  const { host } = context;
+  const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
+  const { sessionId = "", transcript = "" } = agents[0] ?? {};
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   try {
     await using runtime = createPrintRuntime(context, options);
-    const own = { ...request.session, sessionId: first.sessionId, childrenOnly: true };
+    const own = { ...request.session, sessionId, childrenOnly: true };
     await using session = await openPrintSession(runtime, own, stop.signal);
     const outcomes = await resumeAll(agents, { session, host, signal: stop.signal });
-    show(outcomes, {
-      host,
-      sessionId: first.sessionId,
-      asJson: options.json === true || request.output !== "text",
-    });
+    show(outcomes, { host, sessionId, asJson: options.json === true || request.output !== "text" });
     if (stop.signal.aborted) {
-      const { transcript } = first;
       const left = { reason: stop.signal.reason, tasks: session.tasks.list(), transcript };
-      reportInterruption({ ...left, command: "retinue resume --interrupted" }, host.stderr);
+      reportInterruption({ ...left, command: `retinue resume ${command}` }, host.stderr);
       return exitCodeOf(stop.signal.reason);
     }
     return outcomes.every(({ status }) => status === "completed") ? 0 : 1;
@@ -65,8 +109,13 @@ export async function resumeInterrupted(
 
 async function findNewest(host: CliHost): Promise<readonly FoundTask[]> {
   const { agents } = await openTasks(host).interrupted();
-  const resumable = agents.filter(({ canResume }) => canResume === true);
+  const resumable = agents.filter(isResumable);
   return resumable.filter(({ sessionId }) => sessionId === resumable[0]?.sessionId);
+}
+
+/** One that a subagent has started is resumed by that one. */
+function isResumable({ canResume, parentId }: FoundTask): boolean {
+  return canResume === true && parentId === undefined;
 }
 
 interface Resuming {

@@ -7,6 +7,7 @@ import { createPrinter, printFailure } from "../../print/create-printer.ts";
 import type { Printer } from "../../print/printer.ts";
 import { readPrompt } from "../../print/run-print.ts";
 import type { CliHost } from "../../shared/cli-host.ts";
+import { codeOfEnding } from "../../shared/code-of-ending.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { exitCodeOf } from "../../shared/end-signal.ts";
 import { findNamedTask } from "../../shared/find-named-task.ts";
@@ -18,6 +19,7 @@ import { reportInterruption } from "../../shared/report-interruption.ts";
 
 export interface ResumeOptions extends RunFlags {
   readonly interrupted?: boolean;
+  readonly waiting?: boolean;
   readonly json?: boolean;
 }
 
@@ -28,10 +30,11 @@ export async function resume(
   { words, options }: { readonly words: readonly string[]; readonly options: ResumeOptions },
 ): Promise<number> {
   const { host } = context;
-  if (options.interrupted === true) {
-    if (written !== undefined)
-      throw misuse("--interrupted takes no id and no prompt.", "Write one or the other.");
-    return (await import("./resume-interrupted.ts")).resumeInterrupted(context, options);
+  const many = options.interrupted === true ? "--interrupted" : "--waiting";
+  if (options.interrupted === true || options.waiting === true) {
+    if (written !== undefined) throw misuse(`${many} takes no id and no prompt.`, "Write one or the other.");
+    const { resumeInterrupted, resumeWaiting } = await import("./resume-interrupted.ts");
+    return many === "--interrupted" ? resumeInterrupted(context, options) : resumeWaiting(context, options);
   }
   if (written === undefined)
     throw misuse("Which agent?", "Write its id, which `retinue tasks` lists, or --interrupted.");
@@ -96,7 +99,7 @@ async function follow(handle: AgentHandle, printer: Printer): Promise<number> {
   for await (const event of handle.events) if (event.type !== "run-ended") printer.show(event);
   const ending = await handle.result;
   printer.end(ending);
-  return ending.status === "completed" ? 0 : 1;
+  return codeOfEnding(ending);
 }
 
 /** One whose process cannot be seen from here is free when that has given no sign of life for long enough. */

@@ -1,9 +1,19 @@
 import type { CommandContext } from "../../shared/command-context.ts";
 import { openTasks } from "../../shared/open-project.ts";
+import { openBackground } from "../background/find-background.ts";
 
-/** `retinue stop ID`: ends a running child agent, whichever process of this user runs it. */
-export async function stop({ host }: CommandContext, written: string): Promise<number> {
+/** `retinue stop ID`: ends a session in the background, or a running child agent, whichever process of this user runs it. */
+export async function stop(context: CommandContext, written: string): Promise<number> {
+  const { host } = context;
   const tasks = openTasks(host);
+  const session = await openBackground(host).find(written);
+  if (session !== undefined) {
+    const giveUp = new AbortController();
+    const forget = host.onInterrupt((reason) => giveUp.abort(reason));
+    const { stopBackground } = await import("../background/background-acts.ts");
+    await stopBackground(context, session, giveUp.signal).finally(forget);
+    return 0;
+  }
   const task = await tasks.get(written);
   if (task.state !== "running") {
     host.stdout.write(`${task.id} is not running; it is ${task.state}.\n`);

@@ -5,9 +5,12 @@ import {
   type FoundTask,
   type Interrupted,
   type ListedTask,
+  type WaitingSession,
 } from "@retinue/core/kernel/project/project-tasks.ts";
+import { behindParents } from "../../shared/behind-parents.ts";
 import type { CliHost } from "../../shared/cli-host.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
+import { untilText } from "../../shared/debug-line.ts";
 import { formatCost } from "../../shared/format.ts";
 import { openTasks } from "../../shared/open-project.ts";
 import { createPaint } from "../../shared/paint.ts";
@@ -28,20 +31,33 @@ const usuallyShown = 20;
 export async function tasks({ host }: CommandContext, options: TasksOptions): Promise<number> {
   const { stdout } = host;
   if (options.interrupted === true) return tasksInterrupted(host, { json: options.json === true });
-  const found = await openTasks(host).list(options.all === true ? {} : { limit: usuallyShown });
+  const project = openTasks(host);
+  const found = await project.list(options.all === true ? {} : { limit: usuallyShown });
+  const waiting = await project.waiting();
   if (options.json === true) {
-    stdout.write(`${JSON.stringify({ version: 1, tasks: found.map(asJson) }, undefined, 2)}\n`);
+    const whole = { version: 1, tasks: found.map(asJson), ...(waiting.length === 0 ? {} : { waiting }) };
+    stdout.write(`${JSON.stringify(whole, undefined, 2)}\n`);
     return 0;
   }
-  if (found.length === 0) {
+  if (found.length === 0 && waiting.length === 0) {
     host.stderr.write("No session of this folder has started an agent.\n");
     return 0;
   }
   const now = Date.now();
+  for (const one of waiting) stdout.write(`${waitingLine(one)}\n`);
+  if (found.length === 0) return 0;
   const paint = createPaint(stdout.isColourAllowed);
-  const rows = found.map((task) => rowOf(task, now).map(stripControlCharacters));
+  const rows = behindParents(found).map((task) => rowOf(task, now).map(stripControlCharacters));
   stdout.write(renderTable({ columns, rows, width: stdout.columns, paint }));
   return 0;
+}
+
+/** A main agent is in no table of children. */
+function waitingLine({ sessionId, title, provider, until, isLive }: WaitingSession): string {
+  const how = isLive ? "" : "; its process ended: `retinue resume --waiting` continues it";
+  return stripControlCharacters(
+    `session ${sessionId}  ${title}  waiting-for-quota of ${provider} ${untilText(until)}${how}`,
+  );
 }
 
 function asJson({ activity: _activity, ...task }: ListedTask): FoundTask {
@@ -61,7 +77,7 @@ const columns: readonly Column[] = [
 
 function styleOfState(text: string): "good" | "warning" | "error" | "note" | undefined {
   if (text.startsWith("running")) return "good";
-  if (text.startsWith("queued")) return "note";
+  if (text.startsWith("queued") || text.startsWith("waiting")) return "note";
   if (text === "failed") return "error";
   return text === "completed" ? undefined : "warning";
 }
@@ -70,7 +86,7 @@ function rowOf(task: ListedTask, now: number): readonly string[] {
   const age = task.startedAt === undefined ? "" : describeAge(now - task.startedAt);
   return [
     task.id,
-    task.agentType,
+    `${"  ".repeat((task.depth ?? 1) - 1)}${task.agentType}`,
     stateOf(task),
     age,
     String(task.tokens),
@@ -81,13 +97,15 @@ function rowOf(task: ListedTask, now: number): readonly string[] {
 }
 
 /** What a running agent does now; else when it was last heard of. */
-function lastActivity({ activity, lastSignAt }: ListedTask, now: number): string {
+function lastActivity({ activity, lastSignAt, waitingForQuota }: ListedTask, now: number): string {
+  if (waitingForQuota !== undefined) return `${waitingForQuota.provider} ${untilText(waitingForQuota.until)}`;
   if (activity !== undefined) return activity;
   return `${describeAge(now - lastSignAt)} ago`;
 }
 
-function stateOf({ state, queuePosition, runsOn }: FoundTask): string {
+function stateOf({ state, queuePosition, runsOn, waitingForQuota }: FoundTask): string {
   if (queuePosition !== undefined) return `queued ${queuePosition}`;
+  if (waitingForQuota !== undefined && state === "running") return "waiting-for-quota";
   return runsOn === undefined ? state : `${state} on ${runsOn}`;
 }
 
@@ -113,18 +131,28 @@ function describe(
 ): readonly string[] {
   const age = (at: number): string => paint.dim(`${describeAge(now - at)} ago`);
   return [
-    ...agents.flatMap(({ id, agentType, description, inFlight = [], canResume, lastSignAt, damage }) => [
-      `${paint.name(id)}  ${stripControlCharacters(agentType)}  ${stripControlCharacters(description)}  ${age(lastSignAt)}`,
-      ...inFlightLines(inFlight),
-      ...damageLines({ id, damage }),
-      canResume === true ? `  resume: retinue resume ${id}` : "  its task was not written down",
-    ]),
+    ...agents.flatMap(
+      ({ id, agentType, description, inFlight = [], canResume, lastSignAt, damage, parentId }) => [
+        `${paint.name(id)}  ${stripControlCharacters(agentType)}  ${stripControlCharacters(description)}  ${age(lastSignAt)}`,
+        ...inFlightLines(inFlight),
+        ...damageLines({ id, damage }),
+        resumeLine({ id, canResume, parentId }),
+      ],
+    ),
     ...sessions.flatMap(({ id, title, inFlight, modified }) => [
       `session ${paint.name(id)}  ${stripControlCharacters(title)}  ${age(modified)}`,
       ...inFlightLines(inFlight),
       `  resume: retinue -p --resume ${id} "Continue."`,
     ]),
   ];
+}
+
+/** One that a subagent has started is resumed by that one. */
+function resumeLine({ id, canResume, parentId }: Pick<FoundTask, "id" | "canResume" | "parentId">): string {
+  if (canResume !== true) return "  its task was not written down";
+  return parentId === undefined
+    ? `  resume: retinue resume ${id}`
+    : `  resumed by ${parentId}, which started it`;
 }
 
 function damageLines(task: Pick<FoundTask, "id" | "damage">): readonly string[] {

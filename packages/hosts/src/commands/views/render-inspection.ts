@@ -7,6 +7,7 @@ import {
   describeTokens,
   describeTotalCost,
 } from "@retinue/core/inspection/describe-duration.ts";
+import { describeBasis, describeQuoted } from "@retinue/core/inspection/describe-quote.ts";
 import { describeStep } from "@retinue/core/inspection/describe-step.ts";
 import {
   type InFlight,
@@ -17,6 +18,7 @@ import {
   teamLines,
 } from "@retinue/core/inspection/inspection.ts";
 import { type BarKind, barsOf, createTimeAxis, type TimeAxis } from "@retinue/core/inspection/time-axis.ts";
+import { untilText } from "../../shared/debug-line.ts";
 import type { Paint } from "../../shared/paint.ts";
 import { cutTo, pad, stripControlCharacters, wrap } from "../../shared/strip-control-characters.ts";
 import { type Column, renderTable } from "./render-table.ts";
@@ -45,6 +47,7 @@ export function renderInspection(inspection: Inspection, options: InspectionView
     renderTools(inspection, options),
     ...renderTeam(inspection, options),
     renderList("REFUSED", inspection.refusals.slice(0, maxRefusals).map(refusalLine), options),
+    renderList("QUOTED AND REAL", quotedLines(inspection), options),
     renderList("IN FLIGHT", agents.flatMap(inFlightLines), options),
     renderList("NOTES", inspection.notes, options),
     ...(options.steps ? agents : [only === undefined ? [] : (focus ?? [])].flat()).map((agent) =>
@@ -52,6 +55,21 @@ export function renderInspection(inspection: Inspection, options: InspectionView
     ),
   ];
   return sections.filter((section) => section !== "").join("\n");
+}
+
+/** What was expected of each agent before it started, and what it took. */
+function quotedLines({ agents, quotes }: Inspection): readonly string[] {
+  const quoted = agents.flatMap(({ id, agentType, quote }) =>
+    quote === undefined
+      ? []
+      : [`${id} ${agentType}: ${describeQuoted(quote)} (${describeBasis(quote.basis)})`],
+  );
+  const left = quoted.length - maxAgents;
+  return [
+    ...(quotes === undefined ? [] : [`${quotes.inside} of ${quotes.of} inside the quoted range`]),
+    ...quoted.slice(0, maxAgents),
+    ...(left > 0 ? [`and ${left} more`] : []),
+  ];
 }
 
 const maxTeamEvents = 60;
@@ -184,6 +202,8 @@ function inFlightLines({ id, inFlight, state }: InspectedAgent): readonly string
 }
 
 function describeInFlight(open: InFlight): string {
+  if (open.type === "model" && open.quota !== undefined)
+    return `waiting-for-quota of ${open.quota.provider} ${untilText(open.quota.until)}`;
   return open.type === "model" ? "waiting for the model" : `${open.tool} ${open.about}`.trim();
 }
 

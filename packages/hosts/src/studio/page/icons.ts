@@ -44,6 +44,14 @@ const shapes = {
   theme: () => [ring(), h("path", { d: "M7 1.7a5.3 5.3 0 0 1 0 10.6z", fill: "currentColor" })],
   live: () => [line("M1 7h3l2-4 2.5 8 2-4H13", 1.3)],
   list: () => [line("M2 3.5h10M2 7h10M2 10.5h7", 1.3)],
+  check: () => [line("M2 3.6 3.1 4.8 5 2.6M2 9 3.1 10.2 5 8M7 3.8h5M7 9.2h5", 1.3)],
+  team: () => [
+    h("circle", { cx: 5, cy: 5, r: 2.3, fill: "none", stroke: "currentColor", "stroke-width": 1.3 }),
+    line(
+      "M1.2 12c0-2.3 1.6-3.6 3.8-3.6S8.8 9.7 8.8 12M9.4 3a2.2 2.2 0 0 1 0 4.2M10.3 8.7c1.5.4 2.5 1.6 2.5 3.3",
+      1.3,
+    ),
+  ],
   inbox: () => [line("M1.7 8 3.5 2.5h7L12.3 8v3.5H1.7zM1.7 8h3l1 1.7h2.6l1-1.7h3", 1.2)],
 } as const;
 

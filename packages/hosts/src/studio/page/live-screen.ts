@@ -4,6 +4,7 @@ import { type ComponentChild, h } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import { counted, duration, folderOf, money } from "./figures.ts";
 import { StateSign } from "./icons.ts";
+import { LoginOffers } from "./login-offers.ts";
 import { compareLink, sessionLink } from "./route.ts";
 import { matches, nowOf, SessionTable, stateOf } from "./session-table.ts";
 import { Search, Shell } from "./shell.ts";
@@ -27,6 +28,7 @@ export function LiveScreen(): ComponentChild {
       "div",
       { class: "wrap" },
       h("h1", { class: "vh" }, "Live"),
+      h(LoginOffers, {}),
       all === undefined ? null : h(Stats, { sessions: all, inbox: state?.inbox ?? [] }),
       all === undefined ? h(Loading, {}) : null,
       running.length === 0

@@ -2,11 +2,13 @@ import { type ComponentChild, h, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApprovalsScreen } from "./approvals-screen.ts";
 import { CompareScreen } from "./compare-screen.ts";
+import { EvalsScreen } from "./evals-screen.ts";
 import { LiveScreen, SessionsScreen } from "./live-screen.ts";
 import { type Route, readRoute } from "./route.ts";
 import { SessionScreen } from "./session-screen.ts";
 import { restoreTheme, Search } from "./shell.ts";
 import { TeamScreen } from "./team-screen.ts";
+import { TeamsScreen } from "./teams-screen.ts";
 import { exported } from "./use-events.ts";
 
 /** Shows the screen that the address names. */
@@ -28,7 +30,9 @@ function screenOf(route: Route): ComponentChild {
   switch (route.type) {
     case "live":
     case "sessions":
-    case "approvals": {
+    case "approvals":
+    case "teams":
+    case "evals": {
       if (exported === undefined) return h(screens[route.type], {});
       const { id } = exported.session.session;
       return h(SessionScreen, { key: id, place: { project: "export", id }, agentId: "main" });
@@ -48,7 +52,13 @@ function screenOf(route: Route): ComponentChild {
   }
 }
 
-const screens = { live: LiveScreen, sessions: SessionsScreen, approvals: ApprovalsScreen } as const;
+const screens = {
+  live: LiveScreen,
+  sessions: SessionsScreen,
+  approvals: ApprovalsScreen,
+  teams: TeamsScreen,
+  evals: EvalsScreen,
+} as const;
 
 restoreTheme();
 const app = document.getElementById("app");

@@ -37,6 +37,8 @@ export function describeInFlight(inFlight: readonly InFlight[], now: number): st
   return inFlight
     .map((one) => {
       const since = one.since === undefined ? "" : ` for ${describeDuration(Math.max(0, now - one.since))}`;
+      if (one.type === "model" && one.quota !== undefined)
+        return `waiting-for-quota of ${one.quota.provider} until ${new Date(one.quota.until).toLocaleString()}`;
       return one.type === "model"
         ? `waiting for the model${since}`
         : `${one.tool} ${one.about}${since}`.trim();

@@ -67,8 +67,33 @@ function Path({ question }: { question: InboxQuestion }): ComponentChild {
 
 /** The command as text, an edit as a diff, anything else as its fields; never JSON. */
 function What({ question }: { question: InboxQuestion }): ComponentChild {
-  const { command, edit, input, asks } = question;
+  const { command, edit, input, asks, quote, preview } = question;
   if (asks !== undefined) return null;
+  if (quote !== undefined)
+    return h(
+      "pre",
+      { class: "cmd", tabIndex: 0, role: "group", "aria-label": "What the agents would take and may do" },
+      quote.join("\n"),
+    );
+  if (preview !== undefined)
+    return [
+      h(
+        "pre",
+        {
+          key: "rows",
+          class: "cmd",
+          tabIndex: 0,
+          role: "group",
+          "aria-label": "What it would take and may do",
+        },
+        preview.rows.join("\n"),
+      ),
+      h(
+        "pre",
+        { key: "text", class: "cmd", tabIndex: 0, role: "group", "aria-label": "What would run" },
+        preview.text,
+      ),
+    ];
   if (command !== undefined)
     return h("pre", { class: "cmd", tabIndex: 0, role: "group", "aria-label": "Command" }, command);
   if (edit !== undefined) return h(EditBox, { edit });

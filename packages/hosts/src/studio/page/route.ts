@@ -5,7 +5,7 @@ export interface Place {
 }
 
 export type Route =
-  | { readonly type: "live" | "sessions" | "approvals" }
+  | { readonly type: "live" | "sessions" | "approvals" | "teams" | "evals" }
   | { readonly type: "session"; readonly place: Place }
   | { readonly type: "team"; readonly place: Place }
   | { readonly type: "agent"; readonly place: Place; readonly agentId: string }
@@ -14,7 +14,8 @@ export type Route =
 /** Total: what names nothing is what runs now. */
 export function readRoute(hash: string): Route {
   const [kind, project, id, third, fourth] = hash.replace(/^#\/?/, "").split("/").map(decoded);
-  if (kind === "sessions" || kind === "approvals") return { type: kind };
+  if (kind === "sessions" || kind === "approvals" || kind === "teams" || kind === "evals")
+    return { type: kind };
   if (project === undefined || id === undefined) return { type: "live" };
   const place = { project, id };
   if (kind === "session") return { type: "session", place };

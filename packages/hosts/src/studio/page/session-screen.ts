@@ -231,6 +231,18 @@ function SessionHead({ overview, agents, place, durationMs }: HeadProps): Compon
       { class: "kv" },
       facts.map(([name, value]) => h("div", { key: name }, h("span", {}, name), " ", h("b", {}, value))),
     ),
+    exported === undefined
+      ? h(
+          "a",
+          {
+            class: "btn hide-s",
+            href: `api/export?${new URLSearchParams({ project: place.project, id: place.id })}`,
+            download: true,
+            title: "This page as one file that needs no network",
+          },
+          "Export",
+        )
+      : null,
   );
 }
 

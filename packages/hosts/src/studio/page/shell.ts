@@ -15,6 +15,8 @@ const places = [
   ["live", "Live", "#/", "live", "l"],
   ["sessions", "Sessions", "#/sessions", "list", "s"],
   ["approvals", "Approvals", "#/approvals", "inbox", "a"],
+  ["teams", "Teams", "#/teams", "team", "t"],
+  ["evals", "Evals", "#/evals", "check", "e"],
 ] as const satisfies readonly (readonly [string, string, string, IconName, string])[];
 
 export type PlaceName = (typeof places)[number][0];
@@ -131,7 +133,7 @@ function Brand(): ComponentChild {
 
 const keyRows = [
   ["/", "search; Esc leaves it"],
-  ["G, then", "L live, S sessions, A approvals"],
+  ["G, then", "L live, S sessions, A approvals, T teams, E evals"],
   ["J, K", "next, previous agent or question"],
   ["A, S, D, E", "allow, allow for session, deny, edit the rule"],
   ["+, −, 0", "zoom the timeline, fit"],

@@ -1,4 +1,6 @@
+import { whyFailed } from "@retinue/core/conversation/receipt.ts";
 import { describeTokens } from "@retinue/core/inspection/describe-duration.ts";
+import { describeBasis, describeQuoted } from "@retinue/core/inspection/describe-quote.ts";
 import type { OverviewAgent, SessionOverview } from "@retinue/core/kernel/live/session-overview.ts";
 import { type ComponentChild, h } from "preact";
 import { useState } from "preact/hooks";
@@ -19,6 +21,16 @@ export function SidePart({ overview, agents, agent, plan }: SideProps): Componen
     "aside",
     { class: "pane p-side", "aria-label": "Details" },
     h(Cost, { overview, agents }),
+    agent?.receipt === undefined ? null : h(Verified, { agent, receipt: agent.receipt }),
+    agent?.quote === undefined
+      ? null
+      : h(
+          "section",
+          { class: "sec" },
+          h("h2", { class: "clip" }, `Quote of ${labelOf(agent)}`),
+          h("p", { class: agent.quote.isInside ? "" : "st-bad" }, describeQuoted(agent.quote)),
+          h("p", { class: "dim" }, `from ${describeBasis(agent.quote.basis)}`),
+        ),
     agent?.context === undefined ? null : h(Context, { agent, context: agent.context }),
     h(Calls, { overview }),
     plan === undefined ? null : h(Rights, { agent, plan }),
@@ -144,6 +156,43 @@ function Context({
         "aria-label": `${percent} percent of the context window`,
       },
       h("rect", { class: percent > 95 ? "k-failed" : "k-model", width: Math.min(100, percent), height: 10 }),
+    ),
+  );
+}
+
+/** What the runtime vouches for: each check, the tree it was run on, and facts of the run. */
+function Verified({
+  agent,
+  receipt: { status, checks, tree, notes },
+}: {
+  agent: OverviewAgent;
+  receipt: NonNullable<OverviewAgent["receipt"]>;
+}): ComponentChild {
+  if (checks.length === 0 && notes.length === 0) return null;
+  return h(
+    "section",
+    { class: "sec" },
+    h(
+      "div",
+      { class: "row" },
+      h("h2", { class: "clip" }, `Result of ${labelOf(agent)}`),
+      h("span", { class: status === "failed-check" ? "st-bad" : "" }, status),
+    ),
+    tree === undefined ? null : h("p", { class: "dim mono" }, `on tree ${tree.slice(0, 12)}`),
+    h(
+      "ul",
+      { class: "plain-l" },
+      checks.map((check) =>
+        h(
+          "li",
+          { key: check.run },
+          h("span", { class: check.passed ? "dim" : "st-bad" }, `${check.passed ? "passed" : "failed"} `),
+          h("span", { class: "mono" }, check.run),
+          h("span", { class: "dim" }, whyFailed(check)),
+          check.flaky ? " (flaky: it failed before on the same tree)" : null,
+        ),
+      ),
+      notes.map((note) => h("li", { key: note, class: "dim" }, note)),
     ),
   );
 }

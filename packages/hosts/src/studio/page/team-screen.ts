@@ -13,7 +13,7 @@ export function TeamScreen({ place }: { place: Place }): ComponentChild {
   const team = overview?.team;
   return h(
     Shell,
-    { active: "sessions", inbox: state?.inbox, problem },
+    { active: "teams", inbox: state?.inbox, problem },
     h(
       "div",
       { class: "wrap" },

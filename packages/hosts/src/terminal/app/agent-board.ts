@@ -1,3 +1,4 @@
+import { behindParents } from "../../shared/behind-parents.ts";
 import { plural } from "../../shared/format.ts";
 import { type Row, span } from "../screen/row.ts";
 import { dim } from "../screen/style.ts";
@@ -16,6 +17,8 @@ const maxEnded = 100;
 /** The agents of the conversation. Those that run are shown; those that ended can still be opened. */
 export class AgentBoard {
   readonly #agents = new Map<string, AgentSnapshot>();
+  /** Runs of workflows, whose agents are in rows of their own. */
+  readonly #workflows = new Set<string>();
   #selected: string | undefined;
 
   get selected(): string | undefined {
@@ -32,6 +35,15 @@ export class AgentBoard {
 
   running(): readonly AgentSnapshot[] {
     return this.all().filter(isRunning);
+  }
+
+  hasWorkflow(runId: string): void {
+    this.#workflows.add(runId);
+  }
+
+  /** It works for a workflow. */
+  isStep({ id }: AgentSnapshot): boolean {
+    return [...this.#workflows].some((runId) => id.startsWith(`${runId}-`));
   }
 
   /** True when this is how the agent ended. */
@@ -75,14 +87,15 @@ export class AgentBoard {
       : rows;
   }
 
-  /** Who waits for an answer comes first, then what is waited for, then the background. */
+  /** Who waits for an answer comes first, then what is waited for, then the background; each with those it has started. */
   #inOrder(asking: ReadonlySet<string>): readonly AgentSnapshot[] {
     const rank = ({ id, state, isBackground }: AgentSnapshot): number => {
       if (asking.has(id)) return 0;
       if (state === "queued") return 3;
       return isBackground ? 2 : 1;
     };
-    return this.running().toSorted((a, b) => rank(a) - rank(b));
+    const shown = this.running().filter((agent) => asking.has(agent.id) || !this.isStep(agent));
+    return behindParents(shown.toSorted((a, b) => rank(a) - rank(b)));
   }
 
   #forgetOldest(): void {

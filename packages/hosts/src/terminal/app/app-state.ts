@@ -1,3 +1,4 @@
+import type { WorkflowRunState } from "@retinue/core/protocol/workflow-state.ts";
 import type { KeyPress } from "../input/key-press.ts";
 import type { PromptBox } from "../input/prompt-box.ts";
 import type { QuestionController } from "../questions/question-controller.ts";
@@ -8,6 +9,7 @@ import type {
   TerminalSession,
   TodoItem,
 } from "../session/terminal-session.ts";
+import type { RowContext } from "../text/row-context.ts";
 import type { View } from "../views/view.ts";
 import type { AgentBoard } from "./agent-board.ts";
 import type { Conversation } from "./conversation.ts";
@@ -23,6 +25,8 @@ export interface AppState {
   sessionId: string;
   queue: readonly QueuedMessage[];
   todos: readonly TodoItem[];
+  /** Runs that have not ended. */
+  workflows: readonly WorkflowRunState[];
   showsTodos: boolean;
   /** Commands of the terminal itself. */
   readonly commands: readonly CommandSummary[];
@@ -33,6 +37,8 @@ export interface AppState {
   /** What is in the last line instead of the keys, for a while. */
   hint: string;
   readonly now: () => number;
+  /** What rows of the conversation are made for. */
+  readonly context: () => RowContext;
 }
 
 /** What keys and commands can ask of the terminal. */
@@ -45,11 +51,15 @@ export interface AppActions {
   /** Something changed that is to be painted. */
   changed(): void;
   send(text: string): void;
+  /** Puts a text into the clipboard of the terminal. */
+  copy(text: string): void;
   exit(): void;
   suspend(): void;
   repaint(): void;
   /** Opens a text in the person's editor; undefined when it came back unchanged. */
   edit(text: string): Promise<string | undefined>;
+  /** Opens a file itself there. */
+  editFile(file: string): Promise<void>;
   loadHistory(): Promise<void>;
   /** Runs what may fail; an error becomes a line in the conversation. */
   attempt(work: () => Promise<void>): void;

@@ -14,14 +14,17 @@ import {
   callSubject,
   endedCommandRow,
   finishedCallRows,
+  liveOutputRows,
   runningCallRow,
   shellRows,
 } from "../text/finished-call-rows.ts";
 import { MarkdownStream } from "../text/markdown-stream.ts";
+import type { RowContext } from "../text/row-context.ts";
+import { startRows } from "../text/start-rows.ts";
+import { endedWorkflowRows } from "../text/workflow-rows.ts";
 
 export interface ConversationOptions {
-  /** Cells that rows may take. */
-  readonly width: () => number;
+  readonly context: () => RowContext;
   readonly now: () => number;
 }
 
@@ -34,7 +37,7 @@ interface RunningCall {
 type Kind = "none" | "person" | "text" | "calls" | "note";
 
 const maxShownPrompt = 12;
-const maxRunningRows = 6;
+const maxRunningCalls = 6;
 
 /** What is said and done in the conversation: rows that are finished, and those that still change. */
 export class Conversation {
@@ -52,7 +55,7 @@ export class Conversation {
 
   constructor(options: ConversationOptions) {
     this.#options = options;
-    this.#markdown = new MarkdownStream(options.width);
+    this.#markdown = new MarkdownStream(options.context);
   }
 
   get isBusy(): boolean {
@@ -68,6 +71,22 @@ export class Conversation {
     return this.isBusy || this.#isCompacting || this.#shell !== undefined;
   }
 
+  /** The calls that run, with what is known of their output so far. */
+  running(): readonly AgentEntry[] {
+    return [...this.#running.values()].flatMap(({ call, progress, startedAt }): AgentEntry[] => {
+      const durationMs = this.#options.now() - startedAt;
+      return [
+        { type: "call", call },
+        { type: "result", callId: call.id, result: { text: progress, isError: false, durationMs } },
+      ];
+    });
+  }
+
+  /** A step of the agent's list that is done. */
+  stepDone(text: string): void {
+    this.add([cutRow([span("☒ ", colours.good), span(text, dim)], this.#width())], "calls");
+  }
+
   takeFinished(): readonly Row[] {
     const rows = this.#finished;
     this.#finished = [];
@@ -76,6 +95,9 @@ export class Conversation {
 
   onEvent(event: SessionEvent): void {
     switch (event.type) {
+      case "started":
+        this.add(startRows(event.facts, this.#width()));
+        break;
       case "turn-started":
         this.#busySince = this.#options.now();
         break;
@@ -112,6 +134,11 @@ export class Conversation {
         break;
       case "command-ended":
         this.add([endedCommandRow(event.command, this.#width())], "calls");
+        break;
+      case "workflow-changed":
+        if (event.change.type === "started")
+          this.note(`Workflow ${event.run.name} runs (${event.run.runId}).`, dim);
+        if (event.change.type === "ended") this.add(endedWorkflowRows(event.run, this.#width()), "calls");
         break;
       case "compaction":
         this.#compact(event);
@@ -174,7 +201,7 @@ export class Conversation {
       if (entry.type === "call") calls.set(entry.call.id, entry.call);
       const call = entry.type === "result" ? calls.get(entry.callId) : undefined;
       if (entry.type === "result" && call !== undefined && !hiddenTools.has(call.tool))
-        this.#finish("calls", finishedCallRows(call, entry.result, this.#width()));
+        this.#finish("calls", finishedCallRows(call, entry.result, this.#options.context()));
     }
   }
 
@@ -182,9 +209,12 @@ export class Conversation {
   live(height: number, agentCount: number): readonly Row[] {
     const calls = [...this.#running.values()].filter(({ call }) => !hiddenTools.has(call.tool));
     const shown = calls
-      .slice(-maxRunningRows)
-      .map(({ call, progress }) => runningCallRow(call, progress, this.#width()));
-    const hidden = calls.length - shown.length;
+      .slice(-maxRunningCalls)
+      .flatMap(({ call, progress }) => [
+        runningCallRow(call, progress, this.#options.context()),
+        ...liveOutputRows(call, progress, this.#options.context()),
+      ]);
+    const hidden = Math.max(0, calls.length - maxRunningCalls);
     const more = hidden > 0 ? [[span(`  and ${plural(hidden, "more call")}`, dim)]] : [];
     const working = this.#working(agentCount);
     const below = [...this.#gap("calls", shown.length), ...more, ...shown, ...working];
@@ -230,7 +260,7 @@ export class Conversation {
     if (agentCount > 0 && [first, ...others].every((call) => call === undefined || call.tool === "Agent"))
       return `Waiting for ${plural(agentCount, "agent")}`;
     if (first === undefined) return this.#isThinking ? "Thinking" : "Working";
-    const subject = callSubject(first);
+    const subject = this.#subject(first);
     return others.length === 0
       ? `Running ${first.tool}${subject === "" ? "" : ` ${subject.slice(0, 60)}`}`
       : `Running ${plural(others.length + 1, "call")}`;
@@ -275,11 +305,11 @@ export class Conversation {
     const isGood = !result.isError && result.refusal === undefined;
     if (this.#agentCalls.delete(call.id) || (hiddenTools.has(call.tool) && isGood)) return;
     if (call.isPerson === true) {
-      this.add(shellRows(call, result, this.#width()), "calls");
+      this.add(shellRows(call, result, this.#options.context()), "calls");
       return;
     }
     this.#endText();
-    this.#finish("calls", finishedCallRows(call, result, this.#width()));
+    this.#finish("calls", finishedCallRows(call, result, this.#options.context()));
   }
 
   #retry({ attempt, maxAttempts, delayMs, reason }: Extract<SessionEvent, { type: "retry" }>): void {
@@ -316,7 +346,7 @@ export class Conversation {
             [
               span("✗ ", dim),
               span(call.tool, bold),
-              span(` ${callSubject(call)}`),
+              span(` ${this.#subject(call)}`),
               span("  interrupted", dim),
             ],
             this.#width(),
@@ -333,7 +363,11 @@ export class Conversation {
   }
 
   #width(): number {
-    return this.#options.width();
+    return this.#options.context().width;
+  }
+
+  #subject(call: ToolCall): string {
+    return callSubject(call, this.#options.context().fileName);
   }
 }
 

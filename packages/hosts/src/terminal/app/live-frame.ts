@@ -3,12 +3,16 @@ import type { Frame } from "../screen/inline-screen.ts";
 import { cutRow, emptyRow, type Row, rowWidth, span } from "../screen/row.ts";
 import { bold, colours, dim, plain, type Style } from "../screen/style.ts";
 import type { Status } from "../session/terminal-session.ts";
+import { styledRow } from "../text/styled-row.ts";
+import { workflowRows } from "../text/workflow-rows.ts";
 import type { AppState } from "./app-state.ts";
 
 const maxAgents = 6;
 const maxQueued = 4;
 const maxTodos = 8;
 const maxDraftRows = 12;
+const maxPhases = 8;
+const maxWorkflows = 4;
 
 /** The live part below the finished text: what continues, agents, questions, messages that wait, the draft, and the footer. */
 export function liveFrame(state: AppState, columns: number, rows: number): Frame {
@@ -36,11 +40,13 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
     },
     width,
   );
-  const board = [...todoRows(state, width), ...agents];
+  const board = [...todoRows(state, width), ...workflowBoard(state, width, room), ...agents];
   const gap = board.length > 0 && !state.conversation.isBusy ? [emptyRow] : [];
   const fixed = [...gap, ...board, ...queuedRows(state, width)];
   const rule = room < 6 ? [] : ruleRows(width);
-  const own = state.isOnce ? [emptyRow, footer] : [...rule, ...prompt.rows, footer];
+  const own = state.isOnce
+    ? [emptyRow, footer]
+    : [...rule, ...prompt.rows, footer, ...statusRows(state, width, room)];
   const tail = isTight ? [] : own;
   const before = isTight ? [] : [emptyRow];
   const middle = panel.rows.length > 0 ? [...before, ...panel.rows] : [];
@@ -56,9 +62,23 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
       middle: [...middle, ...rule],
       panel,
       prompt,
-      isPanel: state.questionController.isOpen || state.isOnce,
+      isPanel: state.questionController.hasFocus || isTight || state.isOnce,
     }),
   };
+}
+
+/** Where there is little room, each run has one row. */
+function workflowBoard({ workflows, now }: AppState, width: number, room: number): readonly Row[] {
+  const maxRows = Math.max(
+    1,
+    Math.min(maxPhases + 1, Math.floor(room / (3 * Math.max(1, workflows.length)))),
+  );
+  const shown = workflows.slice(0, maxWorkflows);
+  const left = workflows.length - shown.length;
+  return [
+    ...shown.flatMap((run) => workflowRows(run, { width, now: now(), maxRows }).slice(0, maxRows)),
+    ...(left > 0 ? [[span(`    and ${plural(left, "more workflow")} (/workflows shows all)`, dim)]] : []),
+  ];
 }
 
 function agentRoom(room: number): number {
@@ -89,6 +109,11 @@ function cursorOf({ above, lead, middle, panel, prompt, isPanel }: CursorParts):
   }
   if (panel.cursor === undefined) return undefined;
   return { row: above.length + lead + panel.cursor.row, column: panel.cursor.column };
+}
+
+/** What the person's own command says; the first that goes where there is no room. */
+function statusRows({ status: { statusLine = "" } }: AppState, width: number, room: number): readonly Row[] {
+  return statusLine === "" || room < 8 ? [] : [cutRow([span(" "), ...styledRow(statusLine, dim)], width)];
 }
 
 function ruleRows(width: number): readonly Row[] {

@@ -3,7 +3,12 @@ import { draftOf } from "../input/draft.ts";
 import { emptyRow, padRow, type Row, span } from "../screen/row.ts";
 import { bold, dim } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
-import type { CommandSummary, ParkedQuestion } from "../session/terminal-session.ts";
+import type {
+  ChangedFiles,
+  CommandSummary,
+  ParkedQuestion,
+  RewindTarget,
+} from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
 import { AgentView } from "../views/agent-view.ts";
 import { ApprovalView } from "../views/approval-view.ts";
@@ -44,16 +49,22 @@ export function openPage(actions: AppActions, title: string, text: string): void
 }
 
 /** The whole conversation, with all calls and their results. */
-export function openTranscript({ session }: AppState, actions: AppActions): void {
+export function openTranscript({ session, context, conversation }: AppState, actions: AppActions): void {
   actions.attempt(async () => {
-    const entries = await session.library.transcript();
+    const entries = [...(await session.library.transcript()), ...conversation.running()];
+    await context().code.load();
     actions.openView(
-      new Pager({ title: "Conversation", rows: (width) => entryRows(entries, width), follow: true }),
+      new Pager({
+        title: "Conversation",
+        rows: (width) => entryRows(entries, { ...context(), width }),
+        follow: true,
+      }),
     );
   });
 }
 
-export function openAgent(id: string, { session, board, now }: AppState, actions: AppActions): void {
+export function openAgent(id: string, { session, board, now, context }: AppState, actions: AppActions): void {
+  void context().code.load().then(actions.changed);
   actions.openView(
     new AgentView({
       agent: () => board.get(id),
@@ -62,6 +73,7 @@ export function openAgent(id: string, { session, board, now }: AppState, actions
       stop: () => actions.attempt(() => session.stopAgent(id)),
       moveToBackground: () => void session.moveToBackground(id),
       changed: actions.changed,
+      context,
       now,
     }),
   );
@@ -99,7 +111,7 @@ export function openAgents(state: AppState, actions: AppActions): void {
 
 /** Questions that wait on disk, of all sessions of the folder, and grants that hold. */
 export async function openApprovals(
-  { session: { library }, now }: AppState,
+  { session: { library }, now, context }: AppState,
   actions: AppActions,
   everywhere: boolean,
 ): Promise<void> {
@@ -140,6 +152,7 @@ export async function openApprovals(
   const answerView = (question: ParkedQuestion): View =>
     new ApprovalView({
       parked: question,
+      context,
       changed: actions.changed,
       answer: (answer) => library.answerParked(question.id, answer),
       done(view) {
@@ -151,7 +164,7 @@ export async function openApprovals(
 }
 
 /** Goes back to an earlier prompt: it becomes the draft, and the conversation continues in a copy that ends before it. */
-export async function openRewind({ session, box }: AppState, actions: AppActions): Promise<void> {
+export async function openRewind({ session, box, context }: AppState, actions: AppActions): Promise<void> {
   const prompts = await session.library.prompts();
   actions.openView(
     new Picker({
@@ -162,11 +175,50 @@ export async function openRewind({ session, box }: AppState, actions: AppActions
       changed: actions.changed,
       choose: ({ id }) =>
         actions.attempt(async () => {
-          // Immediately, so that nothing typed meanwhile is lost; what is sent before the copy is there waits for it.
-          box.set(draftOf(prompts.find((prompt) => prompt.id === id)?.text ?? ""));
-          await session.rewind(id);
-          actions.changed();
+          const text = prompts.find((prompt) => prompt.id === id)?.text ?? "";
+          const rewind = (restores: RewindTarget): void =>
+            actions.attempt(async () => {
+              // Immediately, so that nothing typed meanwhile is lost; what is sent before the copy is there waits for it.
+              if (restores !== "files") box.set(draftOf(text));
+              await session.rewind(id, restores);
+              actions.changed();
+            });
+          const changed = await session.library.changedSince(id);
+          if (changed.files.length === 0) rewind("conversation");
+          else openRewindTargets(changed, { actions, fileName: context().fileName, rewind });
         }),
+    }),
+  );
+}
+
+/** Files were changed since the prompt: what goes back? */
+function openRewindTargets(
+  { files, insertions, deletions }: ChangedFiles,
+  {
+    actions,
+    fileName,
+    rewind,
+  }: {
+    readonly actions: AppActions;
+    readonly fileName: (file: string) => string;
+    readonly rewind: (restores: RewindTarget) => void;
+  },
+): void {
+  const names = files.length > 3 ? plural(files.length, "file") : files.map(fileName).join(", ");
+  actions.openView(
+    new Picker({
+      title: "What goes back",
+      items: [
+        {
+          id: "both",
+          label: `the conversation, and the files: ${names}`,
+          detail: `+${insertions} −${deletions}`,
+        },
+        { id: "conversation", label: "the conversation; files stay as they are" },
+        { id: "files", label: "the files; the conversation continues" },
+      ],
+      changed: actions.changed,
+      choose: ({ id }) => rewind(id as RewindTarget),
     }),
   );
 }
@@ -225,6 +277,17 @@ export async function openModels({ session, conversation }: AppState, actions: A
           conversation.note(`The model is ${id} from now on.`, dim);
           actions.changed();
         }),
+      keys: [
+        {
+          key: "ctrl+s",
+          label: "also for new conversations",
+          async run({ id }) {
+            actions.hint(await session.change({ type: "model", model: id }), 4000);
+            await session.setModel(id);
+            return undefined;
+          },
+        },
+      ],
     }),
   );
 }
@@ -243,7 +306,7 @@ const keyHelp: readonly KeyHelp[] = [
   { keys: "esc esc", does: "go back to an earlier prompt and edit it" },
   { keys: "ctrl+c", does: "clear the draft; again within 2 s: end" },
   { keys: "ctrl+d", does: "end, when nothing is written" },
-  { keys: "tab", does: "open the question that waits; tab again: back to the draft" },
+  { keys: "tab", does: "the question that waits; tab again: back to the draft" },
   { keys: "shift+tab", does: "next permission mode" },
   { keys: "ctrl+b", does: "move the running agent or command to the background" },
   { keys: "ctrl+o", does: "the whole conversation, with all calls and results" },

@@ -1,13 +1,17 @@
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
+import { plural } from "../../shared/format.ts";
 import {
   findSlashCommand,
+  readLoginWords,
+  readMergeWords,
   readSlashCommand,
   slashCommands,
   type TerminalCommand,
 } from "../../shared/slash-commands.ts";
 import { colours, dim } from "../screen/style.ts";
-import type { CommandSummary, ReportTopic } from "../session/terminal-session.ts";
+import type { CommandSummary, ManagedTopic, ReportTopic } from "../session/terminal-session.ts";
 import type { AppActions, AppState } from "./app-state.ts";
+import { openManager } from "./open-managers.ts";
 import {
   openAgents,
   openApprovals,
@@ -23,7 +27,7 @@ type Run = (state: AppState, actions: AppActions, words: string) => Promise<void
 /** What each command of the terminal does. */
 const runs: Readonly<Record<TerminalCommand, Run>> = {
   help: (state, actions) => openHelp(state, actions),
-  agents: page("agents"),
+  agents: manager("agents"),
   approvals(state, actions, words) {
     if (words === "" || words === "all") return openApprovals(state, actions, words === "all");
     throw new Error(`/approvals takes nothing but "all", not "${words}".`);
@@ -44,8 +48,15 @@ const runs: Readonly<Record<TerminalCommand, Run>> = {
     else if (words === "") actions.hint(`the mode is ${mode ?? ""}; shift+tab changes it`, 4000);
     else state.conversation.note(`There is no mode ${words} here; write one of ${modes.join(", ")}.`);
   },
-  permissions: page("permissions"),
-  mcp: page("mcp"),
+  permissions: manager("permissions"),
+  hooks: manager("hooks"),
+  skills: manager("skills"),
+  async mcp(state, actions, words) {
+    const server = readLoginWords(words);
+    if (server !== undefined) return state.session.logIn(server);
+    if (words !== "") throw new Error(`/mcp takes nothing but "login NAME", not "${words}".`);
+    return openManager("mcp", state, actions);
+  },
   memory: page("memory"),
   context: page("context"),
   cost: page("cost"),
@@ -55,15 +66,50 @@ const runs: Readonly<Record<TerminalCommand, Run>> = {
   fork: ({ session, sessionId }) => session.switchTo(sessionId, { fork: true }),
   rewind: (state, actions) => openRewind(state, actions),
   inspect: page("inspect"),
+  async rename({ session, conversation }, _, words) {
+    if (words === "") throw new Error("Write the title after /rename.");
+    await session.rename(words);
+    conversation.note(`The conversation is called ${words}.`);
+  },
+  async copy({ session }, actions) {
+    const entries = await session.library.transcript();
+    const answer = entries.findLast((entry) => entry.type === "text");
+    if (answer === undefined) throw new Error("There is no answer to copy yet.");
+    actions.copy(answer.text);
+    actions.hint(
+      `copied ${plural(answer.text.split("\n").length, "line")}, where the terminal allows it`,
+      4000,
+    );
+  },
+  init: ({ session }) => session.submit(initPrompt),
   async export({ session, conversation, sessionId }, _, words) {
     const file = await session.library.exportTo(
       words === "" ? `conversation-${sessionId.slice(0, 8)}.md` : words,
     );
     conversation.note(`Written to ${file}.`, dim);
   },
+  async merge({ session }, _, words) {
+    const ask = readMergeWords(words);
+    if (ask === undefined)
+      throw new Error(`/merge takes "plan", "apply", "check COMMAND" or "discard AGENT", not "${words}".`);
+    await session.merge(ask);
+  },
   doctor: page("doctor"),
+  workflows: page("workflows"),
+  login: ({ session }) => session.chooseAccess(),
+  logout: ({ session }) => session.forgetKey(),
+  trust: ({ session }) => session.reviewTrust(),
   quit: (_, actions) => actions.exit(),
 };
+
+const initPrompt = `Look at this project and write CLAUDE.md in its folder, for agents that will work on it.
+Say in at most 60 lines: what the project is; the commands that build, test (also one test alone) and lint it; how the folders hang together; the
+conventions that a reader of a single file would not see. Take commands from the files that define them, and write nothing that you have not seen there.
+Where CLAUDE.md exists, improve it and keep what is right. Use other instruction files of the folder as sources.`;
+
+function manager(topic: ManagedTopic): Run {
+  return (state, actions) => openManager(topic, state, actions);
+}
 
 function page(topic: ReportTopic): Run {
   return async ({ session }, actions, words) => {

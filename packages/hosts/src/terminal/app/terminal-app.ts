@@ -1,18 +1,21 @@
 import { FileIndex } from "../input/find-offer.ts";
 import type { KeyPress } from "../input/key-press.ts";
 import { PromptBox } from "../input/prompt-box.ts";
+import { answeredRow } from "../questions/answered-row.ts";
 import { QuestionController } from "../questions/question-controller.ts";
 import type { Capabilities } from "../screen/capabilities.ts";
 import { FullScreen } from "../screen/full-screen.ts";
 import { InlineScreen } from "../screen/inline-screen.ts";
 import { colours, createPalette, dim } from "../screen/style.ts";
 import type { DeviceListener, TerminalDevice } from "../screen/terminal-device.ts";
-import type { SessionEvent, TerminalSession } from "../session/terminal-session.ts";
+import type { SessionEvent, TerminalSession, TodoItem } from "../session/terminal-session.ts";
+import { CodeColours } from "../text/code-colours.ts";
+import type { RowContext } from "../text/row-context.ts";
 import type { View } from "../views/view.ts";
 import { AgentBoard } from "./agent-board.ts";
 import type { AppActions, AppState } from "./app-state.ts";
 import { Conversation, spinnerMs } from "./conversation.ts";
-import { editText } from "./edit-text.ts";
+import { editFile, editText } from "./edit-text.ts";
 import { KeyRouter } from "./key-router.ts";
 import { liveFrame } from "./live-frame.ts";
 import { openPage } from "./open-views.ts";
@@ -23,6 +26,7 @@ export interface TerminalAppOptions {
   readonly capabilities: Capabilities;
   readonly session: TerminalSession;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly fileName: RowContext["fileName"];
   readonly now: () => number;
   /** One prompt, no draft: the terminal only shows what continues and asks. */
   readonly isOnce?: boolean;
@@ -55,10 +59,14 @@ export class TerminalApp implements DeviceListener {
   readonly #keys: KeyRouter;
   readonly #views: View[] = [];
   readonly #forget: () => void;
+  readonly #code: CodeColours;
+  /** Events that wait until colours of code are loaded. */
+  #held: SessionEvent[] | undefined;
   #frameTimer: NodeJS.Timeout | undefined;
   #tickTimer: NodeJS.Timeout | undefined;
   #hintTimer: NodeJS.Timeout | undefined;
   #resizeTimer: NodeJS.Timeout | undefined;
+  #heldTimer: NodeJS.Timeout | undefined;
   /** When the window began to change its size; undefined while it keeps it. */
   #resizingSince: number | undefined;
   #lastFrame = Number.NEGATIVE_INFINITY;
@@ -76,6 +84,7 @@ export class TerminalApp implements DeviceListener {
       rows: () => device.rows,
       palette: createPalette(capabilities),
     };
+    this.#code = new CodeColours({ isOn: capabilities.depth !== "none" });
     this.#inline = new InlineScreen({ ...screen, ...capabilities });
     this.#full = new FullScreen(screen);
     this.#state = this.#createState(options.session);
@@ -103,10 +112,11 @@ export class TerminalApp implements DeviceListener {
   /** Takes the live part away; the terminal is as it was, below what was said. */
   close(): void {
     if (this.#isClosed) return;
+    this.#takeHeld();
     this.#isClosed = true;
     this.#forget();
-    for (const timer of [this.#frameTimer, this.#tickTimer, this.#hintTimer, this.#resizeTimer])
-      clearTimeout(timer);
+    const timers = [this.#frameTimer, this.#tickTimer, this.#hintTimer, this.#resizeTimer, this.#heldTimer];
+    for (const timer of timers) clearTimeout(timer);
     for (const view of this.#views.splice(0)) view.dispose?.();
     if (this.#options.device.isAlternate) this.#options.device.leaveAlternate();
     this.#state.conversation.close();
@@ -124,7 +134,7 @@ export class TerminalApp implements DeviceListener {
       return;
     }
     if (this.#state.isOnce) this.#pressOnce(key);
-    else if (key.name === "ctrl+c" && this.#state.questionController.isOpen) this.#keys.leaveQuestion();
+    else if (key.name === "ctrl+c" && this.#state.questionController.hasFocus) this.#keys.leaveQuestion();
     else if (!this.#state.questionController.press(key)) this.#keys.press(key);
   }
 
@@ -167,7 +177,12 @@ export class TerminalApp implements DeviceListener {
   }
 
   #createState(session: TerminalSession): AppState {
-    const { now } = this.#options;
+    const { now, fileName } = this.#options;
+    const context = (): RowContext => ({
+      width: Math.max(10, this.#options.device.columns - 1),
+      code: this.#code,
+      fileName,
+    });
     const files = new FileIndex(session.library, () => {
       this.#state.box.refresh();
       this.#schedule();
@@ -181,19 +196,34 @@ export class TerminalApp implements DeviceListener {
     });
     return {
       session,
-      conversation: new Conversation({ width: () => Math.max(10, this.#options.device.columns - 1), now }),
+      conversation: new Conversation({ context, now }),
       board: new AgentBoard(),
       questionController: new QuestionController({
         now,
-        answer: (id, answer) => session.answer(id, answer),
+        later: (milliseconds, work) => {
+          clearTimeout(this.#heldTimer);
+          this.#heldTimer = setTimeout(work, milliseconds);
+          return () => clearTimeout(this.#heldTimer);
+        },
+        answer: (question, answer) => {
+          const { conversation } = this.#state;
+          conversation.add([answeredRow(question, answer, Math.max(10, this.#options.device.columns - 1))]);
+          session.answer(question.id, answer);
+        },
+        typed: (key) => {
+          if (!this.#state.isOnce) this.#state.box.press(key);
+        },
+        changed: () => this.#schedule(),
         edit: (text) => this.#actions.edit(text),
         show: (title, text) => openPage(this.#actions, title, text),
+        context,
       }),
       box,
       status: {},
       sessionId: "",
       queue: [],
       todos: [],
+      workflows: [],
       showsTodos: false,
       commands: commandHelp,
       skills: [],
@@ -201,6 +231,7 @@ export class TerminalApp implements DeviceListener {
       isOnce: this.#options.isOnce ?? false,
       hint: "",
       now,
+      context,
     };
   }
 
@@ -210,6 +241,8 @@ export class TerminalApp implements DeviceListener {
     hint: (text, milliseconds) => this.#hint(text, milliseconds),
     changed: () => this.#schedule(),
     send: (text) => this.#send(text),
+    // OSC 52: the terminal decides whether programs may.
+    copy: (text) => this.#options.device.write(`\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`),
     exit: () => this.#options.onExit(),
     suspend: () => this.#suspend(),
     repaint: () => {
@@ -217,6 +250,7 @@ export class TerminalApp implements DeviceListener {
       this.#draw();
     },
     edit: (text) => this.#edit(text),
+    editFile: (file) => this.#lend(() => editFile(file, this.#options.environment)),
     loadHistory: async () => this.#state.box.history.load(await this.#state.session.library.history()),
     attempt: (work) => void this.#attempt(work),
     redo: (key) => {
@@ -241,7 +275,22 @@ export class TerminalApp implements DeviceListener {
     } else if (!text.startsWith("/") || !runCommand(text, this.#state, this.#actions)) session.submit(text);
   }
 
+  /** What is finished is painted once, so code waits for its colours; that takes a moment, once. */
   #onEvent(event: SessionEvent): void {
+    if (this.#held !== undefined) this.#held.push(event);
+    else if (this.#code.isNeededFor(event)) {
+      this.#held = [event];
+      void this.#code.load().then(() => this.#takeHeld());
+    } else this.#take(event);
+  }
+
+  #takeHeld(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const event of held) this.#take(event);
+  }
+
+  #take(event: SessionEvent): void {
     const state = this.#state;
     state.conversation.onEvent(event);
     switch (event.type) {
@@ -257,39 +306,65 @@ export class TerminalApp implements DeviceListener {
         break;
       case "agent-changed":
         state.conversation.agentStarted(event.agent);
-        if (state.board.onEvent(event.agent)) state.conversation.agentEnded(event.agent);
+        if (state.board.onEvent(event.agent) && !state.board.isStep(event.agent))
+          state.conversation.agentEnded(event.agent);
         break;
       case "question-asked":
         if (event.question.kind === "plan") state.conversation.addMarkdown(event.question.plan);
         state.questionController.ask(event.question);
-        if (event.question.kind === "form" && event.question.isChoice === true && state.box.isEmpty)
-          state.questionController.open();
+        this.#openWaiting();
         break;
       case "question-closed":
         state.questionController.close(event.questionId);
+        this.#openWaiting();
+        break;
+      case "agents-found":
+        for (const agent of event.agents)
+          if (state.board.get(agent.id) === undefined) state.board.onEvent(agent);
         break;
       case "todos-changed":
+        for (const { text } of newlyDone(state.todos, event.todos)) state.conversation.stepDone(text);
         state.todos = event.todos;
         break;
+      case "workflow-changed": {
+        const { run, change } = event;
+        const others = state.workflows.filter(({ taskId }) => taskId !== run.taskId);
+        state.workflows = change.type === "ended" ? others : [...others, run];
+        state.board.hasWorkflow(run.runId);
+        break;
+      }
       default:
         break;
     }
     this.#schedule();
   }
 
-  #opened({ sessionId, earlier, notes }: Extract<SessionEvent, { type: "conversation-opened" }>): void {
+  #opened({
+    sessionId,
+    earlier,
+    notes,
+    isReopened = false,
+  }: Extract<SessionEvent, { type: "conversation-opened" }>): void {
     const state = this.#state;
     const isOther = state.sessionId !== "" && state.sessionId !== sessionId;
-    if (isOther) state.board.clear();
+    if (isOther && !isReopened) state.board.clear();
+    if (isOther) state.workflows = [];
     state.isOpen = true;
     state.sessionId = sessionId;
     state.todos = [];
-    if (isOther && earlier.length === 0) state.conversation.note("A new conversation begins here.");
+    if (isOther && earlier.length === 0 && !isReopened)
+      state.conversation.note("A new conversation begins here.");
     for (const note of notes) state.conversation.note(note, colours.warning);
     state.conversation.replay(earlier);
     void this.#attempt(async () => {
       state.skills = await state.session.library.commands();
     });
+  }
+
+  /** A question that waits opens by itself where nothing is being written. */
+  #openWaiting(): void {
+    const { box, questionController } = this.#state;
+    if (box.isEmpty && !box.isSearching) questionController.openUnasked();
   }
 
   #openView(view: View): void {
@@ -352,16 +427,22 @@ export class TerminalApp implements DeviceListener {
     this.#options.device.open(this);
     this.#inline.forget();
     this.#full.forget();
+    if (this.#views.length > 0) this.#options.device.enterAlternate();
     this.#draw();
   }
 
-  async #edit(text: string): Promise<string | undefined> {
-    const { device, environment } = this.#options;
-    this.#inline.clear();
+  #edit(text: string): Promise<string | undefined> {
+    return this.#lend(() => editText(text, this.#options.environment));
+  }
+
+  /** Gives the terminal to another program until it ends. */
+  async #lend<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { device } = this.#options;
+    if (this.#views.length === 0) this.#inline.clear();
     this.#isAway = true;
     device.close();
     try {
-      return await editText(text, environment);
+      return await work();
     } finally {
       this.#comeBack();
     }
@@ -377,7 +458,9 @@ export class TerminalApp implements DeviceListener {
   #draw(): void {
     clearTimeout(this.#frameTimer);
     this.#frameTimer = undefined;
-    if (this.#isClosed || this.#isAway || !this.#isStarted || this.#resizingSince !== undefined) return;
+    if (this.#isClosed || this.#isAway || !this.#isStarted) return;
+    this.#options.device.refreshSize();
+    if (this.#resizingSince !== undefined) return;
     this.#lastFrame = this.#options.now();
     const { device } = this.#options;
     const view = this.#views.at(-1);
@@ -394,7 +477,16 @@ export class TerminalApp implements DeviceListener {
     clearTimeout(this.#tickTimer);
     const { conversation, board } = this.#state;
     const isMoving =
-      conversation.isMoving || board.running().length > 0 || this.#views.at(-1)?.isMoving === true;
+      this.#state.workflows.length > 0 ||
+      conversation.isMoving ||
+      board.running().length > 0 ||
+      this.#views.at(-1)?.isMoving === true;
     this.#tickTimer = isMoving ? setTimeout(() => this.#draw(), spinnerMs) : undefined;
   }
+}
+
+/** Steps that are done now and were not before. */
+function newlyDone(before: readonly TodoItem[], now: readonly TodoItem[]): readonly TodoItem[] {
+  const done = new Set(before.flatMap(({ text, state }) => (state === "done" ? [text] : [])));
+  return now.filter(({ text, state }) => state === "done" && !done.has(text));
 }

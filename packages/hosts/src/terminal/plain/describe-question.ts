@@ -1,6 +1,8 @@
+import { plural } from "../../shared/format.ts";
 import { rowText } from "../screen/row.ts";
 import type { Question, QuestionAnswer } from "../session/terminal-session.ts";
 import { diffRows } from "../text/diff-rows.ts";
+import { plainContext } from "../text/row-context.ts";
 
 const width = 100;
 
@@ -9,11 +11,13 @@ export function describeQuestion(question: Question): string {
   const who = question.path.join(" > ");
   switch (question.kind) {
     case "permission": {
-      const { call, subject, diff, reason, rules } = question;
+      const { call, subject, diff, reason, rules, starts } = question;
+      if (starts !== undefined)
+        return `Question: ${who} wants to start ${plural(starts, "agent")}:\n${subject}\n${reason}\nWrite /yes, or /no with what to do instead.`;
       const what =
         diff === undefined
           ? subject
-          : [diff.path, ...diffRows(diff, { width, maxLines: 100 }).map(rowText)].join("\n");
+          : [diff.path, ...diffRows(diff, plainContext(width), { maxRows: 100 }).map(rowText)].join("\n");
       const always = rules.length === 0 ? "" : `, /always to store ${rules.join(", ")} for this session`;
       return `Question: ${who} asks to use ${call.tool}:\n${what}\n${reason}\nWrite /yes${always}, or /no with what to do instead.`;
     }
@@ -23,7 +27,8 @@ export function describeQuestion(question: Question): string {
       return `Question: ${who} has a plan:\n${question.plan}\nWrite /yes to carry it out, or /no with what is missing.`;
     case "form":
       return question.fields
-        .map(({ question: text, options }) => {
+        .map(({ question: asked, details = [], options }) => {
+          const text = [asked, ...details].join("\n");
           const choices = options.map(({ label, description }, at) => `  ${at + 1} ${label}: ${description}`);
           return `Question: ${who} asks: ${text}\n${choices.join("\n")}\nWrite /answer with a number or your own words.`;
         })

@@ -1,5 +1,5 @@
 import { createInterface, type Interface } from "node:readline";
-import { readSlashCommand } from "../../shared/slash-commands.ts";
+import { readLoginWords, readSlashCommand } from "../../shared/slash-commands.ts";
 import { Conversation } from "../app/conversation.ts";
 import { guardMs } from "../questions/question-controller.ts";
 import { cleanText, rowText } from "../screen/row.ts";
@@ -12,6 +12,7 @@ import {
   type TerminalSession,
 } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
+import { plainContext, type RowContext } from "../text/row-context.ts";
 import { describeQuestion, readAnswer } from "./describe-question.ts";
 
 export interface PlainAppOptions {
@@ -19,6 +20,7 @@ export interface PlainAppOptions {
   readonly input: NodeJS.ReadableStream;
   readonly write: (text: string) => void;
   readonly columns: () => number;
+  readonly fileName: RowContext["fileName"];
   readonly now: () => number;
   readonly onExit: () => void;
 }
@@ -49,7 +51,7 @@ export class PlainApp {
   constructor(options: PlainAppOptions) {
     this.#options = options;
     this.#conversation = new Conversation({
-      width: () => Math.max(20, options.columns() - 1),
+      context: () => ({ ...plainContext(Math.max(20, options.columns() - 1)), fileName: options.fileName }),
       now: options.now,
     });
   }
@@ -89,6 +91,8 @@ export class PlainApp {
   async #command(text: string): Promise<void> {
     const { session } = this.#options;
     const { name, words } = readSlashCommand(text) ?? { name: "", words: "" };
+    const server = name === "mcp" ? readLoginWords(words) : undefined;
+    if (server !== undefined) return session.logIn(server);
     const topic = reportTopics.find((one): one is ReportTopic => one === name);
     if (topic !== undefined)
       return this.#say(await session.library.report(topic, words === "" ? [] : words.split(/\s+/)));
@@ -112,6 +116,12 @@ export class PlainApp {
       case "new":
       case "clear":
         return session.switchTo(undefined);
+      case "login":
+        return session.chooseAccess();
+      case "logout":
+        return session.forgetKey();
+      case "trust":
+        return session.reviewTrust();
       case "quit":
       case "exit":
         return this.#options.onExit();
@@ -141,6 +151,8 @@ export class PlainApp {
       this.#conversation.replay(event.earlier);
     }
     if (event.type === "agent-changed") this.#tellAgent(event.agent);
+    if (event.type === "workflow-changed" && event.change.type === "phase")
+      this.#say(`Workflow ${event.run.name}: ${event.change.phase.title}`);
     const isNext = event.type === "question-closed" && this.#close(event.questionId);
     this.#print();
     const [next] = this.#questions.values();
@@ -169,7 +181,11 @@ export class PlainApp {
     this.#agents.set(agent.id, agent.state);
     this.#conversation.agentStarted(agent);
     if (before === undefined && isRunning(agent))
-      this.#conversation.note(`The agent ${agent.name} starts: ${agent.description}.`);
+      this.#conversation.note(
+        agent.depth === undefined
+          ? `The agent ${agent.name} starts: ${agent.description}.`
+          : `On level ${agent.depth} the agent ${agent.name} starts: ${agent.description}.`,
+      );
     else if (!isRunning(agent) && before !== agent.state) this.#conversation.agentEnded(agent);
   }
 

@@ -41,6 +41,10 @@ export class BackgroundPanel implements Panel {
     return this.#list.view({ title, text, choices }, width, height);
   }
 
+  takes(key: KeyPress): boolean {
+    return this.#list.takes(key) || (key.name === "space" && this.#list.selected >= 0);
+  }
+
   press(key: KeyPress): PanelOutcome {
     const { tools } = this.#question;
     if (key.name === "escape") return answered({ type: "grant", tools: [] });

@@ -40,10 +40,16 @@ export class ChoiceList {
     this.#selected = index;
   }
 
+  /** Whether a digit is the number of a choice. */
+  takes({ name }: KeyPress): boolean {
+    return /^[1-9]$/.test(name) && Number(name) <= this.#count();
+  }
+
   /** The number of a choice that was made, or undefined; arrows only move. */
-  press({ name }: KeyPress): number | undefined {
+  press(key: KeyPress): number | undefined {
+    const { name } = key;
     const count = this.#count();
-    if (/^[1-9]$/.test(name) && Number(name) <= count) return Number(name) - 1;
+    if (this.takes(key)) return Number(name) - 1;
     if (name === "down" || name === "ctrl+n") this.#selected = (this.#selected + 1) % count;
     if (name === "up" || name === "ctrl+p")
       this.#selected = this.#selected <= 0 ? count - 1 : this.#selected - 1;

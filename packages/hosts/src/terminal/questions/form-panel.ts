@@ -2,7 +2,7 @@ import type { KeyPress } from "../input/key-press.ts";
 import { type Row, span } from "../screen/row.ts";
 import { bold, colours, dim } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
-import type { FormField, FormQuestion } from "../session/terminal-session.ts";
+import type { FormField, FormOption, FormQuestion } from "../session/terminal-session.ts";
 import { ChoiceList } from "./choice-list.ts";
 import { LineInput } from "./line-input.ts";
 import { answered, type Panel, type PanelOutcome, type PanelView, stay } from "./panel.ts";
@@ -15,6 +15,9 @@ export class FormPanel implements Panel {
   #ticked = new Set<number>();
   #list: ChoiceList;
   #line: LineInput | undefined;
+  /** The option whose text is being written. */
+  #wanted: FormOption | undefined;
+  #text: string | undefined;
   /** Whether the window has no room for all of the question. */
   #isCut = false;
 
@@ -37,7 +40,10 @@ export class FormPanel implements Panel {
       span(path.join(" › "), bold),
       span(` asks: ${field.header}${count}`, dim),
     ];
-    const text = wrapRow([span(field.question, bold)], width, { first: [span("  ")] });
+    const text = [
+      ...wrapRow([span(field.question, bold)], width, { first: [span("  ")] }),
+      ...(field.details ?? []).flatMap((line) => wrapRow([span(line)], width, { first: [span("  ")] })),
+    ];
     const choices = [
       ...field.options.map(({ label, description }, at) => ({
         label: [span(label)],
@@ -54,6 +60,13 @@ export class FormPanel implements Panel {
     return view;
   }
 
+  takes(key: KeyPress): boolean {
+    if (this.#list.takes(key) || (key.name === "v" && this.#isCut)) return true;
+    const field = this.#field();
+    if (field !== undefined && optionOf(key, field) !== undefined) return true;
+    return key.name === "space" && this.#list.selected >= 0;
+  }
+
   press(key: KeyPress): PanelOutcome {
     const field = this.#field();
     if (field === undefined) return stay;
@@ -63,7 +76,9 @@ export class FormPanel implements Panel {
     if (key.name === "v" && this.#isCut)
       return { type: "show", title: "The question", text: wholeText(field) };
     const at = this.#list.selected;
-    const chosen = key.name === "space" && at >= 0 ? at : this.#list.press(key);
+    const named = optionOf(key, field);
+    const listed = key.name === "space" && at >= 0 ? at : this.#list.press(key);
+    const chosen = named ?? listed;
     if (chosen === undefined)
       return key.text === undefined || key.name === "space" ? stay : { type: "typed" };
     return this.#choose(chosen, field);
@@ -80,6 +95,12 @@ export class FormPanel implements Panel {
       return stay;
     }
     if (option === undefined) return this.#give(field, this.#tickedLabels(field));
+    if (option.input !== undefined) {
+      const { label, isSecret } = option.input;
+      this.#wanted = option;
+      this.#line = new LineInput(label, "", isSecret === undefined ? {} : { isSecret });
+      return stay;
+    }
     if (!field.multiple) return this.#give(field, option.label);
     if (!this.#ticked.delete(index)) this.#ticked.add(index);
     this.#list.select(index);
@@ -89,8 +110,14 @@ export class FormPanel implements Panel {
   #write(key: KeyPress, line: LineInput, field: FormField): PanelOutcome {
     const state = line.press(key);
     if (state === "editing") return stay;
+    const wanted = this.#wanted;
     this.#line = undefined;
+    this.#wanted = undefined;
     if (state === "cancelled" || line.text === "") return stay;
+    if (wanted !== undefined) {
+      this.#text = line.text;
+      return this.#give(field, wanted.label);
+    }
     const others = this.#tickedLabels(field);
     return this.#give(field, others === "" ? line.text : `${others}, ${line.text}`);
   }
@@ -108,7 +135,11 @@ export class FormPanel implements Panel {
     this.#ticked = new Set();
     this.#list = this.#newList();
     return this.#field() === undefined
-      ? answered({ type: "fields", answers: Object.fromEntries(this.#answers) })
+      ? answered({
+          type: "fields",
+          answers: Object.fromEntries(this.#answers),
+          ...(this.#text === undefined ? {} : { text: this.#text }),
+        })
       : stay;
   }
 
@@ -123,7 +154,12 @@ export class FormPanel implements Panel {
   }
 }
 
-function wholeText({ question, options }: FormField): string {
+function optionOf({ name }: KeyPress, { options }: FormField): number | undefined {
+  const at = options.findIndex(({ key }) => key === name);
+  return at === -1 ? undefined : at;
+}
+
+function wholeText({ question, details = [], options }: FormField): string {
   const choices = options.map(({ label, description }, at) => `${at + 1} ${label}  ${description}`.trimEnd());
-  return [question, "", ...choices].join("\n");
+  return [question, ...details, "", ...choices].join("\n");
 }

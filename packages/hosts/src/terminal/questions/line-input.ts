@@ -9,9 +9,11 @@ import type { PanelView } from "./panel.ts";
 export class LineInput {
   readonly #editor = new Editor();
   readonly #label: string;
+  readonly #isSecret: boolean;
 
-  constructor(label: string, text = "") {
+  constructor(label: string, text = "", { isSecret = false } = {}) {
     this.#label = label;
+    this.#isSecret = isSecret;
     this.#editor.set(draftOf(text));
   }
 
@@ -37,7 +39,7 @@ export class LineInput {
     const body = lines.map(
       ({ start, end }, at): Row => [
         span(at === 0 ? "  › " : "    ", colours.accent),
-        span(this.#editor.text.slice(start, end)),
+        span(this.#isSecret ? "•".repeat(end - start) : this.#editor.text.slice(start, end)),
       ],
     );
     return { rows: [head, ...body], cursor: { row: row + 1, column: column + 4 } };

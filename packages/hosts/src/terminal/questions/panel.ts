@@ -17,10 +17,12 @@ export type PanelOutcome =
   | { readonly type: "show"; readonly title: string; readonly text: string }
   | { readonly type: "answer"; readonly answer: QuestionAnswer };
 
-/** A question that was opened on purpose. */
+/** A question that is open. */
 export interface Panel {
   /** Whether keys are letters of a text now, such as a message to the agent. */
   readonly isWriting: boolean;
+  /** Whether this letter or digit means something here, while no text is written. */
+  takes(key: KeyPress): boolean;
   view(width: number, height: number): PanelView;
   press(key: KeyPress): PanelOutcome;
   paste(text: string): void;

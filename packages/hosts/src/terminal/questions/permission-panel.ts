@@ -5,6 +5,7 @@ import { bold, colours, dim } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
 import type { GrantScope, PermissionQuestion } from "../session/terminal-session.ts";
 import { diffRows } from "../text/diff-rows.ts";
+import { plainContext, type RowContext } from "../text/row-context.ts";
 import { ChoiceList, type ListedChoice } from "./choice-list.ts";
 import { LineInput } from "./line-input.ts";
 import { answered, type Panel, type PanelOutcome, type PanelView, stay } from "./panel.ts";
@@ -29,6 +30,8 @@ export interface PermissionPanelOptions {
   readonly scopes?: readonly GrantScope[];
   /** What Esc means. */
   readonly onEscape?: "no" | "leave";
+  /** How the change of a file is shown. */
+  readonly context?: () => RowContext;
 }
 
 /** May this call run? Once, always by a narrow rule, not, or not and with a message to the agent. */
@@ -39,20 +42,23 @@ export class PermissionPanel implements Panel {
   readonly #kinds: readonly PermissionChoice[];
   readonly #list: ChoiceList;
   readonly #onEscape: "no" | "leave";
+  readonly #context: () => RowContext;
   #scope = 0;
   #rules: readonly string[];
   #input: { readonly kind: "rule" | "message"; readonly line: LineInput } | undefined;
 
   constructor(
     question: PermissionQuestion,
-    { count, scopes = liveScopes, onEscape = "no" }: PermissionPanelOptions,
+    { count, scopes = liveScopes, onEscape = "no", context = () => plainContext(80) }: PermissionPanelOptions,
   ) {
     this.#question = question;
     this.#count = count;
     this.#scopes = scopes;
     this.#onEscape = onEscape;
+    this.#context = context;
     this.#rules = question.rules;
-    this.#kinds = scopes.length === 0 ? ["yes", "no", "message"] : ["yes", "always", "no", "message"];
+    const isOnce = scopes.length === 0 || question.starts !== undefined;
+    this.#kinds = isOnce ? ["yes", "no", "message"] : ["yes", "always", "no", "message"];
     this.#list = new ChoiceList(() => this.#kinds.length);
   }
 
@@ -61,12 +67,14 @@ export class PermissionPanel implements Panel {
   }
 
   view(width: number, height: number): PanelView {
-    const { call, diff } = this.#question;
+    const { call, diff, starts } = this.#question;
     const head = wrapRow(
       [
         span("▲ ", colours.warning),
         span(this.#question.path.join(" › "), bold),
-        span(` asks to use ${call.tool}`),
+        span(
+          starts === undefined ? ` asks to use ${call.tool}` : ` wants to start ${plural(starts, "agent")}`,
+        ),
         ...(this.#count > 1 ? [span(` (${plural(this.#count, "agent")} ask the same)`, dim)] : []),
       ],
       width,
@@ -82,8 +90,8 @@ export class PermissionPanel implements Panel {
       diff === undefined
         ? this.#subjectRows(width, room)
         : [
-            cutRow([span(`    ${diff.path}`, bold)], width),
-            ...diffRows(diff, { width, maxLines: Math.max(1, room - 2), indent: 4 }),
+            cutRow([span(`    ${this.#context().fileName(diff.path)}`, bold)], width),
+            ...diffRows(diff, { ...this.#context(), width }, { maxRows: Math.max(1, room - 2), indent: 4 }),
           ];
     const whole = [...head, ...subject, ...below];
     const above = whole.length + written > height ? this.#shortRows(head, width, height - written) : whole;
@@ -107,6 +115,11 @@ export class PermissionPanel implements Panel {
     return [...above, ...this.#subjectRows(width, room, "  "), ...below].slice(-Math.max(2, height));
   }
 
+  takes(key: KeyPress): boolean {
+    if (key.name === "e") return this.#editsRules();
+    return this.#list.takes(key) || key.name === "v";
+  }
+
   press(key: KeyPress): PanelOutcome {
     if (this.#input !== undefined) return this.#write(key, this.#input);
     if (key.name === "tab" || (key.name === "escape" && this.#onEscape === "leave")) return { type: "leave" };
@@ -118,7 +131,7 @@ export class PermissionPanel implements Panel {
       this.#list.select(1);
       return stay;
     }
-    if (key.name === "e" && isAlways && this.#rules.length > 0) {
+    if (key.name === "e" && this.#editsRules()) {
       this.#input = { kind: "rule", line: new LineInput("the rule to store", this.#rules.join(", ")) };
       return stay;
     }
@@ -130,6 +143,10 @@ export class PermissionPanel implements Panel {
 
   paste(text: string): void {
     this.#input?.line.paste(text);
+  }
+
+  #editsRules(): boolean {
+    return this.#kinds.includes("always") && this.#rules.length > 0;
   }
 
   #choose(index: number): PanelOutcome {

@@ -42,6 +42,10 @@ export class PlanPanel implements Panel {
     return this.#list.view({ title, text, choices, line: this.#line?.view(width) }, width, height);
   }
 
+  takes(key: KeyPress): boolean {
+    return this.#list.takes(key) || key.name === "v";
+  }
+
   press(key: KeyPress): PanelOutcome {
     if (this.#line !== undefined) {
       const state = this.#line.press(key);

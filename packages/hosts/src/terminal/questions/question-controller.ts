@@ -3,6 +3,7 @@ import type { KeyPress } from "../input/key-press.ts";
 import { cutRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, dim } from "../screen/style.ts";
 import type { Question, QuestionAnswer } from "../session/terminal-session.ts";
+import type { RowContext } from "../text/row-context.ts";
 import { BackgroundPanel } from "./background-panel.ts";
 import { FormPanel } from "./form-panel.ts";
 import type { Panel, PanelView } from "./panel.ts";
@@ -11,30 +12,55 @@ import { PlanPanel } from "./plan-panel.ts";
 
 export interface QuestionControllerOptions {
   readonly now: () => number;
-  readonly answer: (questionId: string, answer: QuestionAnswer) => void;
+  /** Runs the work after so many milliseconds, unless what it returns is called before. */
+  readonly later: (milliseconds: number, work: () => void) => () => void;
+  readonly answer: (question: Question, answer: QuestionAnswer) => void;
+  /** Gives a key to the draft that was taken for an answer and was none. */
+  readonly typed: (key: KeyPress) => void;
+  /** Something changed that no key has caused. */
+  readonly changed: () => void;
   /** Opens a text in the person's editor; undefined when it came back unchanged. */
   readonly edit: (text: string) => Promise<string | undefined>;
   /** Shows a text on a page of its own. */
   readonly show: (title: string, text: string) => void;
+  readonly context?: () => RowContext;
 }
 
-/** A key that comes this soon after a panel was opened was not meant for it. */
+/** A key that comes this soon after a panel was opened on purpose was not meant for it. */
 export const guardMs = 300;
+
+/** A key that comes this soon after a question has opened by itself was not meant for it. */
+export const unaskedGuardMs = 600;
+
+/** Keys with less between them are typing: none of them answers a question that has opened by itself. */
+export const burstMs = 250;
 
 interface OpenPanel {
   readonly panel: Panel;
   readonly questions: readonly Question[];
-  guardedUntil: number;
+  /** It opened by itself, and no key was meant for it yet: what is typed still goes to the draft. */
+  isUnasked: boolean;
+  /** Undefined until it is on the screen. */
+  guardedUntil: number | undefined;
+}
+
+interface HeldKey {
+  readonly key: KeyPress;
+  readonly cancel: () => void;
 }
 
 /**
- * Questions wait here. A new one is only a line: the keys stay with the draft until the person opens it on purpose, and
- * even then no key counts that was already on its way.
+ * Questions wait here. One that comes while nothing is typed opens by itself, and one key answers it; what is typed goes to the
+ * draft all the same. While there is a draft a question is only a line, until the person opens it on purpose. In both cases
+ * no key counts that was already on its way.
  */
 export class QuestionController {
   readonly #options: QuestionControllerOptions;
   readonly #waiting = new Map<string, Question>();
   #open: OpenPanel | undefined;
+  /** A key that answers unless another one follows it. */
+  #held: HeldKey | undefined;
+  #lastKeyAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: QuestionControllerOptions) {
     this.#options = options;
@@ -48,6 +74,11 @@ export class QuestionController {
     return this.#open !== undefined;
   }
 
+  /** Whether keys belong to an open question, and not to the draft. */
+  get hasFocus(): boolean {
+    return this.#open?.isUnasked === false;
+  }
+
   /** Ids of agents that wait for an answer. */
   asking(): ReadonlySet<string> {
     return new Set([...this.#waiting.values()].flatMap(({ agentId }) => agentId ?? []));
@@ -55,23 +86,38 @@ export class QuestionController {
 
   ask(question: Question): void {
     this.#waiting.set(question.id, question);
+    const open = this.#open;
+    // What no key was meant for yet is asked anew for all of them.
+    if (open?.isUnasked !== true || !open.questions.some((one) => keyOf(one) === keyOf(question))) return;
+    this.#dropHeld();
+    this.#openFirst({ isUnasked: true });
   }
 
   close(questionId: string): void {
     this.#waiting.delete(questionId);
     const questions = this.#open?.questions.filter(({ id }) => id !== questionId) ?? [];
-    if (this.#open !== undefined && questions.length === 0) this.#open = undefined;
+    if (this.#open !== undefined && questions.length === 0) this.leave();
   }
 
   /** Opens the question that waits longest, together with those that are equal to it. */
   open(): boolean {
+    return this.#openFirst({ isUnasked: false });
+  }
+
+  /** The same for a person who types nothing now; a question that is open stays. */
+  openUnasked(): void {
+    if (this.#open === undefined) this.#openFirst({ isUnasked: true });
+  }
+
+  #openFirst({ isUnasked }: Pick<OpenPanel, "isUnasked">): boolean {
     const [first] = this.#waiting.values();
     if (first === undefined) return false;
     const equal = this.#equalTo(first);
     this.#open = {
       panel: this.#panelFor(first, equal.length),
       questions: equal,
-      guardedUntil: this.#options.now() + guardMs,
+      isUnasked,
+      guardedUntil: isUnasked ? undefined : this.#options.now() + guardMs,
     };
     return true;
   }
@@ -81,6 +127,8 @@ export class QuestionController {
   }
 
   leave(): void {
+    this.#held?.cancel();
+    this.#held = undefined;
     this.#open = undefined;
   }
 
@@ -88,27 +136,86 @@ export class QuestionController {
   press(key: KeyPress): boolean {
     const open = this.#open;
     if (open === undefined) return false;
+    return open.isUnasked ? this.#pressUnasked(key, open) : this.#pressFocused(key, open);
+  }
+
+  #pressFocused(key: KeyPress, open: OpenPanel): boolean {
     const now = this.#options.now();
     const isText = key.text !== undefined && !/^[\d\s]$/.test(key.text);
-    if (now < open.guardedUntil) {
+    if (now < (open.guardedUntil ?? 0)) {
       // The one that continues typing did not mean the question; a repeated key keeps the guard up.
-      if (isText) this.#open = undefined;
+      if (isText) this.leave();
       open.guardedUntil = now + guardMs;
       return !isText;
     }
+    return this.#handOver(key, open);
+  }
+
+  /** What is typed goes to the draft; a key that stands alone, and means something to the question, is for the question. */
+  #pressUnasked(key: KeyPress, open: OpenPanel): boolean {
+    const now = this.#options.now();
+    const isQuiet = now - this.#lastKeyAt >= burstMs;
+    this.#lastKeyAt = now;
+    if (key.name === "tab") {
+      this.#dropHeld();
+      open.isUnasked = false;
+      open.guardedUntil = now + guardMs;
+      return true;
+    }
+    const isShown = open.guardedUntil !== undefined && now >= open.guardedUntil;
+    if (key.text !== undefined) {
+      const isMeant = isShown && isQuiet && open.panel.takes(key);
+      if (isMeant) this.#hold(key, open);
+      else this.#backToDraft();
+      return isMeant;
+    }
+    if (!panelKeys.has(key.name)) return false;
+    if (this.#held !== undefined) this.#backToDraft();
+    else if (isShown && isQuiet) {
+      // Moving to a choice is not yet choosing it: an enter in the same burst does not count.
+      this.#handOver(key, open);
+      open.isUnasked = !open.panel.isWriting;
+    }
+    return true;
+  }
+
+  #hold(key: KeyPress, open: OpenPanel): void {
+    const cancel = this.#options.later(burstMs, () => {
+      this.#held = undefined;
+      open.isUnasked = false;
+      this.#handOver(key, open);
+      this.#options.changed();
+    });
+    this.#held = { key, cancel };
+  }
+
+  /** The question is a line again, and what was held is typed. */
+  #backToDraft(): void {
+    this.#dropHeld();
+    this.#open = undefined;
+  }
+
+  #dropHeld(): void {
+    const held = this.#held;
+    held?.cancel();
+    this.#held = undefined;
+    if (held !== undefined) this.#options.typed(held.key);
+  }
+
+  #handOver(key: KeyPress, open: OpenPanel): boolean {
     const outcome = open.panel.press(key);
     if (outcome.type === "answer") this.#give(open.questions, outcome.answer);
-    if (outcome.type === "leave") this.#open = undefined;
+    if (outcome.type === "leave") this.leave();
     if (outcome.type === "show") this.#options.show(outcome.title, outcome.text);
     if (outcome.type !== "typed") return true;
-    this.#open = undefined;
+    this.leave();
     return false;
   }
 
   /** True when the text was for the question. */
   paste(text: string): boolean {
     if (this.#open?.panel.isWriting !== true) {
-      this.#open = undefined;
+      this.#backToDraft();
       return false;
     }
     this.#open.panel.paste(text);
@@ -117,8 +224,12 @@ export class QuestionController {
 
   /** In `height` rows; a question whose choices need more may take `maxHeight`. */
   view(width: number, height: number, maxHeight = height): PanelView {
-    const panel = this.#open?.panel;
-    if (panel !== undefined) return panel.view(width, panel instanceof PermissionPanel ? height : maxHeight);
+    const open = this.#open;
+    if (open !== undefined) {
+      const { panel } = open;
+      open.guardedUntil ??= this.#options.now() + unaskedGuardMs;
+      return panel.view(width, panel instanceof PermissionPanel ? height : maxHeight);
+    }
     const [first] = this.#waiting.values();
     if (first === undefined) return { rows: [] };
     const equal = this.#equalTo(first).length;
@@ -134,10 +245,10 @@ export class QuestionController {
   }
 
   #give(questions: readonly Question[], answer: QuestionAnswer): void {
-    this.#open = undefined;
-    for (const { id } of questions) {
-      this.#waiting.delete(id);
-      this.#options.answer(id, answer);
+    this.leave();
+    for (const question of questions) {
+      this.#waiting.delete(question.id);
+      this.#options.answer(question, answer);
     }
     // The one that is answering continues to the next; the guard holds for it anew.
     if (this.#waiting.size > 0) this.open();
@@ -145,8 +256,10 @@ export class QuestionController {
 
   #panelFor(question: Question, count: number): Panel {
     switch (question.kind) {
-      case "permission":
-        return new PermissionPanel(question, { count });
+      case "permission": {
+        const { context } = this.#options;
+        return new PermissionPanel(question, { count, ...(context === undefined ? {} : { context }) });
+      }
       case "background":
         return new BackgroundPanel(question);
       case "form":
@@ -157,10 +270,24 @@ export class QuestionController {
   }
 }
 
+/** Keys without a text that a question takes. */
+const panelKeys: ReadonlySet<string> = new Set([
+  "enter",
+  "escape",
+  "up",
+  "down",
+  "left",
+  "right",
+  "ctrl+n",
+  "ctrl+p",
+]);
+
 function headline(question: Question): string {
   switch (question.kind) {
     case "permission":
-      return `asks: ${question.call.tool} ${firstLine(question.subject)}`;
+      return question.starts === undefined
+        ? `asks: ${question.call.tool} ${firstLine(question.subject)}`
+        : `wants to start ${firstLine(question.subject)}`;
     case "background":
       return `asks what ${question.agent} may use in the background`;
     case "form":

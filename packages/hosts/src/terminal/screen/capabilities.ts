@@ -1,4 +1,5 @@
-import type { StyleOptions } from "./style.ts";
+import { WriteStream } from "node:tty";
+import type { ColourDepth, StyleOptions } from "./style.ts";
 
 /** What the terminal can do, as far as its environment says so. */
 export interface Capabilities extends StyleOptions {
@@ -33,7 +34,7 @@ export function findCapabilities(
   return {
     isPlain: plain || isDumb,
     hasEscapes: !isDumb,
-    colours,
+    depth: colours ? findDepth(environment) : "none",
     background: findBackground(environment),
     reflows: !cutsLines,
     movesCursorByAll: environment["TERM_PROGRAM"] === "vscode",
@@ -42,7 +43,15 @@ export function findCapabilities(
   };
 }
 
-/** RETINUE_THEME decides, else what some terminals say of their colours; only the 16 colours of the theme are used. */
+/** What the environment says of the terminal, as Node reads it; where colours are wanted there are 16 at least. */
+function findDepth(environment: Environment): ColourDepth {
+  const { NO_COLOR: _none, ...own } = environment;
+  const bits = WriteStream.prototype.getColorDepth(own);
+  if (bits >= 24) return "any";
+  return bits >= 8 ? "256" : "16";
+}
+
+/** RETINUE_THEME decides, else what some terminals say of their colours. */
 function findBackground(environment: Environment): "light" | "dark" {
   const chosen = environment["RETINUE_THEME"];
   if (chosen === "light" || chosen === "dark") return chosen;

@@ -19,7 +19,7 @@ function stage(columns = 40, rows = 10) {
     write: feed,
     columns: () => terminal.cols,
     rows: () => terminal.rows,
-    palette: createPalette({ colours: true, background: "dark" }),
+    palette: createPalette({ depth: "16", background: "dark" }),
     movesCursorByAll: true,
   });
   feed(Array.from({ length: 5 }, (_, at) => `shell ${at}\r\n`).join(""));
@@ -204,7 +204,7 @@ function slowStage() {
     write: (bytes) => waiting.push(bytes),
     columns: () => known.columns,
     rows: () => known.rows,
-    palette: createPalette({ colours: true, background: "dark" }),
+    palette: createPalette({ depth: "16", background: "dark" }),
     movesCursorByAll: true,
   });
   let finished = 0;

@@ -62,6 +62,15 @@ export class TerminalDevice {
     return this.#output.rows > 0 ? this.#output.rows : 24;
   }
 
+  /**
+   * Asks the system for the size: the news of a resize may still wait behind what is done now, and what is painted for the
+   * size before would be counted in lines of another width. Listeners get a change as they get any other.
+   */
+  refreshSize(): void {
+    const { _refreshSize: refresh } = this.#output as { _refreshSize?: () => void };
+    refresh?.call(this.#output);
+  }
+
   get isAlternate(): boolean {
     return this.#isAlternate;
   }

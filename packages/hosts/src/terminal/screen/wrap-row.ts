@@ -44,6 +44,13 @@ export function wrapRow(cells: Row, width: number, { first = [], rest = first }:
   return lines;
 }
 
+/** The width below which a word would have to be broken. */
+export function longestWord(cells: Row): number {
+  let longest = 0;
+  for (const { isBlank, width } of wordsOf(cells)) if (!isBlank && width > longest) longest = width;
+  return longest;
+}
+
 interface Word {
   readonly pieces: readonly Span[];
   readonly width: number;

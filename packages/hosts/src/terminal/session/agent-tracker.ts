@@ -1,6 +1,7 @@
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { contextTokens } from "@retinue/core/conversation/usage.ts";
 import type { TaskState } from "../../../../../src/index.ts";
+import { untilText } from "../../shared/debug-line.ts";
 import { callSubject } from "../text/finished-call-rows.ts";
 import { toCall, toResult } from "./run-events.ts";
 import type { AgentEntry, AgentSnapshot } from "./terminal-session.ts";
@@ -10,6 +11,7 @@ export interface TrackerOptions {
   /** What has to be added to the clock of tasks to get the time of day. */
   readonly clockOffset: number;
   readonly changed: (agent: AgentSnapshot) => void;
+  readonly fileName: (file: string) => string;
 }
 
 /** The child agents of a session as the terminal shows them, made from their events. */
@@ -41,6 +43,7 @@ export class AgentTracker {
     return {
       id: state.id,
       parentId: state.parentId,
+      ...(state.depth === undefined ? {} : { depth: state.depth }),
       name: state.name ?? state.agentType,
       description: state.description,
       state: state.status,
@@ -57,14 +60,15 @@ export class AgentTracker {
   }
 
   /** The call with its file or command, while there is one; else what the task says of itself. */
-  #activityOf({ id, activity }: TaskState): string {
+  #activityOf({ id, activity, waitingForQuota }: TaskState): string {
+    if (waitingForQuota !== undefined) return `waiting-for-quota ${untilText(waitingForQuota.until)}`;
     return this.#activities.get(id) ?? activity;
   }
 
   #noteActivity(event: RunEvent, id: string): void {
     if (event.type === "call-started") {
       const call = toCall(event.call);
-      this.#activities.set(id, `${call.tool} ${callSubject(call)}`.trim());
+      this.#activities.set(id, `${call.tool} ${callSubject(call, this.#options.fileName)}`.trim());
     } else if (event.type === "model-streamed" && event.event.type === "text-delta")
       this.#activities.set(id, "writing");
     else if (event.type !== "call-progressed" && event.type !== "model-streamed") this.#activities.delete(id);

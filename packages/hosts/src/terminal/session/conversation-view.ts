@@ -8,6 +8,8 @@ import type { AgentTree } from "@retinue/core/kernel/agent-tree.ts";
 import type { AgentEvent, BackgroundCommand, PromptOutcome } from "@retinue/core/protocol/agent-event.ts";
 import { hasEnded } from "@retinue/core/protocol/agent-state.ts";
 import type { QueuedPrompt } from "@retinue/core/protocol/op.ts";
+import { foldWorkflow, type WorkflowRunState } from "@retinue/core/protocol/workflow-state.ts";
+import { mergeNotice } from "../../shared/describe-merge.ts";
 import { endingAdvice } from "../../shared/ending-advice.ts";
 import { AgentTracker } from "./agent-tracker.ts";
 import { RunEvents, todoItem } from "./run-events.ts";
@@ -18,6 +20,8 @@ export interface ConversationViewOptions {
   readonly report: (event: SessionEvent) => void;
   /** The working directory, which diffs are previewed in. */
   readonly directory: string;
+  /** A file as it is shown. */
+  readonly fileName: (file: string) => string;
   /** Whether prompts that wait are shown; false while another conversation takes the place of this one. */
   readonly showsPrompts: () => boolean;
   /** What an agent has said and done so far, from its file. */
@@ -33,6 +37,7 @@ export class ConversationView {
   readonly #shownQuestions = new Set<string>();
   #tree: AgentTree | undefined;
   #run = new RunEvents();
+  readonly #workflows = new Map<string, WorkflowRunState>();
   #turn: string | undefined;
   /** What was said of an answer that is not complete. */
   #unfinished = "";
@@ -44,6 +49,7 @@ export class ConversationView {
         const found = this.#tree?.facts.discovered.registry.find(agentType);
         return found?.type === "found" ? found.agent.definition.color : undefined;
       },
+      fileName: options.fileName,
       clockOffset: Date.now() - performance.now(),
       changed: (agent) => options.report({ type: "agent-changed", agent }),
     });
@@ -136,8 +142,16 @@ export class ConversationView {
       case "notice":
         report({ type: "notice", level: event.level, text: event.text });
         return;
+      case "merge-stepped": {
+        const text = mergeNotice(event);
+        if (text !== undefined) report({ type: "notice", level: "info", text });
+        return;
+      }
+      case "workflow-changed": {
+        this.#workflowChanged(event);
+        return;
+      }
       case "agent-released":
-      case "model-fell-back":
       case "closed":
         return;
       default:
@@ -149,6 +163,7 @@ export class ConversationView {
   #onMainEvent(event: RunEvent): void {
     const { report } = this.#options;
     if (event.type === "run-ended") return;
+    if (event.type === "model-fell-back") this.#unfinished = "";
     for (const one of this.#run.read(event)) {
       if (one.type === "text") this.#unfinished += one.text;
       if (one.type === "retry") this.#unfinished = "";
@@ -184,7 +199,7 @@ export class ConversationView {
     const status = ending?.status ?? (outcome.isInterrupted ? "stopped" : "failed");
     const reason =
       outcome.outcome === "ended"
-        ? describeEnding(outcome.ending, this.#tree?.sessionId ?? "")
+        ? describeEnding(outcome.ending)
         : describeError(outcome.error.cause ?? outcome.error.message);
     const isShown = reason !== undefined && status !== "stopped" && status !== "completed";
     if (ending?.reason === "nothing_to_compact") report({ type: "notice", level: "info", text: ending.text });
@@ -199,6 +214,15 @@ export class ConversationView {
       this.#tree?.addAside(
         `<system-reminder>\nThe person interrupted your last answer. This is the end of what they had read of it:\n${escapeControlTags(text.slice(-maxUnfinished))}\n</system-reminder>`,
       );
+  }
+
+  #workflowChanged({ taskId, change }: Extract<AgentEvent, { type: "workflow-changed" }>): void {
+    const before = this.#workflows.get(taskId);
+    const run = change.type === "started" ? change.state : before && foldWorkflow(before, change);
+    if (run === undefined) return;
+    if (change.type === "ended") this.#workflows.delete(taskId);
+    else this.#workflows.set(taskId, run);
+    this.#options.report({ type: "workflow-changed", change, run });
   }
 
   #commandChanged(view: BackgroundCommand): void {
@@ -240,15 +264,10 @@ function shellCall({ id, command }: { readonly id: string; readonly command: str
 }
 
 /** What went wrong and what to do about it. */
-function describeEnding(ending: RunEnding, sessionId: string): string | undefined {
+function describeEnding(ending: RunEnding): string | undefined {
   if (ending.error === undefined) return undefined;
-  const advice = endingAdvice(ending);
-  // A process keeps the key that it was started with.
-  const again =
-    ending.reason === "unauthorized"
-      ? `Then leave with ctrl+d and continue here: retinue --resume ${sessionId}`
-      : undefined;
-  return [ending.error, advice, again].filter((part) => part !== undefined).join(" ");
+  const again = ending.reason === "unauthorized" ? "/login takes another key." : undefined;
+  return [ending.error, endingAdvice(ending), again].filter((part) => part !== undefined).join(" ");
 }
 
 export function describeError(error: unknown): string {

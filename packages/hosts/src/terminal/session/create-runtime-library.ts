@@ -1,6 +1,7 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
+import type { FileCheckpoints } from "../../shared/file-checkpoints.ts";
 import { conversationEntries } from "./conversation-entries.ts";
 import { readOnly } from "./session-questions.ts";
 import type { SessionRecords } from "./session-records.ts";
@@ -13,6 +14,7 @@ export interface LibrarySource {
   readonly session: () => TreeFacts | undefined;
   readonly watched: () => WatchedConversation | undefined;
   readonly mode: () => string;
+  readonly checkpoints: () => FileCheckpoints | undefined;
   /** Aborted when the terminal is closed. */
   readonly signal: AbortSignal;
   /** Settles when no conversation is being opened. */
@@ -45,6 +47,10 @@ export function createRuntimeLibrary(source: LibrarySource): SessionLibrary {
         }));
     },
     models: async () => (await pages()).models(),
+    async managed(topic) {
+      const [{ listManaged }] = await Promise.all([import("./manage-project.ts"), source.ready()]);
+      return listManaged(context, topic, source.session()?.mcpServers() ?? []);
+    },
     async files() {
       const { findProjectFiles } = await import("@retinue/core/kernel/project/find-project-files.ts");
       return findProjectFiles(context.host.cwd, source.signal);
@@ -55,6 +61,11 @@ export function createRuntimeLibrary(source: LibrarySource): SessionLibrary {
       return source.watched()?.entries() ?? conversationEntries(openedOf(source).messages());
     },
     prompts: async () => (await records()).prompts((await opened()).plan.sessionId),
+    async changedSince(promptId) {
+      const found = await source.checkpoints()?.rewind(promptId, true);
+      if (found?.canRewind !== true) return { files: [], insertions: 0, deletions: 0 };
+      return { files: found.filesChanged, insertions: found.insertions, deletions: found.deletions };
+    },
     exportTo: async (file) => (await records()).writeExport(file, (await opened()).messages()),
     sessions: async () => (await records()).list(),
     async deleteSession(sessionId) {

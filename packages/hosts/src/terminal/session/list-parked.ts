@@ -5,7 +5,7 @@ import { openApprovals, showApproval } from "../../commands/approvals.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { refuseAgents } from "../../shared/misuse.ts";
 import { captureOutput } from "./session-pages.ts";
-import { checkRule, subjectOf } from "./session-questions.ts";
+import { checkRule, previewSubject, quotedSubject, subjectOf } from "./session-questions.ts";
 import type { GrantScope, ParkedQuestion, QuestionAnswer } from "./terminal-session.ts";
 
 /** Questions in the inbox that wait for an answer, and grants that hold. */
@@ -56,8 +56,12 @@ function toGiven(answer: QuestionAnswer): GivenAnswer {
 const inboxScopes: readonly GrantScope[] = ["session", "agent", "tree"];
 
 function toParked({ question, state }: Approval, text: string): ParkedQuestion {
-  const { id, tool, input, places, reason, suggestedRules, everyTime, at } = question;
-  const subject = subjectOf(input);
+  const { id, tool, input, places, reason, suggestedRules, everyTime, at, quote, preview } = question;
+  const about =
+    quote === undefined
+      ? { subject: preview === undefined ? subjectOf(input) : previewSubject(preview, input), reason }
+      : quotedSubject(quote, reason);
+  const { subject } = about;
   const path = places[0]?.path ?? "";
   return {
     id,
@@ -72,8 +76,7 @@ function toParked({ question, state }: Approval, text: string): ParkedQuestion {
       id,
       path: [path],
       call: { id: places[0]?.call ?? "", tool, input },
-      subject,
-      reason,
+      ...about,
       rules: suggestedRules,
       checkRule,
     },

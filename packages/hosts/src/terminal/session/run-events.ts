@@ -1,7 +1,12 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
-import type { ToolResultBlock, ToolUseBlock } from "@retinue/core/conversation/message.ts";
+import {
+  referenceText,
+  type ToolResultBlock,
+  type ToolUseBlock,
+} from "@retinue/core/conversation/message.ts";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { createAnswerFold } from "@retinue/core/kernel/live/live-text.ts";
+import { fallbackSentence, quotaSentence } from "../../shared/debug-line.ts";
 import { refusalForPeople } from "../../shared/ending-advice.ts";
 import type { DiffHunk, FileDiff, SessionEvent, TodoItem, ToolCall, ToolResult } from "./terminal-session.ts";
 
@@ -35,6 +40,11 @@ export class RunEvents {
         const { attempt, maxAttempts, delayMs, message } = event;
         return [{ type: "retry", attempt, maxAttempts, delayMs, reason: message }];
       }
+      case "model-fell-back":
+        return [{ type: "notice", level: "warning", text: fallbackSentence(event) }];
+      case "quota-waiting":
+      case "quota-renewed":
+        return [{ type: "notice", level: "warning", text: quotaSentence(event) }];
       case "call-started":
         return [{ type: "call-started", call: toCall(event.call) }];
       case "call-progressed":
@@ -117,7 +127,12 @@ export function toResult(event: Extract<RunEvent, { type: "call-finished" }>): T
 
 export function contentText(content: ToolResultBlock["content"]): string {
   if (typeof content === "string") return content;
-  return content.map((block) => (block.type === "text" ? block.text : `(${block.type})`)).join("\n");
+  return content
+    .map((block) => {
+      if (block.type === "text") return block.text;
+      return block.type === "tool_reference" ? referenceText(block) : `(${block.type})`;
+    })
+    .join("\n");
 }
 
 /** What a tool that changes files keeps of the change. */

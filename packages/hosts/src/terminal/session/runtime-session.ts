@@ -1,3 +1,5 @@
+import { join } from "node:path";
+import { escapeControlTags } from "@retinue/base/foundation/escape-control-tags.ts";
 import type { PermissionMode } from "@retinue/base/foundation/option-words.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { Agent, AgentTree, TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
@@ -5,16 +7,23 @@ import type { HostedRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
 import type { AgentEvent } from "@retinue/core/protocol/agent-event.ts";
+import type { MergeAsk } from "@retinue/core/protocol/op.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
+import { displayPath } from "../../shared/display-path.ts";
+import type { FileCheckpoints } from "../../shared/file-checkpoints.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
 import { ConversationView, describeError, queuedMessage } from "./conversation-view.ts";
 import { createRuntimeLibrary, type LibrarySource, loadRecords, openedOf } from "./create-runtime-library.ts";
 import { gatherDeltas } from "./gather-deltas.ts";
-import { HeldQuestions, readAnswer, readOnly } from "./session-questions.ts";
+import { OwnQuestions, readAnswer, readOnly } from "./session-questions.ts";
+import type { AccessChoice, StartParts, StartSteps } from "./start-steps.ts";
+import type { StatusLine } from "./status-line.ts";
 import type {
   AgentEntry,
+  ProjectChange,
   QuestionAnswer,
   QueuedMessage,
+  RewindTarget,
   SessionEvent,
   SessionLibrary,
   TerminalSession,
@@ -22,7 +31,7 @@ import type {
 import type { WatchedConversation } from "./watched-conversation.ts";
 
 export interface RuntimeSessionOptions {
-  /** Makes the runtime that the options of the command line ask for; called once, with the first conversation. */
+  /** Makes the runtime that the options of the command line ask for; with the first conversation, and when trust has changed. */
   readonly createRuntime: (more: RuntimeOptions & { readonly live: SessionPorts }) => Promise<HostedRuntime>;
   readonly session: SessionOptions;
   readonly context: CommandContext;
@@ -30,9 +39,16 @@ export interface RuntimeSessionOptions {
   readonly isOnce?: boolean;
   /** False: no one is asked, and what would be asked is refused. */
   readonly asks?: boolean;
+  /** A key can be typed without being shown. */
+  readonly hidesKeys?: boolean;
+  /** A conversation that another process has open is followed and written to, without a question. */
+  readonly follows?: boolean;
 }
 
 const shownPrompts = 3;
+
+/** What a person has written. */
+const promptOrigins: ReadonlySet<string> = new Set(["prompt", "message"]);
 
 /** Between two pieces of an answer that flows; frames are painted less often. */
 const textPauseMs = 40;
@@ -44,10 +60,16 @@ export class RuntimeSession implements TerminalSession {
   readonly #listeners = new Set<(event: SessionEvent) => void>();
   /** To the main agent of the conversation that is open or being opened. */
   #submit: Agent["submit"] | undefined;
-  readonly #held: HeldQuestions;
+  readonly #questions: OwnQuestions;
   readonly #closing = new AbortController();
   #runtime: HostedRuntime | undefined;
-  #live: { readonly tree: AgentTree; readonly view: ConversationView } | undefined;
+  #live:
+    | {
+        readonly tree: AgentTree;
+        readonly view: ConversationView;
+        readonly checkpoints: FileCheckpoints | undefined;
+      }
+    | undefined;
   /** Messages that wait for a conversation to be opened. */
   #waiting: readonly QueuedMessage[] = [];
   #messageCount = 0;
@@ -62,11 +84,17 @@ export class RuntimeSession implements TerminalSession {
   #changing: Promise<unknown> = Promise.resolve();
   /** What the person did at the prompt while no conversation was open. */
   #early: (() => void)[] = [];
+  /** What the first conversation is still to be introduced with. */
+  #start: StartSteps | undefined;
+  /** Present where the settings have a command for it. */
+  #statusLine: StatusLine | undefined;
+  /** Servers whose login was offered. */
+  readonly #offered = new Set<string>();
 
   constructor(options: RuntimeSessionOptions) {
     this.#options = options;
     this.#given = options.session;
-    this.#held = new HeldQuestions((event) => this.#report(event));
+    this.#questions = new OwnQuestions((event) => this.#report(event));
     this.library = createRuntimeLibrary(this.#source);
   }
 
@@ -95,6 +123,40 @@ export class RuntimeSession implements TerminalSession {
   }
 
   async #openFirst(): Promise<void> {
+    const { isOnce = false, asks = true, hidesKeys = true } = this.#options;
+    if (isOnce) return this.#openGiven();
+    const { createStartSteps } = await import("./start-steps.ts");
+    const start = createStartSteps(this.#startParts());
+    this.#start = start;
+    if (asks) await start.offerTrust();
+    await this.#openGiven();
+    const facts = this.#live?.tree.facts;
+    if (!asks || !hidesKeys || facts === undefined) return;
+    const choice = await start.offerAccess(facts);
+    if (choice !== undefined) await this.#openWithAccess(choice);
+  }
+
+  #startParts(): StartParts {
+    return {
+      context: this.#options.context,
+      questions: this.#questions,
+      report: (event) => this.#report(event),
+      signal: this.#closing.signal,
+    };
+  }
+
+  /** Continues with the model that was chosen; what was named before has no key. */
+  async #openWithAccess({ model }: AccessChoice): Promise<void> {
+    const given = model === undefined ? this.#withoutTarget() : { ...this.#withoutTarget(), model };
+    await this.#reopen(given, this.#target(), { isQuiet: true });
+    if (model !== undefined) {
+      const { openProject } = await import("../../shared/open-project.ts");
+      const file = await openProject(this.#options.context).keys.useModel(model);
+      this.#report({ type: "notice", level: "info", text: `${model} answers from now on; ${file} says so.` });
+    }
+  }
+
+  async #openGiven(): Promise<void> {
     const { resume, continue: isContinued, forkSession, takeOver } = this.#given;
     const isTarget = (resume !== undefined || isContinued === true) && forkSession !== true;
     if (!isTarget || this.#options.isOnce === true || takeOver === true) return this.#open(this.#given);
@@ -125,7 +187,8 @@ export class RuntimeSession implements TerminalSession {
 
   submit(text: string): void {
     if (this.#watched?.isOwned === true) {
-      this.#report({ type: "notice", level: "warning", text: readOnly });
+      if (this.#options.follows === true) this.#sendElsewhere(this.#watched.sessionId, text);
+      else this.#report({ type: "notice", level: "warning", text: readOnly });
       return;
     }
     this.#messageCount += 1;
@@ -137,6 +200,14 @@ export class RuntimeSession implements TerminalSession {
     this.#waiting = [...this.#waiting, { id, text }];
     this.#report({ type: "queue-changed", messages: this.#waiting });
     if (this.#watched?.isOwned === false) void this.#continueWatched(this.#watched.sessionId);
+  }
+
+  /** The process that has the conversation reads it between its turns; it is shown when it is in the journal. */
+  #sendElsewhere(sessionId: string, text: string): void {
+    const sent = loadRecords(this.#options.context).then(({ send }) => send(sessionId, text));
+    sent.catch((error: unknown) =>
+      this.#report({ type: "notice", level: "warning", text: `${describeError(error)} It was not sent.` }),
+    );
   }
 
   #submitPrompt(id: string, content: string): void {
@@ -167,7 +238,7 @@ export class RuntimeSession implements TerminalSession {
   }
 
   answer(questionId: string, answer: QuestionAnswer): void {
-    if (this.#held.answer(questionId, answer)) return;
+    if (this.#questions.answer(questionId, answer)) return;
     void this.#submit?.({ type: "answer", question: questionId, answer: readAnswer(answer) });
   }
 
@@ -188,6 +259,83 @@ export class RuntimeSession implements TerminalSession {
     this.#refuseWhileBusy("change the model");
     this.#opened();
     await this.#reopen({ ...this.#withoutTarget(), model }, this.#target(), { isQuiet: true });
+  }
+
+  /** Logs in at an MCP server, and opens the conversation again so that its tools are there. */
+  async logIn(server: string): Promise<void> {
+    const { logInAtServer } = await import("./log-in-at-server.ts");
+    await logInAtServer(server, {
+      context: this.#options.context,
+      notice: (text) => this.#report({ type: "notice", level: "info", text }),
+      signal: this.#closing.signal,
+    });
+    await this.#inTurn(async () => {
+      this.#refuseWhileBusy(`use ${server}`);
+      await this.#reopen(this.#withoutTarget(), this.#target(), { isQuiet: true });
+    });
+  }
+
+  async chooseAccess(): Promise<void> {
+    if (this.#options.hidesKeys === false)
+      throw new RetinueError("not-supported", "A key cannot be typed here without being shown.", {
+        advice: "Leave, and run `retinue auth login`.",
+      });
+    const [{ chooseAccess }, { openProject }] = await Promise.all([
+      import("./start-steps.ts"),
+      import("../../shared/open-project.ts"),
+    ]);
+    const project = openProject(this.#options.context, { toleratesBrokenFiles: true });
+    const choice = await chooseAccess(project, this.#startParts());
+    if (choice === undefined) return;
+    await this.#inTurn(async () => {
+      this.#refuseWhileBusy("change the model");
+      await this.#openWithAccess(choice);
+    });
+  }
+
+  async forgetKey(): Promise<void> {
+    const { openProject } = await import("../../shared/open-project.ts");
+    const wasThere = await openProject(this.#options.context, { toleratesBrokenFiles: true }).keys.remove();
+    const text = wasThere
+      ? "The key is forgotten; this conversation keeps it until it ends."
+      : "No key was kept by /login; nothing was changed.";
+    this.#report({ type: "notice", level: "info", text });
+  }
+
+  /** Trust changes what the runtime reads, so that one begins anew. */
+  async reviewTrust(): Promise<void> {
+    const [{ askForTrust }, { openProject }] = await Promise.all([
+      import("./start-steps.ts"),
+      import("../../shared/open-project.ts"),
+    ]);
+    const project = openProject(this.#options.context, { toleratesBrokenFiles: true });
+    if (!(await askForTrust(project, this.#startParts()))) return;
+    await this.#inTurn(async () => {
+      this.#refuseWhileBusy("use what the folder brings");
+      const target = this.#target();
+      await this.#closeCurrent();
+      await this.#runtime?.[Symbol.asyncDispose]();
+      this.#runtime = undefined;
+      await this.#open({ ...this.#withoutTarget(), ...target }, { isQuiet: true });
+    });
+    this.#report({ type: "notice", level: "info", text: "This folder is trusted from now on." });
+  }
+
+  /** Each server that wants a login is offered once. */
+  async #offerLogins({ facts }: AgentTree): Promise<void> {
+    const { asks = true, isOnce = false } = this.#options;
+    if (!asks || isOnce) return;
+    const { serversWantingLogin } = await import("./log-in-at-server.ts");
+    for (const server of serversWantingLogin(facts.mcpServers())) {
+      if (this.#offered.has(server)) continue;
+      this.#offered.add(server);
+      try {
+        if (await this.#questions.askToLogIn(server, this.#closing.signal)) await this.logIn(server);
+      } catch (error) {
+        if (this.#closing.signal.aborted) return;
+        this.#report({ type: "notice", level: "error", text: describeError(error) });
+      }
+    }
   }
 
   async moveToBackground(agentId?: string): Promise<readonly string[]> {
@@ -227,18 +375,76 @@ export class RuntimeSession implements TerminalSession {
     return file;
   }
 
+  async change(change: ProjectChange): Promise<string> {
+    this.#refuseWhileBusy("change this");
+    const { applyChange } = await import("./manage-project.ts");
+    const done = await applyChange(this.#options.context, change);
+    await this.#inTurn(async () => {
+      // One that is watched, or could not be opened, takes it up with its next start.
+      if (this.#live === undefined) return;
+      this.#refuseWhileBusy("let it hold");
+      await this.#reopen(this.#withoutTarget(), this.#target(), { isQuiet: true });
+    });
+    return done;
+  }
+
+  async merge(ask: MergeAsk): Promise<void> {
+    this.#opened();
+    await this.#live?.tree.main.submit({ type: "merge", ...ask });
+  }
+
+  async rename(title: string): Promise<void> {
+    this.#opened();
+    await this.#live?.tree.main.submit({ type: "rename", title });
+    this.#report({ type: "status-changed", status: { title } });
+  }
+
   compact(instructions: string): void {
     this.submit(`/compact ${instructions}`.trim());
   }
 
-  rewind(promptId: string): Promise<void> {
-    return this.#inTurn(() => this.#rewind(promptId));
+  rewind(promptId: string, restores: RewindTarget = "conversation"): Promise<void> {
+    return this.#inTurn(() => this.#rewind(promptId, restores));
   }
 
-  async #rewind(promptId: string): Promise<void> {
+  async #rewind(promptId: string, restores: RewindTarget): Promise<void> {
     this.#refuseWhileBusy("go back");
+    const from = this.#opened();
+    if (restores !== "conversation") await this.#restoreFiles(promptId, { isTold: restores === "files" });
+    if (restores === "files") return;
     const records = await loadRecords(this.#options.context);
-    await this.#switchTo(await records.copyBefore(this.#opened().plan.sessionId, promptId));
+    const copy = await records.copyBefore(from.plan.sessionId, promptId);
+    if (copy !== undefined) {
+      const { checkpointFolder, copyCheckpoints } = await import("../../shared/file-checkpoints.ts");
+      const folderOf = (sessionId: string): string => checkpointFolder(join(records.transcripts, sessionId));
+      await copyCheckpoints(folderOf(from.plan.sessionId), folderOf(copy), await records.renewedIds(copy));
+    }
+    await this.#switchTo(copy);
+  }
+
+  /** Where the conversation continues, the agent reads with the next prompt which files are not as it left them. */
+  async #restoreFiles(promptId: string, { isTold }: { readonly isTold: boolean }): Promise<void> {
+    const { fileName } = this;
+    const outcome = await this.#live?.checkpoints?.rewind(promptId, false);
+    if (outcome?.canRewind !== true)
+      throw new RetinueError("no-checkpoint", outcome?.error ?? "There is no checkpoint of files.", {
+        advice: "Files are kept from the first prompt of a conversation on that this program has answered.",
+      });
+    const names = outcome.filesChanged.map(fileName);
+    const skipped = outcome.skippedLinks ?? 0;
+    if (isTold)
+      this.#live?.tree.addAside(
+        `<system-reminder>\nThe person put these files back as they were before an earlier prompt: ${escapeControlTags(names.join(", "))}. Read them again before you change them.\n</system-reminder>`,
+      );
+    this.#report({
+      type: "notice",
+      level: skipped > 0 ? "warning" : "info",
+      text: `Put back: ${names.length === 0 ? "nothing had changed" : names.join(", ")}.${skipped > 0 ? ` ${skipped} took the place of files as links and were left alone.` : ""}`,
+    });
+  }
+
+  get fileName(): (file: string) => string {
+    return (file) => displayPath(file, this.#options.context.host);
   }
 
   switchTo(sessionId: string | undefined, options?: { readonly fork?: boolean }): Promise<void> {
@@ -271,13 +477,14 @@ export class RuntimeSession implements TerminalSession {
     if (sessionId === undefined || sessionId === this.#live?.tree.sessionId) return "open";
     const records = await loadRecords(this.#options.context);
     if (!records.isOpen(sessionId)) return "open";
-    const answer = await this.#held.ask(this.#closing.signal);
+    const { follows = false } = this.#options;
+    const answer = follows ? "watch" : await this.#questions.askAboutHeld(this.#closing.signal);
     if (answer !== "watch") return answer ?? "leave";
     await this.#closeCurrent();
     const { WatchedConversation } = await import("./watched-conversation.ts");
     const report = (event: SessionEvent): void => this.#report(event);
     const { transcripts } = records;
-    this.#watched = new WatchedConversation({ transcripts, sessionId, report, shownPrompts });
+    this.#watched = new WatchedConversation({ transcripts, sessionId, report, shownPrompts, follows });
     await this.#watched.open();
     return "watch";
   }
@@ -294,6 +501,7 @@ export class RuntimeSession implements TerminalSession {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new RetinueError("interrupted", "The terminal was closed."));
     this.#watched?.[Symbol.dispose]();
+    this.#statusLine?.close();
     await this.#live?.tree.close();
     await this.#runtime?.[Symbol.asyncDispose]();
   }
@@ -314,15 +522,36 @@ export class RuntimeSession implements TerminalSession {
     const view = new ConversationView({
       report: (event) => this.#report(event),
       directory: context.host.cwd,
+      fileName: this.fileName,
       showsPrompts: () => this.#changes === 0 || this.#live?.view === view,
       stored: async (agentId) => {
         const records = await loadRecords(context);
         return conversationEntries(await records.agentMessages(tree.sessionId, agentId));
       },
     });
+    const { checkpointFolder, createFileCheckpoints } = await import("../../shared/file-checkpoints.ts");
+    const folderOf = (facts: TreeFacts): string =>
+      checkpointFolder(join(facts.discovered.paths.transcripts, facts.plan.sessionId));
+    // The folder is known when the tree is open, which is before the first prompt.
+    const checkpoints = isOnce ? undefined : createFileCheckpoints(() => folderOf(tree.facts));
     const tree: AgentTree = await openTree({
       runtime: this.#runtime,
-      session: { ...options, offlineDemo: true },
+      session: {
+        ...options,
+        offlineDemo: true,
+      },
+      ...(checkpoints === undefined
+        ? {}
+        : {
+            live: {
+              transcript: {
+                written(event, uuids) {
+                  const isPrompt = event.type === "user-added" && promptOrigins.has(event.origin);
+                  if (isPrompt) for (const uuid of uuids) checkpoints.begin(uuid);
+                },
+              },
+            },
+          }),
       asks: {
         ...(asks ? { permissions: "person", forms: true } : {}),
         ...(isOnce ? {} : { plans: "person" }),
@@ -335,21 +564,78 @@ export class RuntimeSession implements TerminalSession {
       },
       onEvent: (event, submit) => {
         this.#submit = submit;
+        // What it is about to change is read before it goes on, of children as well.
+        if (event.type === "call-started")
+          checkpoints
+            ?.keep(event.call, tree.facts.plan.directory ?? context.host.cwd)
+            .catch((error: unknown) =>
+              this.#report({
+                type: "notice",
+                level: "warning",
+                text: `A file cannot be put back by /rewind: ${describeError(error)}`,
+              }),
+            );
         this.#onEvent(event, view);
       },
     });
     if (this.#closing.signal.aborted) return tree.close();
     view.attach(tree);
-    this.#live = { tree, view };
+    this.#live = { tree, view, checkpoints };
     if (this.#mode !== undefined) void tree.main.submit({ type: "configure", mode: this.#mode });
+    await this.#beginStatusLine(tree.facts);
     const { plan, model, messages } = tree.facts;
     const earlier = isQuiet ? [] : lastEntries(conversationEntries(messages()), shownPrompts);
-    const notes = isQuiet ? [] : [...plan.notes, ...isolationNotes(plan.policy)];
-    this.#report({ type: "conversation-opened", sessionId: plan.sessionId, earlier, notes });
+    const start = this.#start;
+    this.#start = undefined;
+    if (start !== undefined)
+      this.#report({ type: "started", facts: await start.facts(tree.facts, this.#modeNow()) });
+    const notes = isQuiet ? [] : plan.notes;
+    this.#report({
+      type: "conversation-opened",
+      sessionId: plan.sessionId,
+      earlier,
+      notes,
+      ...(isQuiet ? { isReopened: true } : {}),
+    });
     this.#report({
       type: "status-changed",
       status: { model: model.id, mode: this.#modeNow(), modes: this.#modes(), contextFill: 0, costUsd: 0 },
     });
+    void this.#offerLogins(tree);
+    if (messages().length > 0) void this.#findAgents(tree);
+  }
+
+  async #beginStatusLine(facts: TreeFacts): Promise<void> {
+    const { context, isOnce = false } = this.#options;
+    this.#statusLine?.close();
+    this.#statusLine = undefined;
+    const { settings } = facts.discovered.settings;
+    // What one wrote before does not stay where the settings, or hooks, have changed.
+    this.#report({ type: "status-changed", status: { statusLine: "" } });
+    if (isOnce || settings.plain.statusLine === undefined) return;
+    const { StatusLine, statusLineSetting } = await import("./status-line.ts");
+    const setting = statusLineSetting(settings);
+    if (setting === undefined) return;
+    this.#statusLine = new StatusLine({
+      ...setting,
+      facts,
+      host: context.host,
+      report: (event) => this.#report(event),
+      now: Date.now,
+      signal: this.#closing.signal,
+    });
+  }
+
+  /** The agents that a conversation had before it was taken up again can be looked at, and resumed. */
+  async #findAgents({ sessionId }: AgentTree): Promise<void> {
+    try {
+      const { earlierAgents } = await import("./earlier-agents.ts");
+      const agents = await earlierAgents(this.#options.context, sessionId);
+      if (agents.length > 0 && this.#live?.tree.sessionId === sessionId)
+        this.#report({ type: "agents-found", agents });
+    } catch (error) {
+      this.#report({ type: "notice", level: "warning", text: describeError(error) });
+    }
   }
 
   #onEvent(event: AgentEvent, view: ConversationView): void {
@@ -420,6 +706,7 @@ export class RuntimeSession implements TerminalSession {
       session: () => this.#live?.tree.facts,
       watched: () => this.#watched,
       mode: () => this.#modeNow(),
+      checkpoints: () => this.#live?.checkpoints,
       signal: this.#closing.signal,
       ready: () => this.#changing,
     };
@@ -427,23 +714,8 @@ export class RuntimeSession implements TerminalSession {
 
   #report(event: SessionEvent): void {
     for (const listener of this.#listeners) listener(event);
+    this.#statusLine?.onEvent(event);
   }
-}
-
-/** In a folder that no one has accepted a person should know what keeps its files from steering commands. */
-function isolationNotes({
-  trusted,
-  walled,
-}: {
-  readonly trusted?: boolean;
-  readonly walled?: boolean;
-}): readonly string[] {
-  if (trusted === true) return [];
-  return [
-    walled === true
-      ? "This folder is not trusted: what runs without a question is isolated, and git is asked about."
-      : "This folder is not trusted, and nothing isolates commands here: git and developer tools are asked about. `retinue doctor` says how to change that.",
-  ];
 }
 
 const modes: readonly PermissionMode[] = ["default", "acceptEdits", "plan"];

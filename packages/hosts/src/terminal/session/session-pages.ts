@@ -1,13 +1,7 @@
-import {
-  estimateMessageTokens,
-  estimateTextTokens,
-} from "@retinue/core/conversation/estimate-request-tokens.ts";
-import type { Message } from "@retinue/core/conversation/message.ts";
 import type { TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
 import { aliasTable } from "@retinue/core/kernel/model-choices.ts";
 import type { CliOutput } from "../../shared/cli-host.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
-import { formatTokens, plural } from "../../shared/format.ts";
 import type { Choice, ReportTopic } from "./terminal-session.ts";
 
 export interface SessionPagesOptions {
@@ -49,9 +43,14 @@ export function createSessionPages({ context, session, mode }: SessionPagesOptio
           return `The mode is ${mode}; shift+tab changes it.\n\n${rules.replace(/\n*^Mode: .*$/m, "")}`;
         }
         case "mcp":
-          return describeServers(session);
+          return printed(async (own) => (await import("../../commands/mcp/mcp-list.ts")).mcpList(own, {}));
         case "doctor":
           return printed(async (own) => (await import("../../commands/doctor.ts")).doctor(own, {}));
+        case "workflows": {
+          const { workflowList } = await import("../../commands/workflow.ts");
+          const runs = await printed((own) => workflowList(own, { runs: true }));
+          return `Runs\n\n${runs}\nSaved workflows\n\n${await printed((own) => workflowList(own, {}))}`;
+        }
         case "inspect":
         case "cost":
           return printed(async (own) =>
@@ -62,9 +61,9 @@ export function createSessionPages({ context, session, mode }: SessionPagesOptio
             ),
           );
         case "context":
-          return describeContext(session);
+          return (await import("./describe-context.ts")).describeContext(session);
         case "memory":
-          return describeMemory(session);
+          return describeMemory(session, (await import("./describe-context.ts")).isMemory);
       }
     },
   };
@@ -105,32 +104,8 @@ function listModels({ host }: CommandContext, { model }: TreeFacts): readonly Ch
   ];
 }
 
-function describeServers(session: TreeFacts): string {
-  const servers = session.mcpServers();
-  if (servers.length === 0) return "No MCP servers are configured. `retinue mcp add` adds one.";
-  return servers.map((server) => `${server.name}  ${JSON.stringify(server.status)}`).join("\n");
-}
-
-function describeContext(session: TreeFacts): string {
-  const { plan, model } = session;
-  const messages = session.messages();
-  const system = plan.system.reduce((sum, text) => sum + estimateTextTokens(text), 0);
-  const talk = messages.reduce((sum, message: Message) => sum + estimateMessageTokens(message), 0);
-  const share = (tokens: number): string =>
-    `${formatTokens(tokens)} tokens, ${((tokens / model.contextWindow) * 100).toFixed(1)} %`;
-  return [
-    `The window of ${model.id} holds ${formatTokens(model.contextWindow)} tokens. Estimates:`,
-    "",
-    `system prompt   ${share(system)}`,
-    `conversation    ${share(talk)} in ${plural(messages.length, "message")}`,
-    `tools           ${plural(plan.tools.length, "tool")}`,
-    "",
-    "/compact replaces the older part of the conversation by a summary.",
-  ].join("\n");
-}
-
-function describeMemory({ plan }: TreeFacts): string {
-  const text = plan.system.filter((part) => /^#\s.*(instruction|memory)/im.test(part)).join("\n\n");
+function describeMemory({ plan }: TreeFacts, isMemory: (part: string) => boolean): string {
+  const text = plan.system.filter(isMemory).join("\n\n");
   const what = text === "" ? "No instructions of the project or of yours are in the system prompt." : text;
   return `${what}\n\n\`#\` and a note at the prompt adds to the project's CLAUDE.md.`;
 }

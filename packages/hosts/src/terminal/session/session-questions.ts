@@ -1,8 +1,20 @@
 import { parsePermissionMode } from "@retinue/base/foundation/option-words.ts";
+import { type BatchQuote, quoteRows } from "@retinue/core/inspection/describe-quote.ts";
 import { previewEdit } from "@retinue/core/kernel/approvals/preview-edit.ts";
-import type { Answer, Question as AskedQuestion } from "@retinue/core/protocol/question.ts";
+import type {
+  Answer,
+  Question as AskedQuestion,
+  PermissionQuestion as PreviewedQuestion,
+} from "@retinue/core/protocol/question.ts";
 import { parseRule } from "../../../../../src/permissions.ts";
-import type { FormQuestion, Question, QuestionAnswer, SessionEvent } from "./terminal-session.ts";
+import type {
+  FormField,
+  FormQuestion,
+  PermissionQuestion,
+  Question,
+  QuestionAnswer,
+  SessionEvent,
+} from "./terminal-session.ts";
 
 /** Said where somebody writes to a conversation that is only watched. */
 export const readOnly =
@@ -26,13 +38,23 @@ export async function describeQuestion(
           description: String(input["description"] ?? ""),
           tools: rules,
         };
+      if (asked.quote !== undefined)
+        return {
+          kind: "permission",
+          id,
+          ...askingAgent(path),
+          call: { id: callId, tool, input },
+          ...quotedSubject(asked.quote, reason),
+          rules: [],
+          checkRule,
+        };
       const diff = await previewEdit(tool, input, directory);
       return {
         kind: "permission",
         id,
         ...askingAgent(path),
         call: { id: callId, tool, input },
-        subject: subjectOf(input),
+        subject: asked.preview === undefined ? subjectOf(input) : previewSubject(asked.preview, input),
         ...(diff === undefined ? {} : { diff }),
         reason,
         rules,
@@ -48,6 +70,23 @@ export async function describeQuestion(
     case "elicitation":
       return undefined;
   }
+}
+
+/** What agents that start together would take and may do, in the place of their calls. */
+export function quotedSubject(
+  quote: BatchQuote,
+  reason: string,
+): Pick<PermissionQuestion, "subject" | "reason" | "starts"> {
+  return { subject: quoteRows(quote).join("\n"), reason: quote.why ?? reason, starts: quote.agents.length };
+}
+
+/** What a call would do, then the values it gets, then all that would run. */
+export function previewSubject(
+  { rows, text }: NonNullable<PreviewedQuestion["preview"]>,
+  { args }: Readonly<Record<string, unknown>>,
+): string {
+  const given = args === undefined ? [] : ["", `args: ${JSON.stringify(args)}`];
+  return [...rows, ...given, "", text].join("\n");
 }
 
 /** What is asked while a session runs is never for the agents below as well; that is a scope of the inbox. */
@@ -72,8 +111,8 @@ export function readAnswer(answer: QuestionAnswer): Answer {
 
 const heldQuestion = "Another terminal has this conversation open. What do you want to do here?";
 
-/** Asks what to do about conversations that another process has open; no agent asks this, so no tree has the question. */
-export class HeldQuestions {
+/** What the terminal itself asks, such as what to do about a conversation that another process has open; no tree has these questions. */
+export class OwnQuestions {
   readonly #report: (event: SessionEvent) => void;
   readonly #open = new Map<string, (answer: QuestionAnswer) => void>();
   #count = 0;
@@ -90,22 +129,49 @@ export class HeldQuestions {
   }
 
   /** Undefined when the person closes the question. */
-  async ask(signal: AbortSignal): Promise<"watch" | "fork" | "open" | undefined> {
-    signal.throwIfAborted();
-    this.#count += 1;
-    const options = [
+  async askAboutHeld(signal: AbortSignal): Promise<"watch" | "fork" | "open" | undefined> {
+    const chosen = await this.#choose({ question: heldQuestion, header: "conversation" }, signal, [
       { label: "watch", description: "live and read-only" },
       { label: "fork", description: "continue in a copy; the other terminal keeps its own" },
       {
         label: "continue",
         description: "here, as soon as the other one works on nothing; it writes no more",
       },
-    ];
+    ]);
+    if (chosen === "continue") return "open";
+    return chosen === "watch" || chosen === "fork" ? chosen : undefined;
+  }
+
+  /** Whether the person wants to log in now. */
+  async askToLogIn(server: string, signal: AbortSignal): Promise<boolean> {
+    const question = `The MCP server ${server} wants you to log in, and is not there until then.`;
+    const chosen = await this.#choose({ question, header: "login" }, signal, [
+      { label: "log in", description: "in your browser" },
+      { label: "not now", description: `/mcp login ${server} does it later` },
+    ]);
+    return chosen === "log in";
+  }
+
+  async #choose(
+    asked: Pick<FormField, "question" | "header">,
+    signal: AbortSignal,
+    options: FormField["options"],
+  ): Promise<string | undefined> {
+    return (await this.choose({ ...asked, options }, signal))?.label;
+  }
+
+  /** The option that was chosen, with the text that it asked for; undefined when the person closes the question. */
+  async choose(
+    asked: Omit<FormField, "multiple">,
+    signal: AbortSignal,
+  ): Promise<{ readonly label: string; readonly text?: string } | undefined> {
+    signal.throwIfAborted();
+    this.#count += 1;
     const question: FormQuestion = {
       kind: "form",
-      id: `held-conversation-${this.#count}`,
+      id: `own-question-${this.#count}`,
       path: ["retinue"],
-      fields: [{ question: heldQuestion, header: "conversation", options, multiple: false }],
+      fields: [{ ...asked, multiple: false }],
       isChoice: true,
     };
     const { promise, resolve, reject } = Promise.withResolvers<QuestionAnswer>();
@@ -115,9 +181,9 @@ export class HeldQuestions {
     this.#report({ type: "question-asked", question });
     try {
       const answer = await promise;
-      const chosen = answer.type === "fields" ? answer.answers[heldQuestion] : undefined;
-      if (chosen === "continue") return "open";
-      return chosen === "watch" || chosen === "fork" ? chosen : undefined;
+      const label = answer.type === "fields" ? answer.answers[asked.question] : undefined;
+      if (answer.type !== "fields" || label === undefined) return undefined;
+      return { label, ...(answer.text === undefined ? {} : { text: answer.text }) };
     } finally {
       signal.removeEventListener("abort", abort);
       this.#open.delete(question.id);

@@ -1,3 +1,6 @@
+import type { AgentEvent } from "@retinue/core/protocol/agent-event.ts";
+import type { MergeAsk } from "@retinue/core/protocol/op.ts";
+import type { WorkflowRunState } from "@retinue/core/protocol/workflow-state.ts";
 /**
  * All that the terminal knows of what runs behind it. Everything arrives as events, everything a person does leaves as a
  * call; the terminal knows no runtime, no journal and no files. One file, `runtime-session.ts`, opens the trees of agents behind it.
@@ -21,6 +24,15 @@ export interface TerminalSession extends AsyncDisposable {
   answer(questionId: string, answer: QuestionAnswer): void;
   setMode(mode: string): void;
   setModel(model: string): Promise<void>;
+  /** Takes the person through a login at an MCP server. Rejects where there is none. */
+  logIn(server: string): Promise<void>;
+
+  /** Asks the person who is to answer: a key, a server on this machine, or the offline demo. */
+  chooseAccess(): Promise<void>;
+  /** Forgets the key that `chooseAccess` kept. */
+  forgetKey(): Promise<void>;
+  /** Shows what this folder would run and set, and asks whether it is trusted. */
+  reviewTrust(): Promise<void>;
 
   /** Moves what the turn waits for to the background, or the agent with this id; says what was moved. */
   moveToBackground(agentId?: string): Promise<readonly string[]>;
@@ -34,9 +46,15 @@ export interface TerminalSession extends AsyncDisposable {
   /** `#note`: appends it to the instructions of the project or of the person; says where. */
   addMemory(note: string, scope: "project" | "user"): Promise<string>;
 
+  /** Changes files of the project or of the person, and opens the conversation again so that it holds; says what was changed. */
+  change(change: ProjectChange): Promise<string>;
+
+  rename(title: string): Promise<void>;
   compact(instructions: string): void;
+  /** Each child of the queue is reported as it is done. */
+  merge(ask: MergeAsk): Promise<void>;
   /** Continues from before a prompt, in a copy; the conversation as it was stays on disk. */
-  rewind(promptId: string): Promise<void>;
+  rewind(promptId: string, restores?: RewindTarget): Promise<void>;
   /** Continues with another conversation, or with a new one. */
   switchTo(sessionId: string | undefined, options?: { readonly fork?: boolean }): Promise<void>;
 
@@ -44,11 +62,15 @@ export interface TerminalSession extends AsyncDisposable {
   closing(): { readonly sessionId: string | undefined; readonly running: readonly string[] };
 }
 
+type WorkflowProgress = Extract<AgentEvent, { type: "workflow-changed" }>["change"];
+
 /** What can be looked up and kept beside the conversation; nothing of it changes how it continues. */
 export interface SessionLibrary {
   /** Skills and commands of files, beside those of the terminal. */
   commands(): Promise<readonly CommandSummary[]>;
   models(): Promise<readonly Choice[]>;
+  /** What there is to look at, to use and to change. */
+  managed(topic: ManagedTopic): Promise<readonly ManagedItem[]>;
   /** Paths of files of the project, from its folder on, for `@` in a message. */
   files(): Promise<readonly string[]>;
   /** A page for a person, such as the rules in force or what the session cost. */
@@ -60,6 +82,8 @@ export interface SessionLibrary {
   transcript(): Promise<readonly AgentEntry[]>;
   /** The prompts of this conversation that it can go back to, oldest first. */
   prompts(): Promise<readonly EarlierPrompt[]>;
+  /** What agents have changed in files since a prompt, as far as it can be taken back. */
+  changedSince(promptId: string): Promise<ChangedFiles>;
   exportTo(file: string): Promise<string>;
 
   sessions(): Promise<readonly SessionSummary[]>;
@@ -90,6 +114,46 @@ export interface ParkedQuestion {
   readonly scopes: readonly GrantScope[];
 }
 
+export type ManagedTopic = "agents" | "permissions" | "mcp" | "hooks" | "skills";
+
+/** One thing of a list that can be used and changed there. */
+export interface ManagedItem {
+  readonly id: string;
+  readonly label: string;
+  readonly detail: string;
+  /** All about it, for a page. */
+  readonly page: string;
+  /** The file that a person can edit. */
+  readonly file?: string | undefined;
+  /** What the draft begins with when it is used. */
+  readonly draft?: string | undefined;
+  readonly isOff?: boolean | undefined;
+  /** Switches it off or on again, or takes it away. */
+  readonly toggle?: ProjectChange | undefined;
+  readonly login?: "in" | "out" | undefined;
+}
+
+export type RuleList = "allow" | "ask" | "deny";
+export type RuleScope = "local" | "project" | "user";
+
+/** A change of files beside the conversation. */
+export type ProjectChange =
+  | {
+      readonly type: "add-rule" | "remove-rule";
+      readonly list: RuleList;
+      readonly rule: string;
+      readonly scope: RuleScope;
+    }
+  | { readonly type: "approve-server" | "reject-server" | "log-out"; readonly server: string }
+  | { readonly type: "reconnect" }
+  /** The model of new conversations, for this person. */
+  | { readonly type: "model"; readonly model: string }
+  /** Switches all hooks of settings off or on, for this person in this project. */
+  | { readonly type: "hooks"; readonly on: boolean }
+  | { readonly type: "new-agent"; readonly name: string }
+  /** A file was edited. */
+  | { readonly type: "edited"; readonly file: string };
+
 export const reportTopics = [
   "agents",
   "approvals",
@@ -101,6 +165,7 @@ export const reportTopics = [
   "cost",
   "inspect",
   "doctor",
+  "workflows",
 ] as const;
 export type ReportTopic = (typeof reportTopics)[number];
 
@@ -122,6 +187,15 @@ export interface EarlierPrompt {
   readonly at?: number;
 }
 
+/** What goes back to how it was before a prompt. */
+export type RewindTarget = "conversation" | "files" | "both";
+
+export interface ChangedFiles {
+  readonly files: readonly string[];
+  readonly insertions: number;
+  readonly deletions: number;
+}
+
 export interface SessionSummary {
   readonly id: string;
   readonly title: string;
@@ -141,11 +215,15 @@ export interface Status {
   readonly contextFill: number;
   readonly costUsd: number;
   readonly title: string;
+  /** What the person's own command says of the conversation; it may ask for colours. */
+  readonly statusLine: string;
 }
 
 export interface AgentSnapshot {
   readonly id: string;
   readonly parentId?: string;
+  /** Its level below the main agent, from 2; absent for a child of the main agent. */
+  readonly depth?: number;
   /** The call that started it, when an agent did. */
   readonly callId?: string;
   readonly name: string;
@@ -222,10 +300,14 @@ export type SessionEvent =
       readonly notes: readonly string[];
       /** Another process writes it; here it can only be watched. */
       readonly isReadOnly?: boolean;
+      /** The same conversation as before, with what was changed beside it. */
+      readonly isReopened?: boolean;
     }
   | { readonly type: "status-changed"; readonly status: Partial<Status> }
   | { readonly type: "turn-started" }
   | { readonly type: "turn-ended"; readonly outcome: TurnOutcome }
+  /** The terminal has been started; once, before everything else. */
+  | { readonly type: "started"; readonly facts: StartFacts }
   /** A message of the person reached the agent. */
   | { readonly type: "message-read"; readonly text: string }
   | { readonly type: "queue-changed"; readonly messages: readonly QueuedMessage[] }
@@ -245,14 +327,32 @@ export type SessionEvent =
   | { readonly type: "call-progressed"; readonly callId: string; readonly text: string }
   | { readonly type: "call-finished"; readonly call: ToolCall; readonly result: ToolResult }
   | { readonly type: "agent-changed"; readonly agent: AgentSnapshot }
+  /** Agents that this conversation had in earlier processes. */
+  | { readonly type: "agents-found"; readonly agents: readonly AgentSnapshot[] }
   /** A command in the background has ended. */
   | { readonly type: "command-ended"; readonly command: EndedCommand }
   | { readonly type: "question-asked"; readonly question: Question }
   /** It needs no answer any more. */
   | { readonly type: "question-closed"; readonly questionId: string }
   | { readonly type: "todos-changed"; readonly todos: readonly TodoItem[] }
+  /** Something happened in the run of a workflow; `run` is its state after it. */
+  | { readonly type: "workflow-changed"; readonly change: WorkflowProgress; readonly run: WorkflowRunState }
   | { readonly type: "compaction"; readonly state: "started" | "ended"; readonly text: string }
   | { readonly type: "notice"; readonly level: "info" | "warning" | "error"; readonly text: string };
+
+/** What a person should know at the start, each as text for a line. */
+export interface StartFacts {
+  /** Nothing was ever started by this person. */
+  readonly isFirst: boolean;
+  readonly version: string;
+  readonly folder: string;
+  /** Empty for the offline model. */
+  readonly model: string;
+  /** Where the key comes from, and whether it works. */
+  readonly access: { readonly text: string; readonly isGood: boolean };
+  readonly trust: { readonly text: string; readonly isGood: boolean };
+  readonly mode: string;
+}
 
 export interface QueuedMessage {
   readonly id: string;
@@ -281,6 +381,8 @@ export interface PermissionQuestion extends QuestionBase {
   readonly subject: string;
   readonly diff?: FileDiff;
   readonly reason: string;
+  /** It is about agents that start together: so many, and no answer reaches beyond them. */
+  readonly starts?: number;
   /** The narrow rules that would have allowed it; none where no rule can. */
   readonly rules: readonly string[];
   /** What is wrong with a rule that a person wrote instead. */
@@ -298,7 +400,7 @@ export interface BackgroundQuestion extends QuestionBase {
 /** AskUserQuestion. */
 export interface FormQuestion extends QuestionBase {
   readonly kind: "form";
-  /** Only the options count, and it is opened by itself where no draft is being written. */
+  /** Only the options count. */
   readonly isChoice?: boolean;
   readonly fields: readonly FormField[];
 }
@@ -306,8 +408,19 @@ export interface FormQuestion extends QuestionBase {
 export interface FormField {
   readonly question: string;
   readonly header: string;
-  readonly options: readonly { readonly label: string; readonly description: string }[];
+  /** Lines below the question, such as what an answer would bring about. */
+  readonly details?: readonly string[];
+  readonly options: readonly FormOption[];
   readonly multiple: boolean;
+}
+
+export interface FormOption {
+  readonly label: string;
+  readonly description: string;
+  /** Chooses it besides its number. */
+  readonly key?: string;
+  /** Choosing it asks for a text. */
+  readonly input?: { readonly label: string; readonly isSecret?: boolean };
 }
 
 /** A finished plan waits to be carried out. */
@@ -329,6 +442,10 @@ export type QuestionAnswer =
   | { readonly type: "allow-always"; readonly scope: GrantScope; readonly rules: readonly string[] }
   | { readonly type: "deny"; readonly message?: string }
   | { readonly type: "grant"; readonly tools: readonly string[] }
-  /** By the question's text. */
-  | { readonly type: "fields"; readonly answers: Readonly<Record<string, string>> }
+  /** By the question's text; `text` is what the last option asked for. */
+  | {
+      readonly type: "fields";
+      readonly answers: Readonly<Record<string, string>>;
+      readonly text?: string;
+    }
   | { readonly type: "approve-plan"; readonly plan: string; readonly mode: string };

@@ -13,7 +13,13 @@ export interface WatchOptions {
   readonly report: (event: SessionEvent) => void;
   /** How many of the last prompts are shown of what was said before. */
   readonly shownPrompts: number;
+  /** What is written here is sent to the process that has it. */
+  readonly follows?: boolean;
 }
+
+const watched = "Another terminal has this conversation open. You watch it; /fork continues it in a copy.";
+const followed =
+  "This session runs in the background. What you write reaches it between its turns; leaving (Ctrl+D) does not end it.";
 
 /** Often enough that an answer is seen to be written. */
 const lookMs = 100;
@@ -56,16 +62,17 @@ export class WatchedConversation implements Disposable {
 
   /** Reports what was said so far, and from then on what comes. */
   async open(): Promise<void> {
-    const { report, sessionId, shownPrompts } = this.#options;
+    const { report, sessionId, shownPrompts, follows } = this.#options;
     const earlier = await this.#readEntries();
     report({
       type: "conversation-opened",
       sessionId,
       earlier: lastEntries(earlier, shownPrompts),
-      notes: ["Another terminal has this conversation open. You watch it; /fork continues it in a copy."],
-      isReadOnly: true,
+      notes: [follows === true ? followed : watched],
+      isReadOnly: follows !== true,
     });
-    report({ type: "status-changed", status: { model: "", mode: "watching", modes: ["watching"] } });
+    const mode = follows === true ? "background" : "watching";
+    report({ type: "status-changed", status: { model: "", mode, modes: [mode] } });
     for (const entry of earlier) this.#noteCall(entry);
     await this.#look();
   }
@@ -113,7 +120,11 @@ export class WatchedConversation implements Disposable {
     // An answer that broke off is never finished.
     if (this.#streaming !== undefined && !this.#complete.includes(this.#streaming))
       this.#options.report({ type: "text", text: "\n\n" });
-    const text = "The other terminal has closed this conversation. Write a message to continue it here.";
+    const who =
+      this.#options.follows === true
+        ? "The session has ended"
+        : "The other terminal has closed this conversation";
+    const text = `${who}. Write a message to continue it here.`;
     this.#options.report({ type: "notice", level: "info", text });
   }
 
@@ -179,6 +190,8 @@ function snapshotOf(task: WatchedAgent): AgentSnapshot {
   const isRunning = state === "running";
   return {
     id: task.id,
+    ...(task.parentId === undefined ? {} : { parentId: task.parentId }),
+    ...(task.depth === undefined ? {} : { depth: task.depth }),
     name: task.name ?? task.agentType,
     description: task.description,
     state: state === "interrupted" ? "stopped" : state,

@@ -21,7 +21,7 @@ export function agentRows(agents: readonly AgentSnapshot[], options: AgentRowOpt
   const cells = agents.map((agent, at) => ({
     agent,
     branch: at === agents.length - 1 ? "  └ " : "  ├ ",
-    name: agent.name,
+    name: `${indent(agent)}${agent.name}`,
     description: agent.description,
     activity: activityOf(agent, asking.has(agent.id)),
     tokens: agent.tokens === 0 ? "" : formatTokens(agent.tokens),
@@ -61,6 +61,13 @@ export function agentRows(agents: readonly AgentSnapshot[], options: AgentRowOpt
   });
 }
 
+/** Two columns for each level below the children of the main agent. */
+function indent({ depth = 1 }: AgentSnapshot): string {
+  return "  ".repeat(Math.min(depth, maxIndent) - 1);
+}
+
+const maxIndent = 5;
+
 type ColumnName = "description" | "tokens" | "cost" | "time";
 
 /** The activity needs room; columns go in the order of how little they are missed. */
@@ -97,6 +104,7 @@ export function endedAgentRows(agent: AgentSnapshot, width: number): readonly Ro
   return [
     cutRow(
       [
+        span(indent(agent)),
         isGood ? span("✓ ", colours.good) : span(state === "partial" ? "◆ " : "✗ ", colours.warning),
         span(name, combine(bold, agentColour(colour))),
         span(` ${description}`),

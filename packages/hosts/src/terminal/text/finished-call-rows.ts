@@ -5,33 +5,46 @@ import { bold, colours, combine, dim, plain } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
 import type { EndedCommand, ToolCall, ToolResult } from "../session/terminal-session.ts";
 import { diffCounts, diffRows } from "./diff-rows.ts";
+import type { RowContext } from "./row-context.ts";
 
 /** What a call is about: its file, command, pattern or address. */
-export function callSubject({ id, tool, input }: ToolCall): string {
-  return describeCall({ type: "tool_use", id, name: tool, input }).slice(tool.length + 1);
+export function callSubject({ tool, input }: ToolCall, fileName: RowContext["fileName"]): string {
+  return describeCall({ name: tool, input }, fileName).slice(tool.length + 1);
 }
 
 /** A call that runs: one line, with the last sign of life of it. */
-export function runningCallRow(call: ToolCall, progress: string, width: number): Row {
-  const subject = callSubject(call);
+export function runningCallRow(call: ToolCall, progress: string, { width, fileName }: RowContext): Row {
+  const subject = callSubject(call, fileName);
   return cutRow(
     [
       span("○ ", dim),
       span(call.tool, bold),
       ...(subject === "" ? [] : [span(` ${subject}`)]),
-      ...(progress === "" ? [] : [span(`  ${progress}`, dim)]),
+      ...(progress === "" || call.tool === "Bash" ? [] : [span(`  ${lastLine(progress)}`, dim)]),
     ],
     width,
   );
 }
 
-const maxDiffLines = 16;
+const maxLiveRows = 4;
+
+/** The end of what a command that runs has written. */
+export function liveOutputRows({ tool }: ToolCall, progress: string, { width }: RowContext): readonly Row[] {
+  if (tool !== "Bash" || progress === "") return [];
+  return progress
+    .split("\n")
+    .slice(-maxLiveRows)
+    .map((line) => cutRow([span("  "), span(line, dim)], width));
+}
+
+const maxDiffRows = 16;
 const maxOutputRows = 30;
 
 /** A command that the person ran: its line, and below it what it wrote. */
-export function shellRows(call: ToolCall, result: ToolResult, width: number): readonly Row[] {
+export function shellRows(call: ToolCall, result: ToolResult, context: RowContext): readonly Row[] {
   const { text, isError, durationMs } = result;
-  if (result.refusal !== undefined) return finishedCallRows(call, result, width);
+  const { width, fileName } = context;
+  if (result.refusal !== undefined) return finishedCallRows(call, result, context);
   const rows = text
     .trimEnd()
     .split("\n")
@@ -45,7 +58,7 @@ export function shellRows(call: ToolCall, result: ToolResult, width: number): re
       [
         isError ? span("✗ ", colours.error) : span("● ", colours.good),
         span(call.tool, bold),
-        span(` ${callSubject(call)}`),
+        span(` ${callSubject(call, fileName)}`),
         span(`  ${formatDuration(durationMs)}`, dim),
       ],
       width,
@@ -73,8 +86,9 @@ export function endedCommandRow({ command, state, exitCode, durationMs }: EndedC
 }
 
 /** A call that has ended: one line; below it the change where it changed a file, and the reason where it did not run. */
-export function finishedCallRows(call: ToolCall, result: ToolResult, width: number): readonly Row[] {
-  const subject = callSubject(call);
+export function finishedCallRows(call: ToolCall, result: ToolResult, context: RowContext): readonly Row[] {
+  const { width, fileName } = context;
+  const subject = callSubject(call, fileName);
   const isBad = result.isError || result.refusal !== undefined;
   const title = [
     isBad ? span("✗ ", colours.error) : span("● ", colours.good),
@@ -94,7 +108,7 @@ export function finishedCallRows(call: ToolCall, result: ToolResult, width: numb
   const row = cutRow([...title, span(`  ${summaryOf(call, result)}`, dim)], width);
   return result.diff === undefined
     ? [row]
-    : [row, ...diffRows(result.diff, { width, maxLines: maxDiffLines })];
+    : [row, ...diffRows(result.diff, context, { maxRows: maxDiffRows })];
 }
 
 function errorText({ tool }: ToolCall, { text }: ToolResult): string {
@@ -121,15 +135,16 @@ const countedTools: ReadonlySet<string> = new Set(["Read", "Grep", "Glob", "WebF
 export function expandedCallRows(
   call: ToolCall,
   result: ToolResult | undefined,
-  width: number,
+  context: RowContext,
 ): readonly Row[] {
+  const { width } = context;
   const title = [span("● ", result?.isError === true ? colours.error : colours.good), span(call.tool, bold)];
   const input = typeof call.input === "string" ? call.input : JSON.stringify(call.input, undefined, 2);
   const output = result === undefined ? "" : (result.refusal ?? result.text);
   return [
     title,
     ...block(input ?? "", width, dim),
-    ...(result?.diff === undefined ? [] : diffRows(result.diff, { width, maxLines: 10_000 })),
+    ...(result?.diff === undefined ? [] : diffRows(result.diff, context, { maxRows: 10_000 })),
     ...block(output, width, result?.isError === true ? combine(plain, colours.error) : plain),
   ];
 }

@@ -3,9 +3,10 @@ import { describe, expect, test } from "vitest";
 import { rowText, rowWidth } from "../screen/row.ts";
 import { bold, colours } from "../screen/style.ts";
 import { MarkdownStream } from "./markdown-stream.ts";
+import { plainContext } from "./row-context.ts";
 
 function rendered(markdown: string, width = 60): string[] {
-  const stream = new MarkdownStream(() => width);
+  const stream = new MarkdownStream(() => plainContext(width));
   return [...stream.push(markdown), ...stream.end()].map(rowText);
 }
 
@@ -47,7 +48,7 @@ describe("streamed Markdown", () => {
   });
 
   test("styles what is marked and nothing else", () => {
-    const stream = new MarkdownStream(() => 80);
+    const stream = new MarkdownStream(() => plainContext(80));
     const [line = []] = stream.push("a **b** `c` 2 * 3 * 4 snake_case_name\n");
     expect(line.filter(({ style }) => style === bold).map(({ text }) => text)).toEqual(["b"]);
     expect(line.filter(({ style }) => style === colours.code).map(({ text }) => text)).toEqual(["c"]);
@@ -81,6 +82,17 @@ describe("streamed Markdown", () => {
     expect(rows).toEqual(["a        │ b", "─────────┼──────────", "one two  │ four five", "three    │ six"]);
   });
 
+  test("a table whose words would have to be broken becomes a list [CLI-4]", () => {
+    const table = "| name | path |\n|---|---|\n| limit of it | packages/hosts/src/a.ts |";
+    expect(rendered(table, 32)).toEqual([
+      "name   │ path",
+      "───────┼────────────────────────",
+      "limit  │ packages/hosts/src/a.ts",
+      "of it  │ ",
+    ]);
+    expect(rendered(table, 28)).toEqual(["- name: limit of it", "  path:", "    packages/hosts/src/a.ts"]);
+  });
+
   test("a table wider than the window becomes a list", () => {
     const rows = rendered(`| a | b |\n|---|---|\n| ${"x".repeat(9)} | ${"y ".repeat(9)}|`, 9);
     expect(rows.every((line) => line.length <= 9)).toBe(true);
@@ -104,7 +116,7 @@ describe("streamed Markdown", () => {
     fc.assert(
       fc.property(fc.array(blocks, { maxLength: 12 }), fc.integer({ min: 1, max: 9 }), (lines, size) => {
         const text = lines.join("\n");
-        const stream = new MarkdownStream(() => 30);
+        const stream = new MarkdownStream(() => plainContext(30));
         const rows = [];
         for (let at = 0; at < text.length; at += size) {
           rows.push(...stream.push(text.slice(at, at + size)));
@@ -123,7 +135,7 @@ describe("streamed Markdown", () => {
       expect(rendered(`one${end}two`)).toEqual(["one two"]);
       expect(rendered(`- one${end}two`)).toEqual(["- one two"]);
       expect(rendered(`| a | b |\n|---|---|\n| one${end}two | x |`)).toContain("one two │ x");
-      const stream = new MarkdownStream(() => 80);
+      const stream = new MarkdownStream(() => plainContext(80));
       stream.push(`one${end}two`);
       expect(stream.live().map(rowText)).toEqual(["one two"]);
     }

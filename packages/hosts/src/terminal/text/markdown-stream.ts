@@ -1,12 +1,15 @@
 import { emptyRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, combine, dim, plain, type Style } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
+import type { CodeStream } from "./code-colours.ts";
 import { inlineSpans } from "./inline-spans.ts";
+import type { RowContext } from "./row-context.ts";
 import { isTableDelimiter, isTableLine, tableRows } from "./table-rows.ts";
 
 interface Fence {
   readonly mark: string;
   readonly indent: string;
+  readonly language: string;
 }
 
 /**
@@ -15,17 +18,18 @@ interface Fence {
  * piece does not grow with the text before it.
  */
 export class MarkdownStream {
-  readonly #width: () => number;
+  readonly #context: () => RowContext;
   #rest = "";
   #held: string[] = [];
   #fence: Fence | undefined;
+  /** The colours of the code of the fence. */
+  #code: CodeStream | undefined;
   #isInList = false;
   #isGap = false;
   #isStarted = false;
 
-  /** Cells that rows may take. */
-  constructor(width: () => number) {
-    this.#width = width;
+  constructor(context: () => RowContext) {
+    this.#context = context;
   }
 
   /** Whether something is kept back or open, so that other rows would be in the middle of it. */
@@ -38,9 +42,23 @@ export class MarkdownStream {
     this.#rest += text;
     const end = this.#rest.lastIndexOf("\n");
     if (end === -1) return [];
-    const lines = this.#rest.slice(0, end).split("\n");
+    const lines = this.#rest
+      .slice(0, end)
+      .split("\n")
+      .map((line) => singleLine(line.replace(/\r$/, "")));
     this.#rest = this.#rest.slice(end + 1);
-    return lines.flatMap((line) => this.#take(singleLine(line.replace(/\r$/, ""))));
+    const rows: Row[] = [];
+    for (let at = 0; at < lines.length; ) {
+      const fence = this.#fence;
+      const run = fence === undefined ? 0 : codeLength(lines, at, fence);
+      rows.push(
+        ...(fence === undefined || run === 0
+          ? this.#take(lines[at] ?? "")
+          : this.#takeCode(lines.slice(at, at + run), fence)),
+      );
+      at += Math.max(1, run);
+    }
+    return rows;
   }
 
   /** Rows of what is not final yet; asked for each frame. */
@@ -59,7 +77,7 @@ export class MarkdownStream {
   end(): readonly Row[] {
     const last = this.#rest === "" ? [] : this.push("\n");
     const rows = [...last, ...this.#release()];
-    this.#fence = undefined;
+    this.#closeFence();
     this.#isInList = false;
     this.#isGap = false;
     this.#isStarted = false;
@@ -70,15 +88,23 @@ export class MarkdownStream {
     if (line === "" || fenceOf(line) !== undefined) return [];
     return this.#fence === undefined
       ? this.#lineRows(line)
-      : wrapRow(codeRow(line, this.#fence), this.#width());
+      : this.#codeRows([line], this.#fence, "look").flatMap((row) => wrapRow(row, this.#width()));
+  }
+
+  #width(): number {
+    return this.#context().width;
   }
 
   #take(line: string): readonly Row[] {
-    if (this.#fence !== undefined) return this.#takeCode(line, this.#fence);
+    if (this.#fence !== undefined) {
+      this.#closeFence();
+      return [];
+    }
     const fence = fenceOf(line);
     if (fence !== undefined) {
       const before = this.#release();
       this.#fence = fence;
+      this.#code = this.#context().code.stream(fence.language);
       return before;
     }
     if (line.trim() === "") {
@@ -89,12 +115,28 @@ export class MarkdownStream {
     return this.#takeText(line);
   }
 
-  #takeCode(line: string, fence: Fence): readonly Row[] {
-    if (line.trim().startsWith(fence.mark) && /^(`+|~+)\s*$/.test(line.trim())) {
-      this.#fence = undefined;
-      return [];
-    }
-    return this.#finish([codeRow(line, fence)]);
+  #takeCode(lines: readonly string[], fence: Fence): readonly Row[] {
+    return this.#finish(this.#codeRows(lines, fence, "take"));
+  }
+
+  #closeFence(): void {
+    this.#fence = undefined;
+    this.#code = undefined;
+  }
+
+  /** Code is kept as it was written, so that it can be copied; a line longer than the window is wrapped by the terminal. */
+  #codeRows(lines: readonly string[], { indent }: Fence, step: "take" | "look"): readonly Row[] {
+    const texts = lines.map((line) => {
+      const own = line.startsWith(indent) ? line.slice(indent.length) : line.trimStart();
+      return own.replaceAll("\t", "    ").trimEnd();
+    });
+    const margin = `  ${indent.slice(0, maxIndent)}`;
+    const coloured = step === "take" ? this.#code?.take(texts) : texts.map((text) => this.#code?.look(text));
+    return texts.map((text, at) => {
+      if (text === "") return [span("")];
+      const row = coloured?.[at];
+      return row === undefined ? [span(`${margin}${text}`, colours.code)] : [span(margin), ...row];
+    });
   }
 
   #takeText(line: string): readonly Row[] {
@@ -159,18 +201,22 @@ function singleLine(text: string): string {
   return text.replace(/[\r\u2028\u2029]+/g, " ");
 }
 
+/** How many lines from here on are code, before the fence is closed. */
+function codeLength(lines: readonly string[], from: number, { mark }: Fence): number {
+  const end = lines.findIndex(
+    (line, at) => at >= from && line.trim().startsWith(mark) && /^(`+|~+)\s*$/.test(line.trim()),
+  );
+  return (end === -1 ? lines.length : end) - from;
+}
+
 const maxHeld = 12;
 const maxIndent = 24;
 
 function fenceOf(line: string): Fence | undefined {
-  const found = /^(\s*)(`{3,}|~{3,})[^`]*$/.exec(line);
-  return found === null ? undefined : { mark: (found[2] ?? "").slice(0, 3), indent: found[1] ?? "" };
-}
-
-/** Code is kept as it was written, so that it can be copied; a line longer than the window is wrapped by the terminal. */
-function codeRow(line: string, { indent }: Fence): Row {
-  const text = line.startsWith(indent) ? line.slice(indent.length) : line.trimStart();
-  return [span(`  ${indent.slice(0, maxIndent)}${text.replaceAll("\t", "    ")}`.trimEnd(), colours.code)];
+  const found = /^(\s*)(`{3,}|~{3,})([^`]*)$/.exec(line);
+  if (found === null) return undefined;
+  const [, indent = "", mark = "", words = ""] = found;
+  return { mark: mark.slice(0, 3), indent, language: /^[\w+#.-]*/.exec(words.trim())?.[0] ?? "" };
 }
 
 function headingStyle(marks: string): Style {

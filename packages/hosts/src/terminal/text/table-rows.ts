@@ -1,7 +1,7 @@
 import { Lexer, type Tokens } from "marked";
 import { padRow, type Row, rowWidth, span } from "../screen/row.ts";
 import { bold, dim, plain } from "../screen/style.ts";
-import { wrapRow } from "../screen/wrap-row.ts";
+import { longestWord, wrapRow } from "../screen/wrap-row.ts";
 import { inlineSpans } from "./inline-spans.ts";
 
 export function isTableLine(line: string): boolean {
@@ -26,7 +26,10 @@ export function tableRows(lines: readonly string[], width: number): readonly Row
   const widths = heads.map((head, at) =>
     Math.max(rowWidth(head), ...cells.map((one) => rowWidth(one[at] ?? []))),
   );
-  const fitting = shareWidth(widths, width - separator.length * (widths.length - 1));
+  const words = heads.map((head, at) =>
+    Math.max(minColumn, longestWord(head), ...cells.map((one) => longestWord(one[at] ?? []))),
+  );
+  const fitting = shareWidth(widths, words, width - separator.length * (widths.length - 1));
   if (fitting === undefined) return asList(heads, cells, width);
   const rule = [span(fitting.map((size) => "─".repeat(size)).join("─┼─"), dim)];
   const linesOf = (parts: readonly Row[]): readonly Row[] => cellLines(parts, fitting, align);
@@ -68,13 +71,18 @@ function aligned(
   return isLast ? cell : padRow(cell, size);
 }
 
-/** Takes from the widest columns until all fit; undefined where a column would become too narrow to read. */
-function shareWidth(widths: readonly number[], room: number): readonly number[] | undefined {
+/** Takes from the widest columns until all fit; undefined where a word of a column would have to be broken. */
+function shareWidth(
+  widths: readonly number[],
+  least: readonly number[],
+  room: number,
+): readonly number[] | undefined {
   const fitting = [...widths];
   const total = (): number => fitting.reduce((sum, size) => sum + size, 0);
   while (total() > room) {
-    const widest = fitting.indexOf(Math.max(...fitting));
-    if ((fitting[widest] ?? 0) <= minColumn || widths.length * minColumn > room) return undefined;
+    const spare = fitting.map((size, at) => (size > (least[at] ?? 0) ? size : 0));
+    const widest = spare.indexOf(Math.max(...spare));
+    if ((spare[widest] ?? 0) === 0) return undefined;
     fitting[widest] = (fitting[widest] ?? 0) - 1;
   }
   return fitting;

@@ -6,6 +6,7 @@ import { cutRow, type Row, span, spreadRow } from "../screen/row.ts";
 import { agentColour, bold, combine, dim } from "../screen/style.ts";
 import type { AgentEntry, AgentSnapshot } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
+import type { RowContext } from "../text/row-context.ts";
 import { entryRows } from "./entry-rows.ts";
 import { Scroll } from "./scroll.ts";
 import type { View } from "./view.ts";
@@ -17,6 +18,7 @@ export interface AgentViewOptions {
   readonly stop: () => void;
   readonly moveToBackground: () => void;
   readonly changed: () => void;
+  readonly context: () => RowContext;
   readonly now: () => number;
 }
 
@@ -96,7 +98,7 @@ export class AgentView implements View {
   #body(width: number): readonly Row[] {
     const known = this.#rows;
     if (known?.width === width && known.count === this.#entries.length) return known.rows;
-    const rows = entryRows(this.#entries, width);
+    const rows = entryRows(this.#entries, { ...this.#options.context(), width });
     this.#rows = { width, count: this.#entries.length, rows };
     return rows;
   }

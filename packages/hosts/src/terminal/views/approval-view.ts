@@ -4,12 +4,14 @@ import type { Frame } from "../screen/inline-screen.ts";
 import { cutRow, type Row, span } from "../screen/row.ts";
 import { colours, dim } from "../screen/style.ts";
 import type { ParkedQuestion, QuestionAnswer } from "../session/terminal-session.ts";
+import type { RowContext } from "../text/row-context.ts";
 import { textRows, titleRow } from "./pager.ts";
 import { Scroll } from "./scroll.ts";
 import type { View } from "./view.ts";
 
 export interface ApprovalViewOptions {
   readonly parked: ParkedQuestion;
+  readonly context: () => RowContext;
   readonly answer: (answer: QuestionAnswer) => Promise<void>;
   /** Closes this view. */
   readonly done: (view: View) => void;
@@ -26,8 +28,9 @@ export class ApprovalView implements View {
 
   constructor(options: ApprovalViewOptions) {
     this.#options = options;
+    const { context } = options;
     const { question, count, scopes } = options.parked;
-    this.#panel = new PermissionPanel(question, { count, scopes, onEscape: "leave" });
+    this.#panel = new PermissionPanel(question, { count, scopes, context, onEscape: "leave" });
   }
 
   frame(columns: number, rows: number): Frame {

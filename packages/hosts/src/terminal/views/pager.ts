@@ -17,6 +17,7 @@ export interface PagerOptions {
 export class Pager implements View {
   readonly #options: PagerOptions;
   readonly #scroll: Scroll;
+  #made: { readonly width: number; readonly rows: readonly Row[] } | undefined;
 
   constructor(options: PagerOptions) {
     this.#options = options;
@@ -24,7 +25,7 @@ export class Pager implements View {
   }
 
   frame(columns: number, rows: number): Frame {
-    const body = this.#scroll.window(this.#options.rows(columns - 1), rows - 2);
+    const body = this.#scroll.window(this.#rows(columns - 1), rows - 2);
     const padding = Array.from({ length: Math.max(0, rows - 2 - body.length) }, (): Row => []);
     const keys = [span("↑↓ scroll · esc back", dim)];
     return {
@@ -35,6 +36,11 @@ export class Pager implements View {
         spreadRow(keys, this.#scroll.position(), columns - 1),
       ],
     };
+  }
+
+  #rows(width: number): readonly Row[] {
+    if (this.#made?.width !== width) this.#made = { width, rows: this.#options.rows(width) };
+    return this.#made.rows;
   }
 
   press(key: KeyPress): "stay" | "close" {

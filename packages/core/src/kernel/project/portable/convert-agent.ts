@@ -30,6 +30,8 @@ export interface Conversion {
   readonly mode: { readonly before: AgentRights["mode"]; readonly after: AgentRights["mode"] };
   readonly widenings: readonly Widening[];
   readonly losses: readonly Loss[];
+  /** What was written is no agent for the target: why. */
+  readonly unreadable?: string;
 }
 
 /**
@@ -37,15 +39,22 @@ export interface Conversion {
  * loss, and what was not there before is a right that nobody gave.
  */
 export function convertAgent(
-  { agent, placeOf }: ReadAgent,
+  { agent: given, placeOf }: ReadAgent,
   to: FormatId,
   { allowWider = false, text }: { readonly allowWider?: boolean; readonly text?: string } = {},
 ): Conversion {
+  // Most products need a description; here such an agent has this one.
+  const agent =
+    given.description === "" && given.origin.format !== to
+      ? { ...given, description: `The agent ${given.id}.` }
+      : given;
   const format = agentFormats[to];
   const target = format.fileName(agent);
   const isSame = agent.origin.format === to && text !== undefined;
   const written = isSame ? text : format.write(agent);
-  const again = isSame ? agent : readBack(written, to, target);
+  const reading = isSame ? undefined : agentFormats[to].read(written, { file: target, relative: target });
+  const again = isSame ? agent : reading?.agents[0]?.agent;
+  const refusal = reading?.diagnostics.find(({ severity }) => severity === "error");
   const { before, after } = bothRights({ agent, placeOf }, again);
   const widenings = isSame ? [] : findWidenings(before, after);
   const losses = isSame
@@ -63,11 +72,8 @@ export function convertAgent(
     mode: { before: before.mode, after: after.mode },
     widenings,
     losses,
+    ...(again === undefined ? { unreadable: refusal?.message ?? "it holds no agent" } : {}),
   };
-}
-
-function readBack(text: string, to: FormatId, target: string): PortableAgent | undefined {
-  return agentFormats[to].read(text, { file: target, relative: target }).agents[0]?.agent;
 }
 
 /** What its own product would do with the file: what that ignores is no restriction. */

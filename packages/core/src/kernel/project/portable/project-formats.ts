@@ -32,10 +32,10 @@ export interface ConvertOptions {
   readonly replaces?: boolean;
 }
 
-/** `refused` is wider than before and was not asked for; `exists` would have replaced a file. */
+/** `refused` is wider than before and was not asked for, `unreadable` no agent for the target; `exists` would have replaced a file. */
 export interface ConvertedAgent extends Conversion {
   readonly output: string;
-  readonly status: "written" | "would-write" | "refused" | "exists";
+  readonly status: "written" | "would-write" | "refused" | "unreadable" | "exists";
 }
 
 export interface ConvertResult {
@@ -85,11 +85,14 @@ async function convert({ discovered }: ProjectFacts, options: ConvertOptions): P
     if (relative(folder, output).startsWith(".."))
       throw new RetinueError("misuse", `The name ${quote(agent.id)} leads out of ${folder}.`);
     const isRefused = made.widenings.length > 0 && !allowWider;
-    const isTaken = agents.some((other) => other.output === output && other.status !== "refused");
+    const isTaken = agents.some(
+      (other) => other.output === output && other.status !== "refused" && other.status !== "unreadable",
+    );
     agents.push({ ...made, output, status: await settle() });
 
     async function settle(): Promise<ConvertedAgent["status"]> {
       if (isRefused) return "refused";
+      if (made.unreadable !== undefined) return "unreadable";
       if (isTaken) return "exists";
       if (dryRun) return existsSync(output) && !replaces ? "exists" : "would-write";
       return writeNewFile(output, made.text, { replaces, notes });

@@ -1,0 +1,490 @@
+// @io
+import { lstat, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { shellWord } from "@retinue/base/foundation/shell-word.ts";
+import { whyInUse, whyNotOurs } from "../../tasks/worktree/find-own-worktrees.ts";
+import {
+  findWorktreeRepository,
+  type WorktreeRepository,
+} from "../../tasks/worktree/find-worktree-repository.ts";
+import {
+  type GitAnswer,
+  type GitOptions,
+  oneLine,
+  type WorktreeGit,
+} from "../../tasks/worktree/worktree-git.ts";
+import { listPending } from "../../tasks/worktree/write-pending.ts";
+import { writeSnapshotCommit } from "../../tasks/worktree/write-snapshot-commit.ts";
+import { findBase, type KeptBranch } from "./find-kept-branches.ts";
+
+/** What a child has changed, all of it committed. */
+export interface TakenChanges {
+  readonly base: string;
+  readonly tip: string;
+  /** Both names of what was renamed. */
+  readonly files: readonly string[];
+}
+
+export type Taking =
+  | ({ readonly type: "taken" } & TakenChanges)
+  | {
+      readonly type: "left";
+      readonly because: "submodule" | "unusable" | "not-ended";
+      readonly reason: string;
+    };
+
+export interface MergeRepository {
+  readonly git: WorktreeGit;
+  readonly repository: WorktreeRepository;
+}
+
+/** Commits what is not committed in the child's worktree onto its branch, and says what it has changed since it began. */
+export async function takeChanges(
+  { git, repository }: MergeRepository,
+  kept: KeptBranch,
+  { dryRun }: { readonly dryRun: boolean },
+): Promise<Taking> {
+  const tip = await tipOf({ git, repository }, kept, dryRun);
+  if (tip.type === "left") return tip;
+  const base = await findBase({ git, repository }, kept);
+  if (base === undefined) return unusable(`it is not known which commit ${kept.branch} began with`);
+  const { main } = repository;
+  const raw = await git(main, [
+    "diff-tree",
+    "-r",
+    "-z",
+    "--no-renames",
+    "--raw",
+    "--full-index",
+    base,
+    tip.commit,
+  ]);
+  if (raw.type === "failed") return unusable(`its changes could not be read (${raw.reason})`);
+  const entries = readRaw(raw.text);
+  const submodule = entries.find(({ modes }) => modes.includes("160000"));
+  if (submodule !== undefined)
+    return {
+      type: "left",
+      because: "submodule",
+      reason: `it changes the submodule ${submodule.path}, and submodules are merged by hand`,
+    };
+  return { type: "taken", base, tip: tip.commit, files: entries.map(({ path }) => path) };
+}
+
+function unusable(reason: string): Taking & { readonly type: "left" } {
+  return { type: "left", because: "unusable", reason };
+}
+
+type Tip = { readonly type: "tip"; readonly commit: string } | (Taking & { readonly type: "left" });
+
+async function tipOf(place: MergeRepository, kept: KeptBranch, dryRun: boolean): Promise<Tip> {
+  const { git, repository } = place;
+  const { branch, worktree } = kept;
+  const reference = `refs/heads/${branch}`;
+  const branchTip = oneLine(
+    await git(repository.main, ["rev-parse", "--verify", "--quiet", `${reference}^{commit}`]),
+  );
+  if (branchTip === undefined || branchTip === "") return unusable(`the branch ${branch} names no commit`);
+  if (worktree === undefined) return { type: "tip", commit: branchTip };
+  const { mark, administration } = worktree;
+  const inUse = whyInUse(mark);
+  if (inUse !== undefined) return { type: "left", because: "not-ended", reason: inUse };
+  if (listPending(repository.commonDirectory).some(({ path }) => path === mark.path))
+    return unusable(
+      `its worktree ${mark.path} is being made or removed; \`retinue clean\` finishes what was cut off`,
+    );
+  const strange = await whyNotOurs(worktree);
+  if (strange !== undefined) return unusable(`its worktree cannot be used: ${strange.reason}`);
+  const found = await findWorktreeRepository(git, mark.path);
+  if (found.type === "refused") return unusable(`its worktree cannot be read: ${found.reason}`);
+  const unmerged = await git(mark.path, ["ls-files", "--unmerged"]);
+  if (unmerged.type === "failed") return unusable(unmerged.reason);
+  if (unmerged.text !== "")
+    return unusable(`a merge in its worktree ${mark.path} is not finished; finish or abort it there`);
+  for (const state of ["rebase-merge", "rebase-apply", "BISECT_LOG"])
+    if ((await stat(join(administration, state)).catch(() => undefined)) !== undefined)
+      return unusable(
+        `a rebase or bisect in its worktree ${mark.path} is not finished; finish or abort it there`,
+      );
+  const hidden = await hiddenEdit(git, mark.path);
+  if (hidden !== undefined)
+    return unusable(
+      `git is told not to look at ${hidden} in its worktree, and it is edited; \`git -C ${shellWord(mark.path)} update-index --no-assume-unchanged --no-skip-worktree -- ${shellWord(hidden)}\` shows it to git`,
+    );
+  const { head } = found.repository;
+  if (head !== branchTip && !(await isAncestor(place, branchTip, head)))
+    return unusable(`its branch ${branch} and what is checked out in ${mark.path} have gone different ways`);
+  const snapshot = await writeSnapshotCommit(git, found.repository, firstLine(kept.description));
+  if (snapshot.type === "failed") return unusable(`its changes could not be committed (${snapshot.reason})`);
+  const commit = oneLine(snapshot) ?? head;
+  if (dryRun) return { type: "tip", commit };
+  const act = (...words: string[]) => git(mark.path, words, { isUnstoppable: true });
+  if (commit !== head) {
+    const words = ["update-ref", "-m", "retinue merge: uncommitted changes", "HEAD", commit, head];
+    const moved = await act(...words);
+    if (moved.type === "failed") return unusable(`its changes could not be committed (${moved.reason})`);
+  }
+  // The files are what was committed, and the index follows, also where it did not come to that the last time.
+  const isStaged =
+    (await git(mark.path, ["diff-index", "--cached", "--quiet", commit, "--"])).type === "failed";
+  if (isStaged) await act("reset", "--quiet");
+  // What was checked out may be another branch; the child's own has everything from now on.
+  if (commit !== branchTip) {
+    const own = oneLine(await git(repository.main, ["rev-parse", "--verify", "--quiet", reference]));
+    if (own !== commit) await git(repository.main, ["update-ref", reference, commit, branchTip], unstoppable);
+  }
+  return { type: "tip", commit };
+}
+
+/** A file that no commit would have, because git was told to take it for unchanged, and that is not as it was. */
+async function hiddenEdit(git: WorktreeGit, top: string): Promise<string | undefined> {
+  const listed = await git(top, ["ls-files", "-z", "-v", "-s"]);
+  if (listed.type === "failed") return undefined;
+  for (const entry of listed.text.split("\0")) {
+    const [, blob = "", path = ""] = /^[a-zS] \d+ ([0-9a-f]+) \d\t(.+)$/s.exec(entry) ?? [];
+    if (path === "" || (await lstat(join(top, path)).catch(() => undefined)) === undefined) continue;
+    const now = oneLine(await git(top, ["hash-object", "--no-filters", "--", path]));
+    if (now !== blob) return path;
+  }
+  return undefined;
+}
+
+const unstoppable: GitOptions = { isUnstoppable: true };
+
+interface RawEntry {
+  readonly modes: readonly string[];
+  readonly path: string;
+  /** Mode and content, so that equal texts mean equal changes. */
+  readonly after: string;
+}
+
+/** The output of `diff-tree --raw -z --no-renames`. */
+function readRaw(text: string): readonly RawEntry[] {
+  const fields = text.split("\0");
+  return fields.flatMap((field, at): RawEntry[] => {
+    const facts = /^:(\d{6}) (\d{6}) [0-9a-f]+ ([0-9a-f]+) [A-Z]\d*$/.exec(field);
+    const path = fields[at + 1];
+    if (facts === null || path === undefined || path === "") return [];
+    const [, before = "", after = "", content = ""] = facts;
+    return [{ modes: [before, after], path, after: `${after} ${content}` }];
+  });
+}
+
+export async function isAncestor(
+  { git, repository }: MergeRepository,
+  older: string,
+  newer: string,
+): Promise<boolean> {
+  return (await git(repository.main, ["merge-base", "--is-ancestor", older, newer])).type === "done";
+}
+
+export async function isCommit({ git, repository }: MergeRepository, commit: string): Promise<boolean> {
+  return (await git(repository.main, ["cat-file", "-e", `${commit}^{commit}`])).type === "done";
+}
+
+/** The commit of a branch; undefined where there is none. */
+export async function commitOf(
+  { git, repository }: MergeRepository,
+  branch: string,
+): Promise<string | undefined> {
+  const found = oneLine(
+    await git(repository.main, ["rev-parse", "--verify", "--quiet", `refs/heads/${branch}^{commit}`]),
+  );
+  return found === "" ? undefined : found;
+}
+
+/** The working trees that have a branch checked out. */
+export async function checkedOutIn(
+  { git, repository }: MergeRepository,
+  branch: string,
+): Promise<readonly string[]> {
+  const list = await git(repository.main, ["worktree", "list", "--porcelain", "-z"]);
+  if (list.type === "failed") throw new Error(list.reason);
+  return list.text
+    .split("\0\0")
+    .map((entry) => entry.split("\0"))
+    .filter((lines) => lines.includes(`branch refs/heads/${branch}`))
+    .map(([first = ""]) => first.slice("worktree ".length));
+}
+
+/** Moves a branch of ours from one commit to another, and only from that one. */
+export async function moveBranch(
+  { git, repository }: MergeRepository,
+  branch: string,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<void> {
+  const words = ["update-ref", "-m", "retinue merge", `refs/heads/${branch}`, to, from];
+  const moved = await git(repository.main, words, unstoppable);
+  if (moved.type === "failed") throw new Error(`${branch} could not be moved (${moved.reason})`);
+}
+
+/** A working tree for trying changes out; what is in it is thrown away again and again. */
+export interface Scratch {
+  readonly path: string;
+  readonly git: WorktreeGit;
+}
+
+/** Brings a scratch tree to a commit exactly, apart from what git ignores. */
+export async function resetScratch({ git, path }: Scratch, commit: string): Promise<void> {
+  must(await git(path, ["reset", "--hard", "--quiet", commit]));
+  must(await git(path, ["clean", "-ffdq"]));
+}
+
+function must(answer: GitAnswer): string {
+  if (answer.type === "failed") throw new Error(answer.reason);
+  return oneLine(answer) ?? "";
+}
+
+/** A range of commits whose changes are put on top of another one, as one. */
+export interface ChangeRange {
+  readonly base: string;
+  readonly tip: string;
+}
+
+export type PickOutcome =
+  | { readonly type: "picked"; readonly tree: string }
+  | {
+      readonly type: "conflict";
+      readonly files: readonly ConflictedFile[];
+      readonly touched: readonly string[];
+    }
+  | { readonly type: "failed"; readonly reason: string };
+
+export interface ConflictedFile {
+  readonly path: string;
+  readonly kind:
+    | "both changed it"
+    | "both added it"
+    | "deleted here, changed by the agent"
+    | "changed here, deleted by the agent"
+    | "renamed differently";
+  /** Whether the file has conflict markers, so that it is resolved by editing. */
+  readonly hasMarkers: boolean;
+  /** Its contents: what both began with, what is there now, and what the agent has; absent where there is none. */
+  readonly sides: { readonly base?: string; readonly here?: string; readonly theirs?: string };
+}
+
+/** Puts all changes of a range on top of what is checked out in the scratch tree. */
+export async function pickRange({ git, path }: Scratch, { base, tip }: ChangeRange): Promise<PickOutcome> {
+  const squashed = await git(path, ["commit-tree", "--no-gpg-sign", "-p", base, "-F", "-", `${tip}^{tree}`], {
+    input: "changes\n",
+    variables: ourIdentity,
+  });
+  if (squashed.type === "failed") return squashed;
+  const settings = "merge.conflictStyle=diff3 rerere.enabled=false merge.renames=true".split(" ");
+  const words = [
+    ...settings.flatMap((setting) => ["-c", setting]),
+    "cherry-pick",
+    "--no-commit",
+    oneLine(squashed) ?? "",
+  ];
+  const picked = await git(path, words);
+  if (picked.type === "done") return { type: "picked", tree: must(await git(path, ["write-tree"])) };
+  const files = await conflictedFiles({ git, path });
+  if (files.length === 0) return { type: "failed", reason: picked.reason };
+  const touched = await git(path, ["diff-index", "--cached", "--no-renames", "--name-only", "-z", "HEAD"]);
+  return { type: "conflict", files, touched: touched.type === "done" ? touched.text.split("\0") : [] };
+}
+
+const sideNames = { "1": "base", "2": "here", "3": "theirs" } as const;
+
+async function conflictedFiles({ git, path }: Scratch): Promise<readonly ConflictedFile[]> {
+  const listed = must(await git(path, ["ls-files", "--unmerged", "-z"]));
+  const found = new Map<string, Map<keyof typeof sideNames, string>>();
+  for (const entry of listed.split("\0")) {
+    const [, blob = "", stage = "", file = ""] = /^\d+ ([0-9a-f]+) ([123])\t(.+)$/s.exec(entry) ?? [];
+    if (file === "") continue;
+    const stages = found.get(file) ?? new Map<keyof typeof sideNames, string>();
+    // One of the three numbers, as the pattern says.
+    found.set(file, stages.set(stage as keyof typeof sideNames, blob));
+  }
+  return Promise.all(
+    [...found].map(async ([file, stages]): Promise<ConflictedFile> => {
+      const sides = Object.fromEntries([...stages].map(([stage, blob]) => [sideNames[stage], blob]));
+      const kind = kindOf([...stages.keys()].sort().join(""));
+      return { path: file, kind, hasMarkers: await hasMarkers(join(path, file)), sides };
+    }),
+  );
+}
+
+function kindOf(stages: string): ConflictedFile["kind"] {
+  if (stages === "123") return "both changed it";
+  if (stages === "23") return "both added it";
+  if (stages === "12") return "changed here, deleted by the agent";
+  if (stages === "13") return "deleted here, changed by the agent";
+  return "renamed differently";
+}
+
+/** Seven, or as many as `conflict-marker-size` of the attributes says. */
+const markers = /^(?:<{7,}|>{7,})(?: |$)/m;
+
+async function isLink(file: string): Promise<boolean> {
+  return (await lstat(file).catch(() => undefined))?.isSymbolicLink() === true;
+}
+
+async function hasMarkers(file: string): Promise<boolean> {
+  const content = await readFile(file, "utf8").catch(() => "");
+  return !content.includes("\0") && markers.test(content);
+}
+
+/** The tree that somebody has made of a conflict, or why it is none: what was in conflict is decided, and nothing else was changed. */
+export async function readResolution(
+  { git, path }: Scratch,
+  {
+    onto,
+    files,
+    may,
+  }: { readonly onto: string; readonly files: readonly ConflictedFile[]; readonly may: readonly string[] },
+): Promise<
+  | { readonly type: "resolved"; readonly tree: string }
+  | { readonly type: "unresolved"; readonly reason: string }
+> {
+  const unresolved = (reason: string) => ({ type: "unresolved", reason }) as const;
+  const head = oneLine(await git(path, ["rev-parse", "HEAD"]));
+  if (head !== onto) return unresolved("it has made commits of its own");
+  const open = new Set((await conflictedFiles({ git, path })).map((file) => file.path));
+  for (const file of files) {
+    if (await hasMarkers(join(path, file.path))) return unresolved(`${file.path} still has conflict markers`);
+    if (file.hasMarkers && (await isLink(join(path, file.path))))
+      return unresolved(`${file.path} was a text and is a link`);
+    // What has no markers is decided by staging or removing it.
+    if (open.has(file.path) && !file.hasMarkers)
+      return unresolved(`${file.path} (${file.kind}) was neither staged nor removed`);
+  }
+  must(await git(path, ["add", "--all", "--", ":/"]));
+  const tree = must(await git(path, ["write-tree"]));
+  const changed = must(
+    await git(path, ["diff-tree", "-r", "-z", "--no-renames", "--name-only", onto, tree]),
+  ).split("\0");
+  for (const file of files)
+    if (await isOneSided({ git, path }, tree, file))
+      return unresolved(`of ${file.path} it keeps only what one side has`);
+  const allowed = new Set([...may, ...files.map((file) => file.path)]);
+  const strange = changed.find((name) => name !== "" && !allowed.has(name));
+  return strange === undefined
+    ? { type: "resolved", tree }
+    : unresolved(`it has changed ${strange}, which neither side has touched`);
+}
+
+/**
+ * Whether a text has nothing of what a side has added: where it has all that the other one has added, and where nothing at all came
+ * of either. That is a choice, and loses something.
+ */
+async function isOneSided(
+  { git, path }: Scratch,
+  tree: string,
+  { path: file, hasMarkers: isText, sides: { base, here, theirs } }: ConflictedFile,
+): Promise<boolean> {
+  if (!isText || here === undefined || theirs === undefined) return false;
+  const result = oneLine(await git(path, ["rev-parse", "--verify", "--quiet", `${tree}:${file}`]));
+  const linesOf = async (blob: string | undefined): Promise<ReadonlySet<string>> => {
+    const answer = blob === undefined ? undefined : await git(path, ["cat-file", "blob", blob]);
+    return new Set(answer?.type === "done" ? answer.text.split("\n").map((line) => line.trim()) : []);
+  };
+  const [before, kept, ...both] = await Promise.all([base, result, here, theirs].map(linesOf));
+  if (before === undefined || kept === undefined) return false;
+  const added = both.map((lines) => [...lines].filter((line) => line !== "" && !before.has(line)));
+  const lost = added.map((lines) => lines.filter((line) => !kept.has(line)));
+  const isNew = [...kept].some((line) => line !== "" && !before.has(line));
+  const [ours, others] = [isGone(added[0], lost[0]), isGone(added[1], lost[1])];
+  if (ours && others) return !isNew;
+  if (result === here || result === theirs) return lost.some((lines) => lines.length > 0);
+  return (ours && lost[1]?.length === 0) || (others && lost[0]?.length === 0);
+}
+
+function isGone(added: readonly string[] = [], lost: readonly string[] = []): boolean {
+  return added.length > 0 && added.length === lost.length;
+}
+
+const ourIdentity = identity("Retinue", "retinue@localhost");
+
+function identity(name: string, email: string): Readonly<Record<string, string>> {
+  return {
+    GIT_AUTHOR_NAME: name,
+    GIT_AUTHOR_EMAIL: email,
+    GIT_COMMITTER_NAME: name,
+    GIT_COMMITTER_EMAIL: email,
+  };
+}
+
+/** Makes the one commit that a child's changes become, in the words and the name of their author where there is one alone. */
+export async function commitChanges(
+  { git, repository }: MergeRepository,
+  {
+    tree,
+    onto,
+    own,
+    description,
+  }: {
+    readonly tree: string;
+    readonly onto: string;
+    readonly own: ChangeRange;
+    readonly description: string;
+  },
+): Promise<string> {
+  const { main } = repository;
+  const knowsPerson = (await git(main, ["var", "GIT_COMMITTER_IDENT"])).type === "done";
+  const listed = await git(main, [
+    "log",
+    "--reverse",
+    "--no-merges",
+    "-z",
+    "--format=%an%n%ae%n%aI%n%B",
+    `${own.base}..${own.tip}`,
+    "--",
+  ]);
+  const commits = (listed.type === "done" ? listed.text : "").split("\0").flatMap(readCommit);
+  const written = commits.filter(({ email }) => email !== ourIdentity["GIT_AUTHOR_EMAIL"]);
+  const [only] = written;
+  const isAlone = only !== undefined && commits.length === 1;
+  const list = written.map(({ message }) => `- ${firstLine(message)}`).join("\n");
+  const message = isAlone ? only.message : `${firstLine(description)}${list === "" ? "" : `\n\n${list}`}`;
+  const author: Readonly<Record<string, string>> = isAlone
+    ? { GIT_AUTHOR_NAME: only.name, GIT_AUTHOR_EMAIL: only.email, GIT_AUTHOR_DATE: only.date }
+    : {};
+  const words = ["commit-tree", "--no-gpg-sign", "-p", onto, "-F", "-", tree];
+  return must(
+    await git(main, words, {
+      input: `${message.trim()}\n`,
+      variables: { ...(knowsPerson ? {} : ourIdentity), ...author },
+    }),
+  );
+}
+
+function readCommit(text: string) {
+  const [name = "", email = "", date = "", ...body] = text.split("\n");
+  const message = body.join("\n").trim();
+  return email === "" || message === "" ? [] : [{ name: name === "" ? email : name, email, date, message }];
+}
+
+function firstLine(text: string): string {
+  const line = text.trim().split("\n")[0] ?? "";
+  return line === "" ? "Changes of an agent" : line.slice(0, 200);
+}
+
+/** Why a working tree cannot be brought forward now; undefined where nothing in it is changed. */
+export async function whyNotClean({ git, repository }: MergeRepository): Promise<string | undefined> {
+  const words = ["status", "--porcelain=v1", "-z", "--untracked-files=no", "--ignore-submodules=dirty"];
+  const status = await git(repository.top, words);
+  if (status.type === "failed") return `its state could not be read (${status.reason})`;
+  const entries = status.text.split("\0").filter((entry) => entry !== "");
+  const [first] = entries;
+  if (first === undefined) return undefined;
+  const more = entries.length === 1 ? "" : ` and ${entries.length - 1} more`;
+  return `${first.slice(3)}${more} ${entries.length === 1 ? "has" : "have"} uncommitted changes`;
+}
+
+/** Whether everything that differs from `from` is already as it is in `to`: a fast-forward that was cut off in its middle. */
+export async function isHalfForwarded(
+  { git, repository }: MergeRepository,
+  { from, to, tree }: { readonly from: string; readonly to: string; readonly tree: string },
+): Promise<boolean> {
+  const words = ["diff-tree", "-r", "-z", "--no-renames", "--raw", "--full-index"];
+  const [done, wanted] = await Promise.all([
+    git(repository.main, [...words, from, tree]),
+    git(repository.main, [...words, from, to]),
+  ]);
+  if (done.type === "failed" || wanted.type === "failed") return false;
+  const known = new Set(readRaw(wanted.text).map(({ path, after }) => `${path} ${after}`));
+  return readRaw(done.text).every(({ path, after }) => known.has(`${path} ${after}`));
+}

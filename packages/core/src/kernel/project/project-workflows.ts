@@ -1,0 +1,171 @@
+// @io
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { sleep } from "@retinue/base/foundation/abortable.ts";
+import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
+import { isRecord, type JsonRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
+import type { Paths } from "@retinue/config/settings/paths.ts";
+import type { SavedWorkflow } from "@retinue/config/workflows/saved-workflow.ts";
+import { isRunId, isSessionId, sessionFiles, workflowFiles } from "../../journal/session-files.ts";
+import { controlFiles } from "../../tasks/watch-control.ts";
+import { writeStopRequest } from "../../tasks/write-stop-request.ts";
+import type { ProjectFacts } from "./project-facts.ts";
+
+/** A run of a workflow, as its file has it. */
+export interface FoundRun {
+  readonly runId: string;
+  readonly sessionId: string;
+  readonly name: string;
+  /** Interrupted: its process ended before it did, and `workflow resume` goes on with it. */
+  readonly status: "running" | "completed" | "failed" | "killed" | "interrupted";
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly agents: number;
+  readonly done: number;
+  readonly costUsd: number;
+  readonly tokens: number;
+  /** The script that `workflow resume` runs: the file with its copy, else its text. */
+  readonly scriptPath?: string;
+  readonly script: string;
+  readonly args?: unknown;
+  /** The whole file. */
+  readonly record: JsonRecord;
+}
+
+/** The workflows of a folder, and the runs of its sessions. */
+export interface ProjectWorkflows {
+  list(): Promise<{
+    readonly workflows: readonly SavedWorkflow[];
+    readonly diagnostics: readonly Diagnostic[];
+  }>;
+  /** The newest first. */
+  runs(): Promise<readonly FoundRun[]>;
+  /** By its id, or the beginning of one that only one run has. */
+  run(written: string): Promise<FoundRun>;
+  /** Ends a run in whatever process it is; false where it does not run. */
+  stop(written: string, options?: { readonly signal?: AbortSignal }): Promise<boolean>;
+}
+
+export function projectWorkflows(
+  gather: () => Promise<ProjectFacts>,
+  paths: () => Promise<Paths>,
+): ProjectWorkflows {
+  const runs = async (): Promise<readonly FoundRun[]> => findRuns((await paths()).transcripts);
+  const run = async (written: string): Promise<FoundRun> => choose(await runs(), written);
+  return {
+    async list() {
+      const [{ discovered }, { discoverWorkflows }] = await Promise.all([
+        gather(),
+        import("@retinue/config/workflows/discover-workflows.ts"),
+      ]);
+      const { workflows, diagnostics } = discoverWorkflows({
+        paths: discovered.paths,
+        plugins: discovered.plugins,
+        disableBuiltin: discovered.settings.settings.plain.disableBundledSkills === true,
+      });
+      return { workflows: [...workflows.values()], diagnostics };
+    },
+    runs,
+    run,
+    async stop(written, { signal = new AbortController().signal } = {}) {
+      const { runId, sessionId, status } = await run(written);
+      if (status !== "running") return false;
+      const { transcripts } = await paths();
+      const { journal } = workflowFiles(transcripts, sessionId, runId);
+      const files = controlFiles(sessionFiles(transcripts, sessionId));
+      const takeBack = writeStopRequest(files, runId);
+      try {
+        for (let waited = 0; hasLiveOwner(journal); waited += lookMs) {
+          if (waited >= timeoutMs) throw tooSlow(runId, existsSync(files.request(runId)));
+          await sleep(lookMs, signal);
+        }
+      } finally {
+        takeBack();
+      }
+      return true;
+    },
+  };
+}
+
+const timeoutMs = 20_000;
+const lookMs = 50;
+
+function tooSlow(runId: string, isUnheard: boolean): RetinueError {
+  const why = isUnheard
+    ? "its process did not take the request"
+    : "it was asked to stop and has not ended yet";
+  return new RetinueError("not-stopped", `${runId} still runs after ${timeoutMs / 1000} s: ${why}.`, {
+    advice: "End the process that runs it; `retinue workflow resume` goes on with it later.",
+  });
+}
+
+async function findRuns(transcripts: string): Promise<readonly FoundRun[]> {
+  const sessions = (await readdir(transcripts).catch(() => [])).filter(isSessionId);
+  const found = await Promise.all(
+    sessions.map(async (sessionId) => {
+      const folder = join(transcripts, sessionId, "workflows");
+      const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".json"));
+      const read = names.map((name) => readRun(transcripts, sessionId, name.slice(0, -5)));
+      return (await Promise.all(read)).flatMap((run) => run ?? []);
+    }),
+  );
+  return found.flat().sort((one, other) => other.startedAt - one.startedAt);
+}
+
+const statuses = ["running", "completed", "failed", "killed"] as const;
+
+async function readRun(transcripts: string, sessionId: string, runId: string): Promise<FoundRun | undefined> {
+  if (!isRunId(runId)) return undefined;
+  const { run, journal } = workflowFiles(transcripts, sessionId, runId);
+  const record = parseJson(await readFile(run, "utf8").catch(() => ""));
+  if (!isRecord(record)) return undefined;
+  const { workflowName: name, script, scriptPath, startTime, agentCount, totalTokens, totalCostUsd } = record;
+  const status = statuses.find((known) => known === record["status"]);
+  if (status === undefined || typeof name !== "string") return undefined;
+  const steps = Array.isArray(record["workflowProgress"]) ? record["workflowProgress"].filter(isRecord) : [];
+  return {
+    runId,
+    sessionId,
+    name,
+    status: status === "running" && !hasLiveOwner(journal) ? "interrupted" : status,
+    startedAt: numberOf(startTime),
+    agents: numberOf(agentCount),
+    done: steps.filter(({ type, state }) => type === "workflow_agent" && state === "done").length,
+    costUsd: numberOf(totalCostUsd),
+    tokens: numberOf(totalTokens),
+    ...(typeof scriptPath === "string" ? { scriptPath } : {}),
+    script: typeof script === "string" ? script : "",
+    ...("args" in record ? { args: record["args"] } : {}),
+    record,
+  };
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === "number" ? value : 0;
+}
+
+function choose(runs: readonly FoundRun[], written: string): FoundRun {
+  const exact = runs.filter(({ runId }) => runId === written);
+  // Of a run that several sessions had, the newest counts.
+  const [found, ...others] =
+    exact.length > 0 ? exact.slice(0, 1) : runs.filter(({ runId }) => runId.startsWith(written));
+  if (found === undefined)
+    throw new RetinueError(
+      "unknown-run",
+      `There is no workflow run ${JSON.stringify(written)} in this folder.`,
+      {
+        advice: "`retinue workflow list --runs` shows those there are.",
+      },
+    );
+  if (others.some(({ runId }) => runId !== found.runId))
+    throw new RetinueError("unclear-run", `Several runs begin with ${JSON.stringify(written)}.`, {
+      advice: `Write more of the id: ${[found, ...others]
+        .map(({ runId }) => runId)
+        .slice(0, 5)
+        .join(", ")}.`,
+    });
+  return found;
+}

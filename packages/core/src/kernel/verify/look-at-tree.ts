@@ -1,0 +1,136 @@
+// @io
+import { createHash } from "node:crypto";
+import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { findWorktreeRepository } from "../../tasks/worktree/find-worktree-repository.ts";
+import { createWorktreeGit, type WorktreeGit } from "../../tasks/worktree/worktree-git.ts";
+import { writeSnapshotTree } from "../../tasks/worktree/write-snapshot-commit.ts";
+
+/** A working tree at one moment. */
+export interface TreeView {
+  readonly kind: "git" | "files";
+  /** For people and receipts: a git tree, or a hash over the contents of the changed files. */
+  readonly digest: string;
+  /** Changes with anything in the tree that is looked at; equal marks mean that nothing was edited in between. */
+  readonly mark: string;
+}
+
+export interface TreeQuestion {
+  readonly directory: string;
+  /** Files that tools have changed, absolute. */
+  readonly changed: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly trusted: boolean;
+  readonly signal: AbortSignal;
+  /** `files` where an earlier look has found no git, so that it is not looked for again. */
+  readonly kind?: TreeView["kind"] | undefined;
+}
+
+/** Looks at a working tree without touching it: through an index of its own in git, by its files elsewhere. */
+export async function lookAtTree(question: TreeQuestion): Promise<TreeView> {
+  const tree = question.kind === "files" ? undefined : await gitTree(question);
+  if (tree !== undefined) return { kind: "git", digest: tree.text, mark: `${tree.text} ${tree.unseen}` };
+  const { directory, changed } = question;
+  const digest = await hashFiles(directory, changed);
+  return { kind: "files", digest, mark: `${digest} ${await markOf(directory)}` };
+}
+
+/** The files that differ between two trees of git, by their path from the folder. */
+export async function changedBetween(
+  { directory, environment, trusted, signal }: Omit<TreeQuestion, "changed" | "kind">,
+  before: string,
+  after: string,
+): Promise<readonly string[] | undefined> {
+  if (before === after) return [];
+  const git = createWorktreeGit({ trusted, environment, signal });
+  const words = ["diff-tree", "-r", "--relative", "--name-only", "-z", "--no-renames", before, after];
+  const answer = await git(directory, words);
+  return answer.type === "done" ? answer.text.split("\0").filter((name) => name !== "") : undefined;
+}
+
+async function gitTree({
+  directory,
+  environment,
+  trusted,
+  signal,
+}: TreeQuestion): Promise<{ readonly text: string; readonly unseen: string } | undefined> {
+  const git = createWorktreeGit({ trusted, environment, signal });
+  const found = await findWorktreeRepository(git, directory);
+  if (found.type === "refused") return undefined;
+  const tree = await writeSnapshotTree(git, found.repository).catch(() => undefined);
+  if (tree?.type !== "done") return undefined;
+  return { text: tree.text, unseen: await markOfUnseen(git, found.repository.top) };
+}
+
+/**
+ * What no tree of git has and what may yet be edited: the files of repositories inside this one, and those that git was told not
+ * to look at.
+ */
+async function markOfUnseen(git: WorktreeGit, top: string): Promise<string> {
+  const [tracked, others] = await Promise.all([
+    git(top, ["ls-files", "-z", "-v", "-s"]),
+    git(top, ["ls-files", "-z", "--others", "--exclude-standard"]),
+  ]);
+  if (tracked.type !== "done" || others.type !== "done") return "";
+  const entries = tracked.text.split("\0").map((entry) => unseenEntry.exec(entry)?.groups ?? {});
+  const paths = entries.flatMap(({ tag = "H", mode, path }) =>
+    path !== undefined && (mode === submoduleMode || /[a-zS]/.test(tag)) ? [join(top, path)] : [],
+  );
+  const inner = others.text.split("\0").filter((path) => path.endsWith("/"));
+  const all = [...new Set([...paths, ...inner.map((path) => join(top, path))])].sort();
+  const marks = await Promise.all(all.map(async (path) => `${path} ${await markOf(path)}`));
+  return marks.length === 0 ? "" : createHash("sha256").update(marks.join("\0")).digest("hex");
+}
+
+/** A line of `git ls-files -v -s`: a small letter is a file assumed to be unchanged, `S` one that is not in the working tree. */
+const unseenEntry = /^(?<tag>\S) (?<mode>\d+) \S+ \d\t(?<path>[\s\S]+)$/;
+const submoduleMode = "160000";
+
+async function hashFiles(directory: string, paths: readonly string[]): Promise<string> {
+  const hash = createHash("sha256");
+  for (const path of [...new Set(paths)].sort()) {
+    const content = await readFile(path).catch(() => undefined);
+    hash.update(`${relative(directory, path)}\0${content === undefined ? "absent" : content.length}\0`);
+    if (content !== undefined) hash.update(content);
+  }
+  return hash.digest("hex");
+}
+
+const maxEntries = 20_000;
+/** Contents up to this size, and so many in all, are compared; of others size and time. */
+const maxContent = 256 * 1024;
+const maxContents = 64 * 1024 * 1024;
+const skipped: ReadonlySet<string> = new Set([".git", "node_modules"]);
+
+/** A file, or the files of a folder as far as it is no larger than what is looked at. */
+async function markOf(top: string): Promise<string> {
+  const hash = createHash("sha256");
+  const folders: string[] = [];
+  let seen = 0;
+  let left = maxContents;
+  const add = async (path: string): Promise<void> => {
+    seen += 1;
+    const found = await lstat(path).catch(() => undefined);
+    if (found === undefined) return;
+    if (found.isDirectory()) folders.push(path);
+    const name = `${relative(top, path)}\0${found.mode}\0`;
+    if (found.isSymbolicLink()) hash.update(`${name}${await readlink(path).catch(() => "")}\0`);
+    if (!found.isFile()) return;
+    const { size, mtimeMs, ctimeMs } = found;
+    const isRead = size <= maxContent && size <= left;
+    const content = isRead ? await readFile(path).catch(() => undefined) : undefined;
+    left -= content?.length ?? 0;
+    // A time of change cannot be set back, as that of the content can.
+    hash.update(`${name}${size}\0${content === undefined ? `${mtimeMs} ${ctimeMs}` : ""}\0`);
+    if (content !== undefined) hash.update(content);
+  };
+  // The folder itself may be reached by a link.
+  const start = await stat(top).catch(() => undefined);
+  if (start?.isDirectory() === true) folders.push(top);
+  else await add(top);
+  for (let folder = folders.shift(); folder !== undefined && seen < maxEntries; folder = folders.shift()) {
+    const names = await readdir(folder).catch(() => []);
+    for (const name of names.sort()) if (!skipped.has(name)) await add(join(folder, name));
+  }
+  return hash.digest("hex");
+}

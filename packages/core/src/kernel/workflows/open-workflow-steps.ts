@@ -1,0 +1,269 @@
+import { randomBytes } from "node:crypto";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { WorkflowPhase } from "@retinue/config/workflows/workflow-meta.ts";
+import type { RunEnding } from "../../conversation/run-event.ts";
+import { contextTokens } from "../../conversation/usage.ts";
+import { loadSession } from "../../journal/session-choices.ts";
+import { workflowAgentId } from "../../journal/session-files.ts";
+import type { RunLimits } from "../../planning/agent-plan.ts";
+import { continuePrompt, type SpawnRequest } from "../../planning/agent-request.ts";
+import { carveBudget } from "../../tasks/carve-budget.ts";
+import type { TaskState } from "../../tasks/drive-task.ts";
+import { stopWithCaller } from "../../tasks/interrupted-outcome.ts";
+import { createSpawner, type Spawner } from "../../tasks/spawner.ts";
+import type { TreeBudget } from "../../tasks/tree-budget.ts";
+import { findCommit } from "../../tasks/worktree/find-worktree-repository.ts";
+import { createWorktreeGit } from "../../tasks/worktree/worktree-git.ts";
+import { type StepShape, shapeOf } from "../../workflows/content-key.ts";
+import { recoverStep, stepText } from "../../workflows/recover-step.ts";
+import type { RecoveredStep, StepOrder, StepOutcome, StepRunner } from "../../workflows/run-workflow.ts";
+import type { StepOptions } from "../../workflows/script-message.ts";
+import { stepPrompt } from "../../workflows/step-prompt.ts";
+import { workflowAgent } from "../../workflows/workflow-agent.ts";
+import { type ChildSession, openChild, openChildPlan, planChild } from "../agent/open-child.ts";
+import type { OutputSchema } from "../options/typed-output.ts";
+
+export interface WorkflowStepsOptions {
+  readonly runId: string;
+  readonly name: string;
+  /** What all its steps may take together. */
+  readonly limits: RunLimits;
+  readonly phases: readonly WorkflowPhase[];
+  readonly signal: AbortSignal;
+}
+
+/** Steps as ordinary children of the session: the same rights, hooks, transcripts, working trees, checks and budget. */
+export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOptions): StepRunner {
+  const { runId, signal } = options;
+  const sessionOf = phaseSessions(outer, options);
+  const spawner = createSpawner({
+    tasks: outer.tasks,
+    nextOrder: outer.nested.nextOrder,
+    plan: (request) => planChild(request, outer),
+    open: (request, own) => openChild(request, sessionOf(request.workflow?.phase), own),
+    openPlan: (made, own) => openChildPlan(made, outer, own),
+    report: outer.services.runtime.notice,
+    notify: () => undefined,
+  });
+  const shapes = new Map<string, Promise<StepShape>>();
+  return {
+    newAgentId: () => workflowAgentId(runId, `a${randomBytes(8).toString("hex")}`),
+    shape(step) {
+      const { agentType, model, effort, isolation } = step;
+      const key = JSON.stringify([agentType, model, effortOf(effort), isolationOf(isolation)]);
+      const known = shapes.get(key) ?? findShape(outer, step, options);
+      shapes.set(key, known);
+      return known;
+    },
+    run: (order) => runStep(order, { outer, spawner, runId }),
+    recover: (agentId, { schema }) => recover(outer, agentId, schema !== undefined),
+    async isLost({ branch }) {
+      if (branch === undefined) return undefined;
+      const found = await findCommit(gitOf(outer, signal), outer.parent.plan.sessionDirectory, branch);
+      return found === undefined ? `its branch ${branch} is gone` : undefined;
+    },
+  };
+}
+
+/** The session of a phase has the budget of the run, and of it what the phase may take. */
+function phaseSessions(outer: ChildSession, { name, limits, phases }: WorkflowStepsOptions) {
+  const { services } = outer;
+  const { unknownPrice = "allow" } = outer.facts.limits?.settings ?? {};
+  const carve = (above: TreeBudget, what: string, own: RunLimits): TreeBudget =>
+    carveBudget(above.agent(own), { name: what, tree: services.tree, unknownPrice });
+  const whole = carve(services.tree, `the workflow ${JSON.stringify(name)}`, limits);
+  const sessions = new Map<string | undefined, ChildSession>();
+  return (phase: string | undefined): ChildSession => {
+    const known = sessions.get(phase);
+    if (known !== undefined) return known;
+    const { maxBudgetUsd, maxTokens } = phases.find(({ title }) => title === phase) ?? {};
+    const from = `the phase ${JSON.stringify(phase)}`;
+    const own: RunLimits = {
+      ...(maxBudgetUsd === undefined ? {} : { costUsd: { value: maxBudgetUsd, from } }),
+      ...(maxTokens === undefined ? {} : { tokens: { value: maxTokens, from } }),
+    };
+    const tree = Object.keys(own).length === 0 ? whole : carve(whole, from, own);
+    const session = { ...outer, services: { ...services, tree } };
+    sessions.set(phase, session);
+    return session;
+  };
+}
+
+async function findShape(
+  outer: ChildSession,
+  { agentType, model, effort, isolation }: StepOptions,
+  { runId, signal }: WorkflowStepsOptions,
+): Promise<StepShape> {
+  const planned = await planChild(
+    {
+      ...stepRequest({ agentType, model, effort, isolation }, runId),
+      description: "step",
+      prompt: "",
+      // Named already, so that none is made up for a plan.
+      agentId: workflowAgentId(runId, `a${"0".repeat(16)}`),
+    },
+    outer,
+  );
+  if (planned.type === "refused")
+    throw new RetinueError(
+      "step-refused",
+      agentType === undefined ? planned.reason : `agent({agentType}): ${planned.reason}`,
+    );
+  const { plan } = planned;
+  const baseCommit =
+    plan.task.isolation === undefined
+      ? undefined
+      : await findCommit(gitOf(outer, signal), plan.sessionDirectory, "HEAD");
+  const found = (await outer.loadRegistry()).discovered.registry.find(plan.task.agentType);
+  const prompt =
+    agentType === undefined || found.type !== "found" ? workflowAgent.prompt : found.agent.definition.prompt;
+  return shapeOf(plan, { prompt, baseCommit });
+}
+
+function gitOf({ services: { runtime } }: ChildSession, signal: AbortSignal) {
+  return createWorktreeGit({ trusted: runtime.trusted, environment: runtime.environment, signal });
+}
+
+const efforts: ReadonlySet<string> = new Set(["low", "medium", "high", "xhigh", "max"]);
+
+/** What is not one of them is ignored. */
+function effortOf(effort: string | undefined): string | undefined {
+  return effort !== undefined && efforts.has(effort) ? effort : undefined;
+}
+
+function isolationOf(isolation: string | undefined): string | undefined {
+  return isolation === "worktree" ? isolation : undefined;
+}
+
+/** The request of a step, but for what it is to do. */
+export function stepRequest(
+  { agentType, model, effort, isolation, verify }: StepOptions,
+  runId: string,
+  phase?: string,
+): Omit<SpawnRequest, "description" | "prompt"> {
+  return {
+    agentType,
+    model,
+    effort: effortOf(effort),
+    isolation: isolationOf(isolation),
+    ...(verify === undefined ? {} : { verify }),
+    origin: "model",
+    background: false,
+    workflow: { runId, ...(phase === undefined ? {} : { phase }) },
+  };
+}
+
+interface StepPlace {
+  readonly outer: ChildSession;
+  readonly spawner: Spawner;
+  readonly runId: string;
+}
+
+/** One step as one agent, from its start to its end. */
+async function runStep(order: StepOrder, { outer, spawner, runId }: StepPlace): Promise<StepOutcome> {
+  const { agentId, options, prompt, label, phase, isContinued, signal } = order;
+  const { tasks, outputs } = outer;
+  const { schema } = options;
+  const wrong = schema === undefined ? undefined : refuseSchema(schema);
+  if (wrong !== undefined) return refused(wrong);
+  const output =
+    schema === undefined ? undefined : outputs.ask(agentId, schema as OutputSchema, { remindsOnce: true });
+  const request: SpawnRequest = {
+    ...stepRequest(options, runId, phase),
+    description: label,
+    ...(isContinued
+      ? { resume: agentId, prompt: continuePrompt }
+      : { agentId, prompt: stepPrompt(prompt, { hasSchema: schema !== undefined }) }),
+  };
+  let text = "";
+  let toolUses = 0;
+  const end = tasks.onEvent(({ agentId: id, event, state }) => {
+    if (id !== agentId) return;
+    if (event.type === "assistant-answered") {
+      order.answered();
+      const last = event.message.content.findLast((block) => block.type === "text");
+      text = last?.type === "text" ? last.text : "";
+    }
+    toolUses = state.toolUses;
+    if (event.type === "assistant-answered" || event.type === "call-finished")
+      order.progress({ ...figuresOf(state), lastSignAt: outer.services.runtime.epochMs() });
+  });
+  const stop = (): void => void stopWithCaller(tasks, agentId, signal.reason);
+  try {
+    const started = await spawner.start(request, { signal });
+    if (started.type === "refused") return refused(started.reason);
+    const ended = tasks.ended(agentId);
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    const state = await ended;
+    const branch = spawner.takeWorktree(agentId)?.branch;
+    if (state?.ending === undefined)
+      return { type: "nothing", reason: "The agent ended without saying how." };
+    const done = { type: "done", toolUses, ...(branch === undefined ? {} : { branch }) } as const;
+    return outcomeOf(state.ending, { text, schema, value: output?.value(), done });
+  } finally {
+    end();
+    signal.removeEventListener("abort", stop);
+    outputs.forget(agentId);
+  }
+}
+
+function figuresOf({ usage, toolUses, costUsd }: TaskState) {
+  return {
+    tokens: contextTokens(usage) + usage.outputTokens,
+    outputTokens: usage.outputTokens,
+    toolUses,
+    ...(costUsd === undefined ? {} : { costUsd }),
+  };
+}
+
+function refused(message: string): StepOutcome {
+  return { type: "refused", error: { name: "Error", message } };
+}
+
+function refuseSchema(schema: unknown): string | undefined {
+  const isObject = typeof schema === "object" && schema !== null && Reflect.get(schema, "type") === "object";
+  return isObject ? undefined : "agent({schema}): the root of the schema must have the type object.";
+}
+
+interface Ended {
+  readonly text: string;
+  readonly schema: unknown;
+  readonly value: { readonly output: unknown } | undefined;
+  readonly done: { readonly type: "done"; readonly toolUses: number; readonly branch?: string };
+}
+
+/** What limits say about money and tokens is final, also for the script. */
+const budgetReasons: ReadonlySet<string> = new Set(["max_budget", "max_total_tokens", "max_tool_calls"]);
+
+/** Null only where the provider failed or a person skipped it; what else went wrong is an error. */
+function outcomeOf(ending: RunEnding, { text, schema, value, done }: Ended): StepOutcome {
+  const { status, reason, error = "", provider } = ending;
+  if (status === "stopped") return { type: "nothing", reason: "It was skipped.", isSkipped: true };
+  if (budgetReasons.has(reason)) return refused(error);
+  const failed = ending.receipt?.checks.find(({ kind, passed }) => kind === "command" && !passed);
+  if (failed !== undefined)
+    return refused(
+      `The check \`${failed.run}\` of the step failed${failed.reason === undefined ? "" : `: ${failed.reason}`}.`,
+    );
+  if (status === "failed") {
+    const said = provider === undefined ? error : `API Error: ${provider.status} ${provider.message}`;
+    return { type: "nothing", reason: said };
+  }
+  if (schema !== undefined) {
+    if (value !== undefined) return { ...done, value: value.output };
+    return refused("The agent did not hand in a result that matches the schema with StructuredOutput.");
+  }
+  const said = stepText(text);
+  return { ...done, value: said, ...(said.trim() === "" ? { isEmpty: true } : {}) };
+}
+
+/** What became of an agent whose process died, by its transcript. */
+async function recover(outer: ChildSession, agentId: string, hasSchema: boolean): Promise<RecoveredStep> {
+  const { runtime, files } = outer.services;
+  if (!runtime.keepsTranscripts) return { type: "lost" };
+  const loaded = await loadSession(files.agent(agentId).transcript, { sidechain: true }).catch(
+    () => undefined,
+  );
+  return loaded === undefined ? { type: "lost" } : recoverStep(loaded, hasSchema);
+}

@@ -1,0 +1,201 @@
+// @io
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { parse } from "node:path";
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { spawnProcess } from "@retinue/base/foundation/spawn-process.ts";
+import { readScriptMessage } from "./read-script-message.ts";
+import { realmProgram } from "./realm-source.ts";
+import type { ScriptAnswer, ScriptMessage, ScriptStart } from "./script-message.ts";
+
+/** Where the scripts of one run are carried out: a process of their own, or this one for functions of a program. */
+export interface ScriptRealm extends AsyncDisposable {
+  begin(scope: number, body: ScriptBody, start: ScriptStart): void;
+  answer(scope: number, answer: ScriptAnswer): void;
+  /** Nothing more is wanted of this script. */
+  end(scope: number): void;
+}
+
+/** A realm in a process, with the moment when its first script waits for something or has ended. */
+export interface ProcessRealm extends ScriptRealm {
+  readonly begun: Promise<void>;
+}
+
+/** The code of a script as `readWorkflowScript` gives it, or a function of the program. */
+export type ScriptBody = string | ((functions: never) => unknown);
+
+export interface RealmEvents {
+  readonly message: (scope: number, message: ScriptMessage) => void;
+  /** A script did what ends it, or all of them, with the reason. */
+  readonly broke: (scope: number | "all", reason: string) => void;
+}
+
+/** What one script may take. */
+export interface RealmLimits {
+  /** Milliseconds of code that runs without waiting. */
+  readonly timeMs: number;
+  readonly memoryMb: number;
+}
+
+export const realmLimits: RealmLimits = { timeMs: 30_000, memoryMb: 512 };
+
+/** A longer line from a script ends it. */
+const maxLine = 32 * 1024 * 1024;
+/** A process that is this much over its time is ended from outside. */
+const graceMs = 5_000;
+const lookAtMemoryMs = 250;
+
+/** Starts the process. It has no environment, no files, no programs and nothing of this process but two pipes of JSON. */
+export async function startRealm(
+  events: RealmEvents,
+  { limits = realmLimits, signal }: { readonly limits?: RealmLimits; readonly signal: AbortSignal },
+): Promise<ProcessRealm> {
+  signal.throwIfAborted();
+  // Nobody guesses under which name a context is called.
+  const name = `r${randomBytes(12).toString("hex")}`;
+  const child = await spawnProcess(
+    process.execPath,
+    [
+      "--permission",
+      "--disallow-code-generation-from-strings",
+      "--no-addons",
+      `--max-old-space-size=${limits.memoryMb}`,
+      "--no-warnings",
+      "--input-type=module",
+      "--eval",
+      realmProgram(),
+    ],
+    { cwd: parse(process.cwd()).root, env: realmEnvironment(), stdio: ["pipe", "pipe", "ignore"] },
+  );
+  const begun = Promise.withResolvers<void>();
+  let isOver = false;
+  /** Orders and turns that are not finished. */
+  let busy = 0;
+  let watch: NodeJS.Timeout | undefined;
+  let wasHeavy = false;
+
+  const stop = (): void => {
+    isOver = true;
+    begun.resolve();
+    clearTimeout(watch);
+    clearInterval(memory);
+    signal.removeEventListener("abort", stop);
+    child.stdin?.destroy();
+    child.kill("SIGKILL");
+  };
+  const broke = (reason: string): void => {
+    if (isOver) return;
+    stop();
+    events.broke("all", reason);
+  };
+  const memory = setInterval(() => {
+    void memoryOf(child.pid).then((megabytes) => {
+      if (megabytes <= limits.memoryMb * 1.5 + 100) return;
+      wasHeavy = true;
+      broke(tooHeavy(limits));
+    });
+  }, lookAtMemoryMs);
+  memory.unref();
+
+  /** From the first thing it is asked until it has nothing to do, it is watched. */
+  function works(more: 1 | -1): void {
+    busy = Math.max(0, busy + more);
+    clearTimeout(watch);
+    if (busy > 0) watch = setTimeout(() => broke(tooLong(limits)), limits.timeMs + graceMs);
+  }
+
+  function take(line: string): void {
+    const read = parseLine(line);
+    if (read === undefined || read["ready"] === true) return;
+    const { scope } = read;
+    const message = readScriptMessage(read["message"]);
+    if (read["began"] === true) works(1);
+    else if (read["rested"] === true) {
+      works(-1);
+      begun.resolve();
+    } else if (typeof scope !== "number")
+      broke("The process of the script sent something that is no message.");
+    else if (read["broke"] === "time") events.broke(scope, tooLong(limits));
+    else if (read["broke"] === "error")
+      events.broke(scope, `The script could not go on: ${String(read["text"])}.`);
+    else if (message === undefined) broke("The script sent something that is no message of a workflow.");
+    else events.message(scope, message);
+  }
+
+  let pieces: string[] = [];
+  let length = 0;
+  child.stdout?.setEncoding("utf8");
+  child.stdout?.on("data", (chunk: string) => {
+    const [first = "", ...more] = chunk.split("\n");
+    pieces.push(first);
+    length += first.length;
+    for (const next of more) {
+      if (!isOver) take(pieces.join(""));
+      pieces = [next];
+      length = next.length;
+    }
+    if (length > maxLine) broke(`The script sent a value of more than ${maxLine / 1024 / 1024} MB.`);
+  });
+  child.on("exit", (code, killed) => {
+    const isMemory =
+      wasHeavy || code === 134 || killed === "SIGABRT" || killed === "SIGTRAP" || killed === "SIGILL";
+    broke(isMemory ? tooHeavy(limits) : `The process of the script ended (${killed ?? `code ${code}`}).`);
+  });
+  signal.addEventListener("abort", stop, { once: true });
+
+  function order(what: object): void {
+    if (isOver) return;
+    works(1);
+    child.stdin?.write(`${JSON.stringify({ name, ...what })}\n`);
+  }
+
+  return {
+    begun: begun.promise,
+    begin(scope, code, start) {
+      if (typeof code !== "string")
+        throw new RetinueError("invalid-workflow", "A function cannot run in the process of scripts.");
+      order({ type: "begin", scope, code, start: JSON.stringify(start), limitMs: limits.timeMs });
+    },
+    answer: (scope, answer) => order({ type: "answer", scope, answer: JSON.stringify(answer) }),
+    end: (scope) => order({ type: "end", scope }),
+    async [Symbol.asyncDispose]() {
+      if (!isOver) stop();
+    },
+  };
+}
+
+function parseLine(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function tooLong({ timeMs }: RealmLimits): string {
+  return `The script ran for ${timeMs / 1000} s without waiting for anything, which is the most it may.`;
+}
+
+function tooHeavy({ memoryMb }: RealmLimits): string {
+  return `The script used more memory than the ${memoryMb} MB it may have.`;
+}
+
+/** The time zone and language would make runs differ between machines, and so would a folder, which stacks of errors name. */
+function realmEnvironment(): Readonly<Record<string, string>> {
+  return { TZ: "UTC", LANG: "C", ...windowsRoot() };
+}
+
+/** Without it, Windows does not start programs. */
+function windowsRoot(): Readonly<Record<string, string>> {
+  const { SystemRoot: root } = process.env;
+  return process.platform === "win32" && root !== undefined ? { SystemRoot: root } : {};
+}
+
+/** What a process holds, also outside the heap that Node limits; 0 where the system does not say. */
+async function memoryOf(pid: number | undefined): Promise<number> {
+  const status = await readFile(`/proc/${pid}/statm`, "utf8").catch(() => "");
+  const pages = Number(status.split(" ")[1] ?? 0);
+  return (pages * 4096) / 1024 / 1024;
+}

@@ -1,0 +1,209 @@
+import { draftOf } from "../input/draft.ts";
+import { dim } from "../screen/style.ts";
+import type {
+  ManagedItem,
+  ManagedTopic,
+  ProjectChange,
+  RuleList,
+  RuleScope,
+} from "../session/terminal-session.ts";
+import { Picker, type PickerItem, type PickerKey } from "../views/picker.ts";
+import type { View } from "../views/view.ts";
+import type { AppActions, AppState } from "./app-state.ts";
+import { openPage } from "./open-views.ts";
+
+interface Manager {
+  readonly title: string;
+  readonly empty: string;
+  /** What Enter does, in a word. */
+  readonly enter: string;
+  readonly toggle: string;
+  readonly more?: (list: ManagedList) => readonly PickerKey[];
+}
+
+/** What the keys of a list work with. */
+interface ManagedList {
+  readonly state: AppState;
+  readonly actions: AppActions;
+  find(item: PickerItem): ManagedItem | undefined;
+  change(change: ProjectChange): Promise<"reload">;
+  close(): void;
+}
+
+const managers: Readonly<Record<ManagedTopic, Manager>> = {
+  agents: {
+    title: "Agents",
+    empty: "There are no agents.",
+    enter: "start",
+    toggle: "off/on",
+    more: (list) => [pageKey(list), newAgentKey(list)],
+  },
+  permissions: {
+    title: "Permission rules",
+    empty: "There are no rules; calls are decided by the mode alone.",
+    enter: "show",
+    toggle: "remove",
+    more: (list) => [newRuleKey(list)],
+  },
+  mcp: {
+    title: "MCP servers",
+    empty: "No MCP servers are configured. `retinue mcp add` adds one.",
+    enter: "show",
+    toggle: "off/on",
+    more: (list) => [logInKey(list), reconnectKey(list)],
+  },
+  hooks: {
+    title: "Hooks of settings",
+    empty: "There are no hooks in settings.",
+    enter: "show",
+    toggle: "all off/on",
+  },
+  skills: {
+    title: "Skills",
+    empty: "There are no skills.",
+    enter: "use",
+    toggle: "off/on",
+    more: (list) => [pageKey(list)],
+  },
+};
+
+/** A list of what there is, in which each can be used, shown, edited, and switched off or removed. */
+export async function openManager(topic: ManagedTopic, state: AppState, actions: AppActions): Promise<void> {
+  const { session, box } = state;
+  const manager = managers[topic];
+  let found: readonly ManagedItem[] = [];
+  const items = async (): Promise<readonly PickerItem[]> => {
+    found = await session.library.managed(topic);
+    return found.map(({ id, label, detail }) => ({ id, label, detail }));
+  };
+  const list: ManagedList = {
+    state,
+    actions,
+    find: ({ id }) => found.find((one) => one.id === id),
+    async change(change) {
+      const done = await session.change(change);
+      state.conversation.note(done, dim);
+      actions.hint(done, 4000);
+      return "reload";
+    },
+    close: () => actions.closeView(view),
+  };
+  const view: View = new Picker({
+    title: manager.title,
+    items: await items(),
+    empty: manager.empty,
+    enter: manager.enter,
+    staysOpen: true,
+    changed: actions.changed,
+    reload: items,
+    choose(item) {
+      const one = list.find(item);
+      if (one?.draft === undefined) {
+        if (one !== undefined) openPage(actions, one.id, one.page);
+        return;
+      }
+      box.set(draftOf(one.draft));
+      list.close();
+    },
+    keys: [
+      ...(manager.more?.(list) ?? []),
+      editKey(list),
+      {
+        key: "ctrl+x",
+        label: manager.toggle,
+        async run(item) {
+          const toggle = list.find(item)?.toggle;
+          if (toggle === undefined) throw new Error("This cannot be changed here.");
+          return list.change(toggle);
+        },
+      },
+    ],
+  });
+  actions.openView(view);
+}
+
+function editKey({ find, change, actions }: ManagedList): PickerKey {
+  return {
+    key: "ctrl+e",
+    label: "edit",
+    async run(item) {
+      const file = find(item)?.file;
+      if (file === undefined) throw new Error("It has no file that can be edited here.");
+      await actions.editFile(file);
+      return change({ type: "edited", file });
+    },
+  };
+}
+
+function pageKey({ find, actions }: ManagedList): PickerKey {
+  return {
+    key: "ctrl+o",
+    label: "show",
+    async run(item) {
+      const one = find(item);
+      if (one !== undefined) openPage(actions, one.id, one.page);
+      return undefined;
+    },
+  };
+}
+
+function newAgentKey({ state, actions, change }: ManagedList): PickerKey {
+  return {
+    key: "ctrl+n",
+    label: "new",
+    isGlobal: true,
+    asks: () => ({ label: "the name of the new agent: lower-case letters, digits and hyphens" }),
+    async run(_, name) {
+      const file = await state.session.change({ type: "new-agent", name });
+      await actions.editFile(file);
+      return change({ type: "edited", file });
+    },
+  };
+}
+
+function newRuleKey({ change }: ManagedList): PickerKey {
+  return {
+    key: "ctrl+n",
+    label: "add",
+    isGlobal: true,
+    asks: () => ({
+      label: "allow, ask or deny, the rule, and where: local (only you), project, or user",
+      text: "allow Bash(npm test *) local",
+    }),
+    async run(_, text) {
+      return change(readRuleLine(text));
+    },
+  };
+}
+
+/** `deny Read(.env) project`: the list and the scope may be left out. */
+export function readRuleLine(text: string): Extract<ProjectChange, { type: "add-rule" | "remove-rule" }> {
+  const [, list = "allow", rule = "", scope = "local"] =
+    /^(?:(allow|ask|deny)\s+)?(.*?)(?:\s+(local|project|user))?$/s.exec(text.trim()) ?? [];
+  return { type: "add-rule", list: list as RuleList, rule, scope: scope as RuleScope };
+}
+
+function logInKey({ find, change, state, close }: ManagedList): PickerKey {
+  return {
+    key: "ctrl+l",
+    label: "log in/out",
+    async run(item) {
+      const one = find(item);
+      if (one?.login === "out") return change({ type: "log-out", server: one.id });
+      if (one?.login !== "in") throw new Error("This server asks for no login.");
+      // What it says on the way is in the conversation.
+      close();
+      await state.session.logIn(one.id);
+      return undefined;
+    },
+  };
+}
+
+function reconnectKey({ change }: ManagedList): PickerKey {
+  return {
+    key: "ctrl+r",
+    label: "reconnect all",
+    isGlobal: true,
+    run: () => change({ type: "reconnect" }),
+  };
+}

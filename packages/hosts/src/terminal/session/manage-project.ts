@@ -1,0 +1,275 @@
+import { updateSettingsFile } from "@retinue/core/kernel/live/live-policy.ts";
+import type { RuleOverview } from "@retinue/core/kernel/project/project-permissions.ts";
+import type { SessionServer } from "@retinue/core/kernel/servers/session-servers.ts";
+import { heldReasons, sourceName } from "../../commands/permissions-list.ts";
+import type { CommandContext } from "../../shared/command-context.ts";
+import { plural } from "../../shared/format.ts";
+import { type CliProject, gatherSession, openProject } from "../../shared/open-project.ts";
+import type { ManagedItem, ManagedTopic, ProjectChange, RuleScope } from "./terminal-session.ts";
+
+/** Deny rules in the person's own settings of the project switch agents, skills and servers off. */
+const offScope: RuleScope = "local";
+
+/** What there is of agents, rules, servers, hooks and skills, with what can be changed of each. */
+export async function listManaged(
+  context: CommandContext,
+  topic: ManagedTopic,
+  servers: readonly SessionServer[],
+): Promise<readonly ManagedItem[]> {
+  const project = openProject(context, { toleratesBrokenFiles: true });
+  switch (topic) {
+    case "agents":
+      return listAgents(project);
+    case "permissions":
+      return listRules(project);
+    case "mcp":
+      return listServers(project, servers);
+    case "hooks":
+      return listHooks(context);
+    case "skills":
+      return listSkills(project);
+  }
+}
+
+async function listAgents(project: CliProject): Promise<readonly ManagedItem[]> {
+  const [{ agents }, off] = await Promise.all([project.agents.list({ all: true }), offRules(project)]);
+  return agents.map(({ id, definition, about, model, tools, deniedBy }) => {
+    const { file, scope } = definition.source;
+    const rule = `Agent(${id})`;
+    const isOff = deniedBy !== undefined;
+    return {
+      id,
+      label: `${id}  ${about}`,
+      detail: isOff ? "switched off" : `${model} · ${scope}`,
+      page: [
+        definition.description,
+        "",
+        `model: ${model}`,
+        `tools: ${tools}`,
+        `file: ${file === undefined ? "none; it is built in" : project.nameOf(file)}`,
+        ...(isOff ? [`off: the rule ${deniedBy} denies it`] : []),
+        "",
+        definition.prompt,
+      ].join("\n"),
+      file,
+      draft: isOff ? undefined : `@agent-${id} `,
+      isOff,
+      toggle: toggleRule(rule, { isOff, off }),
+    };
+  });
+}
+
+async function listRules({ permissions, nameOf }: CliProject): Promise<readonly ManagedItem[]> {
+  const found = await permissions.list();
+  const held = found.heldBack.map(({ key, detail = "", reason, source }) => ({
+    id: `held ${key} ${detail}`,
+    label: `held   ${detail === "" ? key : detail}`,
+    detail: `${heldReasons[reason]} · ${sourceName(source, { nameOf })}`,
+    page: `${key} ${detail}\n\nIt does not count: ${heldReasons[reason]}.`,
+    file: source.file,
+  }));
+  const rules = found.rules.map(({ list, rule, source }, at): ManagedItem => {
+    const place = source === undefined ? "--disallowedTools" : sourceName(source, { nameOf });
+    const scope = scopeOf(source?.scope);
+    return {
+      id: `${at} ${list} ${rule}`,
+      label: `${list.padEnd(5)}  ${rule}`,
+      detail: place,
+      page: `${rule}\n\nlist: ${list}\nfrom: ${place}`,
+      file: scope === undefined ? undefined : source?.file,
+      toggle: scope === undefined ? undefined : { type: "remove-rule", list, rule, scope },
+    };
+  });
+  return [...rules, ...held, ...brokenRules(found, nameOf)];
+}
+
+function brokenRules({ broken }: RuleOverview, nameOf: (file: string) => string): readonly ManagedItem[] {
+  return broken.map(({ list, rule, source, reason }) => {
+    const place = source === undefined ? "--disallowedTools" : sourceName(source, { nameOf });
+    const scope = scopeOf(source?.scope);
+    return {
+      id: `broken ${list} ${rule}`,
+      label: `broken ${rule}`,
+      detail: place,
+      page: `${rule}\n\n${reason}\nlist: ${list}\nfrom: ${place}`,
+      file: source?.file,
+      toggle: scope === undefined ? undefined : { type: "remove-rule", list, rule, scope },
+    };
+  });
+}
+
+async function listServers(
+  project: CliProject,
+  states: readonly SessionServer[],
+): Promise<readonly ManagedItem[]> {
+  const [{ servers }, off] = await Promise.all([project.mcp.list(), offRules(project)]);
+  return servers.map(({ entry, held, asks, login }) => {
+    const { name } = entry.config;
+    const status = states.find((state) => state.name === name)?.status;
+    const rule = `mcp__${name}`;
+    const isDenied = off.has(rule);
+    const isProjects = entry.scope === "project";
+    const state = held?.reason ?? (asks ? "nobody has approved it" : describeStatus(status));
+    const wantsLogin = status?.type === "failed" && status.canLogIn === true ? "in" : undefined;
+    return {
+      id: name,
+      label: `${name}  ${isDenied ? "switched off" : state}`,
+      detail: `${entry.scope}${login === undefined ? "" : ` · logged in at ${login.issuer}`}`,
+      page: [
+        name,
+        "",
+        `state: ${state}`,
+        ...(status?.type === "failed" && status.advice !== undefined ? [status.advice] : []),
+        `scope: ${entry.scope}`,
+        ...(login === undefined ? [] : [`login: ${login.issuer}`]),
+      ].join("\n"),
+      isOff: isDenied || held !== undefined,
+      toggle:
+        isProjects && !isDenied
+          ? { type: held === undefined && !asks ? "reject-server" : "approve-server", server: name }
+          : toggleRule(rule, { isOff: isDenied, off }),
+      login: login === undefined ? wantsLogin : "out",
+    };
+  });
+}
+
+function describeStatus(status: SessionServer["status"] | undefined): string {
+  if (status === undefined) return "not part of this conversation";
+  switch (status.type) {
+    case "connected":
+      return `connected, ${plural(status.tools, "tool")}`;
+    case "failed":
+      return `${status.needsAuth === true ? "needs a login" : "failed"}: ${status.reason}`;
+    case "held":
+      return `not connected: ${status.reason}`;
+    default:
+      return status.type;
+  }
+}
+
+async function listHooks(context: CommandContext): Promise<readonly ManagedItem[]> {
+  const { discovered, nameOf } = await gatherSession(context, { toleratesBrokenFiles: true });
+  const { hooks, plain } = discovered.settings.settings;
+  const isOff = plain.disableAllHooks === true;
+  return hooks.map(({ hook, source }, at): ManagedItem => {
+    const { event, matcher = "", handler } = hook;
+    const what = handler.type === "command" ? handler.command : handler.type;
+    const place = sourceName(source, { nameOf });
+    return {
+      id: String(at),
+      label: `${isOff ? "off  " : ""}${event}${matcher === "" ? "" : ` ${matcher}`}  ${what}`,
+      detail: place,
+      page: `${event}\n\nmatcher: ${matcher === "" ? "all" : matcher}\nfrom: ${place}\n\n${JSON.stringify(handler, undefined, 2)}`,
+      file: source.file,
+      isOff,
+      toggle: { type: "hooks", on: isOff },
+    };
+  });
+}
+
+async function listSkills(project: CliProject): Promise<readonly ManagedItem[]> {
+  const [{ skills }, off] = await Promise.all([project.skills.list(), offRules(project)]);
+  return skills.map(({ skill, title, about, powers }) => {
+    const rule = `Skill(${skill.name})`;
+    const isOff = off.has(rule);
+    const { file, scope } = skill.source;
+    return {
+      id: skill.name,
+      label: `${title}  ${about}`,
+      detail: isOff ? "switched off" : scope,
+      page: [
+        skill.description,
+        "",
+        `file: ${project.nameOf(file)}`,
+        ...(powers.length === 0 ? [] : [`besides its text: ${powers.join("; ")}`]),
+        "",
+        skill.body,
+      ].join("\n"),
+      file,
+      draft: skill.userInvocable && !isOff ? `/${skill.name} ` : undefined,
+      isOff,
+      toggle: toggleRule(rule, { isOff, off }),
+    };
+  });
+}
+
+/** The deny rules of settings that can be written here, with the scope each is in. */
+async function offRules({ permissions }: CliProject): Promise<ReadonlyMap<string, RuleScope>> {
+  const { rules } = await permissions.list();
+  return new Map(
+    rules.flatMap(({ list, rule, source }) => {
+      const scope = scopeOf(source?.scope);
+      return list === "deny" && scope !== undefined ? [[rule, scope] as const] : [];
+    }),
+  );
+}
+
+/** Undefined where something else has switched it off, such as a rule of the organisation. */
+function toggleRule(
+  rule: string,
+  { isOff, off }: { readonly isOff: boolean; readonly off: ReadonlyMap<string, RuleScope> },
+): ProjectChange | undefined {
+  if (!isOff) return { type: "add-rule", list: "deny", rule, scope: offScope };
+  const scope = off.get(rule);
+  return scope === undefined ? undefined : { type: "remove-rule", list: "deny", rule, scope };
+}
+
+function scopeOf(scope: string | undefined): RuleScope | undefined {
+  return scope === "local" || scope === "project" || scope === "user" ? scope : undefined;
+}
+
+/** Carries out a change, and says what was done. */
+export async function applyChange(context: CommandContext, change: ProjectChange): Promise<string> {
+  const { permissions, mcp, agents, nameOf } = openProject(context, { toleratesBrokenFiles: true });
+  switch (change.type) {
+    case "add-rule": {
+      const { file, isNew } = await permissions.add(change);
+      return isNew
+        ? `${change.rule} was added to "${change.list}" in ${nameOf(file)}.`
+        : `${nameOf(file)} has ${change.rule} already.`;
+    }
+    case "remove-rule": {
+      const { file } = await permissions.remove(change);
+      return `${change.rule} was taken out of "${change.list}" in ${nameOf(file)}.`;
+    }
+    case "approve-server":
+      await mcp.approve(change.server);
+      return `${change.server} may start here.`;
+    case "reject-server":
+      await mcp.reject(change.server);
+      return `${change.server} does not start here any more.`;
+    case "log-out": {
+      const { wasLoggedIn } = await mcp.logout(change.server);
+      return wasLoggedIn ? `Logged out of ${change.server}.` : `There was no login at ${change.server}.`;
+    }
+    case "reconnect":
+      return `The servers of this conversation are connected again.`;
+    case "model":
+      await writeSettings(context, "userSettings", { model: change.model });
+      return `New conversations begin with ${change.model}.`;
+    case "hooks":
+      await writeSettings(context, "localSettings", { disableAllHooks: change.on ? null : true });
+      return change.on
+        ? "Hooks run again here."
+        : "No hook of settings runs here any more, but those of the organisation.";
+    case "new-agent": {
+      const { file } = await agents.create(
+        { name: change.name, description: "Not described yet." },
+        { scope: "project", replaces: false },
+      );
+      return file;
+    }
+    case "edited":
+      return `${nameOf(change.file)} was edited.`;
+  }
+}
+
+async function writeSettings(
+  context: CommandContext,
+  source: "localSettings" | "userSettings",
+  values: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const { discovered } = await gatherSession(context, { toleratesBrokenFiles: true });
+  const outcome = await updateSettingsFile(discovered.paths, source, values);
+  if (outcome.type === "refused") throw new Error(outcome.why);
+}
