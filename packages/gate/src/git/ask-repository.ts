@@ -22,7 +22,7 @@ export interface Repository extends RepositorySettings {
   readonly top?: string;
 }
 
-type AskOptions = Pick<OwnGitCall, "environment" | "folders" | "signal" | "timeLimitMs">;
+export type AskOptions = Pick<OwnGitCall, "environment" | "folders" | "signal" | "timeLimitMs">;
 
 const usualLimitMs = 5_000;
 

@@ -1,5 +1,6 @@
 import type { ProcessResult } from "@retinue/base/foundation/run-process.ts";
-import { askRepository } from "@retinue/gate/git/ask-repository.ts";
+import type { RepositoryFacts } from "@retinue/gate/git/ask-repository.ts";
+import { createRepositoryAsker } from "@retinue/gate/git/create-repository-asker.ts";
 import { type OwnGitCall, runOwnGit } from "@retinue/gate/git/own-git.ts";
 
 export interface GitOptions {
@@ -39,12 +40,13 @@ const maxOutput = 64 * 1024 * 1024;
 
 export function createWorktreeGit(made: WorktreeGitOptions): WorktreeGit {
   const { environment, signal } = made;
+  const ask = createRepositoryAsker({ environment, folders: [] });
   const run = async (
     directory: string,
     parameters: readonly string[],
     options: GitOptions = {},
   ): Promise<GitAnswer> => {
-    const care = await careAt(directory, parameters, made);
+    const care = await careAt(directory, parameters, made, ask);
     if (typeof care === "string") return { type: "failed", reason: care };
     const result = await runOwnGit({
       directory,
@@ -68,11 +70,12 @@ export function createWorktreeGit(made: WorktreeGitOptions): WorktreeGit {
 async function careAt(
   directory: string,
   parameters: readonly string[],
-  { environment, trusted, protocols }: WorktreeGitOptions,
+  { trusted, protocols }: WorktreeGitOptions,
+  ask: (directory: string) => Promise<RepositoryFacts>,
 ): Promise<Pick<OwnGitCall, "filters" | "protocols"> | string> {
   if (protocols !== undefined) return { protocols };
   if (trusted && parameters.every((word) => !contentCommands.has(word))) return {};
-  const repository = await askRepository(directory, { environment, folders: [] });
+  const repository = await ask(directory);
   if (repository.type === "none") return {};
   if (repository.type === "unclear") return trusted ? {} : untrustedReason(repository.reason);
   const { steering, filters, ownFilters, fetchesPlainly } = repository;
