@@ -93,10 +93,13 @@ const forTask = (task: string, step: ScriptedStep): Step => ({
   ...step,
 });
 
-/** What is not as it should be, of fifty results one after the other in one folder. */
+/** Of each of four folders; SEEDED_RESULTS=50 for the long run. Twelve have each kind at least twice. */
+const seededResults = Number(process.env["SEEDED_RESULTS"] ?? 12);
+
+/** What is not as it should be, of results one after the other in one folder. */
 async function findWrong(part: number, outside: string): Promise<readonly unknown[]> {
-  const cases = Array.from({ length: 50 }, (_, at) => {
-    const seed = part * 50 + at;
+  const cases = Array.from({ length: seededResults }, (_, at) => {
+    const seed = part * seededResults + at;
     const isTrue = seed % 2 === 0;
     const kinds = isTrue ? honest : dishonest;
     const make = kinds[Math.floor(seed / 2) % kinds.length];
@@ -122,7 +125,7 @@ async function findWrong(part: number, outside: string): Promise<readonly unknow
   return wrong;
 }
 
-test("of 200 seeded results none of the 100 false ones is verified, and none of the true ones rejected [VRF-1, VRF-3]", async () => {
+test("of seeded results, half of them false, no false one is verified, and none of the true ones rejected [VRF-1, VRF-3]", async () => {
   const outside = outsideFolder();
   const wrong = await Promise.all([0, 1, 2, 3].map((part) => findWrong(part, outside)));
   expect(wrong.flat()).toEqual([]);
