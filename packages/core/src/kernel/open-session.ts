@@ -4,14 +4,15 @@ import { unsafeManagedCode } from "@retinue/config/settings/load-settings.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
 import { outputFolder, sessionFiles } from "../journal/session-files.ts";
-import { transcriptEvents } from "../journal/transcript-writer.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
 import { findEndedTask } from "../tasks/find-ended-task.ts";
 import { createAgentTaskSource } from "../tasks/open-agent-output.ts";
+import { readReportedAgents } from "../tasks/reported-agents.ts";
 import { createTaskManager, readChildLimits } from "../tasks/task-manager.ts";
 import { createTreeBudget } from "../tasks/tree-budget.ts";
 import { controlFiles, watchControl, watchMain } from "../tasks/watch-control.ts";
 import { createStopwatch, type RunWatch, type Stopwatch } from "../tasks/watch-run.ts";
+import { deliveredMail } from "../teams/mailbox.ts";
 import { createAcceptedFiles } from "./agent/accepted-files.ts";
 import { openAsking } from "./agent/approval-routing.ts";
 import { assembleTools, createToolContexts, openSandboxes, prepareMemory } from "./agent/assemble-tools.ts";
@@ -26,7 +27,7 @@ import { chooseFallbacks, chooseModel, modelFinder, refuseUnserved } from "./cho
 import type { SessionParts } from "./conversation.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { createLiveText, liveFiles } from "./live/live-text.ts";
-import { chooseSession, openTranscript, transcriptFacts } from "./open-transcript.ts";
+import { chooseSession, openTranscript } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import {
   createChildOutputs,
@@ -74,14 +75,18 @@ export async function openSession<Output>(
   const remindsOnce = live?.remindsOnceOfOutput === true;
   const output = options.output && createTypedOutput(options.output, { maxRetries, remindsOnce });
   const session = await planMain(runtime, options, given);
-  const { plan, model, chosen, tasks, control, system, servers, commands, tools, limits } = session;
+  const { plan, model, tasks, control, system, servers, commands, tools, limits } = session;
   // A plan may be carried out elsewhere, by a process that has a key.
   if (options.planOnly !== true && options.offlineDemo !== true)
     refuseUnserved(runtime, options.model, plan.chosenModel);
   const treeTime = createStopwatch(runtime.clock);
   const stopwatch = createStopwatch(runtime.clock, treeTime);
-  const transcript = await openMainTranscript(runtime, session, { options, signal });
-  const { history, commit, rename, setIdle, received } = transcript;
+  const { chosen } = session;
+  const record = await openTranscript(plan, runtime, { chosen, options, branch: system.branch, signal });
+  const { history, commit, rename, setIdle, earlier } = record;
+  // A copy is another session, to which nothing of this was reported.
+  const resumed = chosen.from === chosen.sessionId ? earlier : undefined;
+  const received = resumed && { ...readReportedAgents(resumed.records), answered: resumed.answered };
   for (const note of session.preloaded.notes) notice?.(note);
   // What hooks of the start set for later commands, of children too.
   const environment = new Map<string, string>();
@@ -107,7 +112,7 @@ export async function openSession<Output>(
     readsNotices: !childrenOnly,
     leadsTeam: !childrenOnly || options.leadsTeam === true,
     takeOver,
-    mail: { delivered: transcript.mail ?? new Set(), commit },
+    mail: { delivered: resumed === undefined ? new Set() : deliveredMail(resumed.records), commit },
     background,
     workflows: session.workflows,
   });
@@ -164,7 +169,7 @@ export async function openSession<Output>(
     // What is written down is also reported to the team.
     sinks: [
       ...followersOf(plan, services),
-      { types: transcriptEvents, take: transcript.record },
+      ...record.sinks,
       ...(team === undefined ? [] : [{ types: mailEvents, take: team.recorded }]),
     ],
     output,
@@ -175,7 +180,7 @@ export async function openSession<Output>(
       } finally {
         services.inbox?.[Symbol.dispose]();
         services.liveText.close();
-        await transcript.close();
+        await record.close();
         await servers[Symbol.asyncDispose]();
       }
     },
@@ -298,29 +303,6 @@ async function planMain(
     },
     control: reached === undefined ? undefined : watchMain(reached),
   };
-}
-
-function openMainTranscript(
-  runtime: RuntimeContext,
-  { plan, chosen, files, system }: PlannedSession,
-  { options, signal }: { readonly options: SessionSetup; readonly signal: AbortSignal },
-) {
-  const { durability, notice, keepsTranscripts, discovered } = runtime;
-  return openTranscript({
-    ...chosen,
-    isKept: keepsTranscripts && options.childrenOnly !== true,
-    transcripts: discovered.paths.transcripts,
-    file: files.transcript,
-    ids: runtime.ids,
-    now: runtime.epochMs,
-    facts: transcriptFacts(runtime, plan, system.branch),
-    plan,
-    choices: options,
-    until: options.resumeAt,
-    drops: options.resumeDrops,
-    observer: runtime.live?.transcript,
-    keeping: { durability, notice, takeOver: options.takeOver === true, signal },
-  });
 }
 
 /** What all agents of the session share. */
