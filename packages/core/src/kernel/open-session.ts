@@ -25,7 +25,6 @@ import { openSkills } from "./agent/session-skills.ts";
 import { createUnattendedBudget } from "./agent/wait-for-quota.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import { chooseFallbacks, chooseModel, modelFinder, refuseUnserved } from "./choose-model.ts";
-import type { SessionParts } from "./conversation.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { createLiveText, liveFiles } from "./live/live-text.ts";
 import { chooseSession, openTranscript } from "./open-transcript.ts";
@@ -80,6 +79,7 @@ export async function openSession<Output>(
   // A plan may be carried out elsewhere, by a process that has a key.
   if (options.planOnly !== true && options.offlineDemo !== true)
     refuseUnserved(runtime, options.model, plan.chosenModel);
+  const { memory } = plan;
   const treeTime = createStopwatch(runtime.clock);
   const stopwatch = createStopwatch(runtime.clock, treeTime);
   const { chosen } = session;
@@ -107,8 +107,8 @@ export async function openSession<Output>(
     clocks: {
       clock: runtime.clock,
       tree: treeTime,
-      ...(plan.treeLimits?.timeMs === undefined ? {} : { treeTimeMs: plan.treeLimits.timeMs.value }),
-      ...(limits.background === undefined ? {} : { backgroundStopMs: limits.background.stopMs }),
+      treeTimeMs: plan.treeLimits?.timeMs?.value,
+      backgroundStopMs: limits.background?.stopMs,
     },
     readsNotices: !childrenOnly,
     leadsTeam: !childrenOnly || options.leadsTeam === true,
@@ -156,13 +156,10 @@ export async function openSession<Output>(
     partialText: services.liveText.partialText,
     slashCommands: options.slashCommands !== false,
     mentions: options.mentions === true,
-    ...beginOf(plan, notice),
-    ...(received === undefined
-      ? {}
-      : {
-          recover: (stop) =>
-            recoverAgents({ runtime, plan, received, children, commands, takeOver, signal: stop }),
-        }),
+    begin: memory && (() => prepareMemory(memory, notice)),
+    recover:
+      received &&
+      ((stop) => recoverAgents({ runtime, plan, received, children, commands, takeOver, signal: stop })),
     history,
     commit,
     rename,
@@ -188,10 +185,6 @@ export async function openSession<Output>(
   });
   setIdle?.(true);
   return opened;
-}
-
-function beginOf({ memory }: AgentPlan, notice: RuntimeContext["notice"]): Pick<SessionParts, "begin"> {
-  return memory === undefined ? {} : { begin: () => prepareMemory(memory, notice) };
 }
 
 type PlannedSession = Awaited<ReturnType<typeof planMain>>;
