@@ -76,9 +76,6 @@ export async function openSession<Output>(
   const output = options.output && createTypedOutput(options.output, { maxRetries, remindsOnce });
   const session = await planMain(runtime, options, given);
   const { plan, model, tasks, control, system, servers, commands, tools, limits } = session;
-  // A plan may be carried out elsewhere, by a process that has a key.
-  if (options.planOnly !== true && options.offlineDemo !== true)
-    refuseUnserved(runtime, options.model, plan.chosenModel);
   const { memory } = plan;
   const treeTime = createStopwatch(runtime.clock);
   const stopwatch = createStopwatch(runtime.clock, treeTime);
@@ -277,6 +274,8 @@ async function planMain(
     ...(await findFolders(runtime, files, outputFolder(runtime, sessionId))),
     ...(await findWalled(runtime)),
   });
+  // A plan may be carried out elsewhere, by a process that has a key.
+  if (!planOnly && options.offlineDemo !== true) refuseUnserved(runtime, options.model, chosenModel);
   return {
     fallbackModels: fallbacks.names,
     // Whatever was decided elsewhere, here this model answers.
