@@ -12,7 +12,7 @@ import { parseLines, readRange } from "@retinue/base/storage/read-lines.ts";
 import { actFile } from "../journal/append-act.ts";
 import { findSession } from "../journal/find-sessions.ts";
 import { isAgentId, sessionFiles } from "../journal/session-files.ts";
-import type { KnownChild } from "../tasks/child-record.ts";
+import type { KnownChild } from "../tasks/child-meta.ts";
 import { loadChildMeta } from "../tasks/find-tasks.ts";
 import { type AgentFold, createAgentFold } from "./agent-fold.ts";
 import { type AgentParts, inspectSession } from "./inspect-session.ts";

@@ -4,14 +4,16 @@ import { unsafeManagedCode } from "@retinue/config/settings/load-settings.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
 import { outputFolder, sessionFiles } from "../journal/session-files.ts";
-import { transcriptEvents } from "../journal/transcript-writer.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
 import { findEndedTask } from "../tasks/find-ended-task.ts";
+import { controlFiles } from "../tasks/op-files.ts";
 import { createAgentTaskSource } from "../tasks/open-agent-output.ts";
+import { readReportedAgents } from "../tasks/reported-agents.ts";
 import { createTaskManager, readChildLimits } from "../tasks/task-manager.ts";
 import { createTreeBudget } from "../tasks/tree-budget.ts";
-import { controlFiles, watchControl, watchMain } from "../tasks/watch-control.ts";
+import { watchControl, watchMain } from "../tasks/watch-control.ts";
 import { createStopwatch, type RunWatch, type Stopwatch } from "../tasks/watch-run.ts";
+import { deliveredMail } from "../teams/mailbox.ts";
 import { createAcceptedFiles } from "./agent/accepted-files.ts";
 import { openAsking } from "./agent/approval-routing.ts";
 import { assembleTools, createToolContexts, openSandboxes, prepareMemory } from "./agent/assemble-tools.ts";
@@ -23,10 +25,9 @@ import { openSkills } from "./agent/session-skills.ts";
 import { createUnattendedBudget } from "./agent/wait-for-quota.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import { chooseFallbacks, chooseModel, modelFinder, refuseUnserved } from "./choose-model.ts";
-import type { SessionParts } from "./conversation.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { createLiveText, liveFiles } from "./live/live-text.ts";
-import { chooseSession, openTranscript, transcriptFacts } from "./open-transcript.ts";
+import { chooseSession, openTranscript } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import {
   createChildOutputs,
@@ -74,14 +75,16 @@ export async function openSession<Output>(
   const remindsOnce = live?.remindsOnceOfOutput === true;
   const output = options.output && createTypedOutput(options.output, { maxRetries, remindsOnce });
   const session = await planMain(runtime, options, given);
-  const { plan, model, chosen, tasks, control, system, servers, commands, tools, limits } = session;
-  // A plan may be carried out elsewhere, by a process that has a key.
-  if (options.planOnly !== true && options.offlineDemo !== true)
-    refuseUnserved(runtime, options.model, plan.chosenModel);
+  const { plan, model, tasks, control, system, servers, commands, tools, limits } = session;
+  const { memory } = plan;
   const treeTime = createStopwatch(runtime.clock);
   const stopwatch = createStopwatch(runtime.clock, treeTime);
-  const transcript = await openMainTranscript(runtime, session, { options, signal });
-  const { history, commit, rename, setIdle, received } = transcript;
+  const { chosen } = session;
+  const record = await openTranscript(plan, runtime, { chosen, options, branch: system.branch, signal });
+  const { history, commit, rename, setIdle, earlier } = record;
+  // A copy is another session, to which nothing of this was reported.
+  const resumed = chosen.from === chosen.sessionId ? earlier : undefined;
+  const received = resumed && { ...readReportedAgents(resumed.records), answered: resumed.answered };
   for (const note of session.preloaded.notes) notice?.(note);
   // What hooks of the start set for later commands, of children too.
   const environment = new Map<string, string>();
@@ -101,13 +104,13 @@ export async function openSession<Output>(
     clocks: {
       clock: runtime.clock,
       tree: treeTime,
-      ...(plan.treeLimits?.timeMs === undefined ? {} : { treeTimeMs: plan.treeLimits.timeMs.value }),
-      ...(limits.background === undefined ? {} : { backgroundStopMs: limits.background.stopMs }),
+      treeTimeMs: plan.treeLimits?.timeMs?.value,
+      backgroundStopMs: limits.background?.stopMs,
     },
     readsNotices: !childrenOnly,
     leadsTeam: !childrenOnly || options.leadsTeam === true,
     takeOver,
-    mail: { delivered: transcript.mail ?? new Set(), commit },
+    mail: { delivered: resumed === undefined ? new Set() : deliveredMail(resumed.records), commit },
     background,
     workflows: session.workflows,
   });
@@ -150,13 +153,10 @@ export async function openSession<Output>(
     partialText: services.liveText.partialText,
     slashCommands: options.slashCommands !== false,
     mentions: options.mentions === true,
-    ...beginOf(plan, notice),
-    ...(received === undefined
-      ? {}
-      : {
-          recover: (stop) =>
-            recoverAgents({ runtime, plan, received, children, commands, takeOver, signal: stop }),
-        }),
+    begin: memory && (() => prepareMemory(memory, notice)),
+    recover:
+      received &&
+      ((stop) => recoverAgents({ runtime, plan, received, children, commands, takeOver, signal: stop })),
     history,
     commit,
     rename,
@@ -164,7 +164,7 @@ export async function openSession<Output>(
     // What is written down is also reported to the team.
     sinks: [
       ...followersOf(plan, services),
-      { types: transcriptEvents, take: transcript.record },
+      ...record.sinks,
       ...(team === undefined ? [] : [{ types: mailEvents, take: team.recorded }]),
     ],
     output,
@@ -175,17 +175,13 @@ export async function openSession<Output>(
       } finally {
         services.inbox?.[Symbol.dispose]();
         services.liveText.close();
-        await transcript.close();
+        await record.close();
         await servers[Symbol.asyncDispose]();
       }
     },
   });
   setIdle?.(true);
   return opened;
-}
-
-function beginOf({ memory }: AgentPlan, notice: RuntimeContext["notice"]): Pick<SessionParts, "begin"> {
-  return memory === undefined ? {} : { begin: () => prepareMemory(memory, notice) };
 }
 
 type PlannedSession = Awaited<ReturnType<typeof planMain>>;
@@ -278,6 +274,8 @@ async function planMain(
     ...(await findFolders(runtime, files, outputFolder(runtime, sessionId))),
     ...(await findWalled(runtime)),
   });
+  // A plan may be carried out elsewhere, by a process that has a key.
+  if (!planOnly && options.offlineDemo !== true) refuseUnserved(runtime, options.model, chosenModel);
   return {
     fallbackModels: fallbacks.names,
     // Whatever was decided elsewhere, here this model answers.
@@ -298,29 +296,6 @@ async function planMain(
     },
     control: reached === undefined ? undefined : watchMain(reached),
   };
-}
-
-function openMainTranscript(
-  runtime: RuntimeContext,
-  { plan, chosen, files, system }: PlannedSession,
-  { options, signal }: { readonly options: SessionSetup; readonly signal: AbortSignal },
-) {
-  const { durability, notice, keepsTranscripts, discovered } = runtime;
-  return openTranscript({
-    ...chosen,
-    isKept: keepsTranscripts && options.childrenOnly !== true,
-    transcripts: discovered.paths.transcripts,
-    file: files.transcript,
-    ids: runtime.ids,
-    now: runtime.epochMs,
-    facts: transcriptFacts(runtime, plan, system.branch),
-    plan,
-    choices: options,
-    until: options.resumeAt,
-    drops: options.resumeDrops,
-    observer: runtime.live?.transcript,
-    keeping: { durability, notice, takeOver: options.takeOver === true, signal },
-  });
 }
 
 /** What all agents of the session share. */

@@ -1,37 +1,16 @@
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { version } from "@retinue/base/foundation/version.ts";
-import type { Message } from "../conversation/message.ts";
-import type { RunEvent } from "../conversation/run-event.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { forkSession } from "../journal/fork-session.ts";
 import { hasLiveChild } from "../journal/has-live-child.ts";
-import { journalPlan } from "../journal/journaled-plan.ts";
-import {
-  type Keeping,
-  keepTranscript,
-  reportDamage,
-  waitForFile,
-  writeUnrecorded,
-} from "../journal/keep-transcript.ts";
-import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 import { selectChain } from "../journal/select-chain.ts";
-import {
-  choiceLines,
-  type DecidingOptions,
-  type LoadedSession,
-  loadSession,
-  optionLines,
-  type SessionChoices,
-} from "../journal/session-choices.ts";
+import { choiceLines, type LoadedSession, loadSession, optionLines } from "../journal/session-choices.ts";
 import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
 import { readSessionTitles } from "../journal/session-title.ts";
-import { customTitleLine, type TranscriptFacts } from "../journal/transcript-facts.ts";
-import type { IdSource, TranscriptObserver } from "../journal/transcript-writer.ts";
+import { customTitleLine } from "../journal/transcript-facts.ts";
+import type { IdSource } from "../journal/transcript-writer.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
-import { findChildAnswers } from "../tasks/interrupted-outcome.ts";
-import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
-import { deliveredMail } from "../teams/mailbox.ts";
+import { type AgentRecord, openRecord, waitForFile } from "../tasks/open-record.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 
@@ -44,24 +23,6 @@ export interface ChosenSession {
   readonly from?: string;
   /** Its id was made for it, so nothing of it is on disk. */
   readonly isNew?: true;
-}
-
-/** A session's conversation so far, and the pen that continues with it. */
-export interface OpenTranscript {
-  readonly history: readonly Message[];
-  readonly record: (event: RunEvent) => void;
-  /** Resolves when everything said so far would survive a power cut; absent where nothing is kept. */
-  readonly commit?: () => Promise<void>;
-  /** Absent where nothing is kept. */
-  readonly rename?: (title: string) => void;
-  /** Says to other processes whether the session works on nothing, so that one of them may continue with it; absent where nothing is kept. */
-  readonly setIdle?: (isIdle: boolean) => void;
-  /** Brings the rest to the disk and gives the file back. */
-  readonly close: () => Promise<void>;
-  /** What a resumed conversation has heard of its children. */
-  readonly received?: HeardAgents;
-  /** The team mail that a resumed conversation has. */
-  readonly mail?: ReadonlySet<string>;
 }
 
 type SessionChoice = Pick<SessionSetup, "resume" | "continue" | "forkSession" | "sessionId">;
@@ -118,135 +79,79 @@ function isSessionUuid(text: string): boolean {
   return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
-export interface OpenOptions extends ChosenSession {
-  /** False reads the conversation so far and writes nothing. */
-  readonly isKept: boolean;
-  readonly transcripts: string;
-  /** Where the session's own transcript is. */
-  readonly file: string;
-  readonly ids: IdSource;
-  readonly now: () => number;
-  readonly facts: TranscriptFacts;
-  readonly plan: AgentPlan;
-  readonly choices: SessionChoices & DecidingOptions;
-  readonly keeping: Keeping;
-  readonly observer?: TranscriptObserver | undefined;
-  /** The line that a resumed conversation ends with; absent means its newest. */
-  readonly until?: string | undefined;
-  /** The prompt whose turn may be left out by that; absent means anything may. */
-  readonly drops?: string | undefined;
+interface TranscriptOptions {
+  readonly chosen: ChosenSession;
+  readonly options: SessionSetup;
+  readonly branch: string | undefined;
+  readonly signal: AbortSignal;
 }
 
-/** Opens the session's file for writing; only one process may have it. */
-export async function openTranscript(options: OpenOptions): Promise<OpenTranscript> {
-  const { transcripts, sessionId, from } = options;
-  if (!options.isKept) {
-    const left =
-      from === undefined ? undefined : await load(sessionFiles(transcripts, from).transcript, options);
-    reportDamage(from, left?.damage, options.keeping);
-    const { messages = [] } = left ?? {};
-    return { history: messages, record: () => undefined, close: async () => undefined };
-  }
-  const { kept, loaded, known } = await readAndKeep(options);
-  const { writer, setIdle, close } = kept;
-  // A copy gets its title from the session it was made of; that is no news to the one who made it.
-  const { custom } = from === sessionId ? readSessionTitles(loaded?.records ?? []) : {};
-  if (custom !== undefined) options.observer?.titled?.(custom);
-  return {
-    history: loaded?.messages ?? [],
-    record: writer.record,
-    commit: writer.commit,
-    rename: writer.rename,
-    setIdle,
-    close,
-    ...(loaded === undefined || from !== sessionId
-      ? {}
-      : {
-          received: { ...readReportedAgents(loaded.records), answered: new Set(known.keys()) },
-          mail: deliveredMail(loaded.records),
-        }),
-  };
-}
-
-/** How often a file is read again that its owner has added to meanwhile. */
-const readings = 5;
-
-/** Reads the conversation and makes the file this process's own. An idle owner may have begun a turn, or ended one, in between. */
-async function readAndKeep(options: OpenOptions, left = readings): Promise<KeptTranscript & SoFar> {
-  const { file, sessionId, from, ids } = options;
-  const soFar = options.isNew === true ? nothingYet : await loadSoFar(options);
-  const { loaded } = soFar;
+/** Opens the record of a main agent; a session that is copied is copied first. */
+export async function openTranscript(
+  plan: AgentPlan,
+  runtime: RuntimeContext,
+  { chosen, options, branch, signal }: TranscriptOptions,
+): Promise<AgentRecord> {
+  const { transcripts } = runtime.discovered.paths;
+  const { sessionId, from } = chosen;
+  const { resumeAt: until, resumeDrops: drops } = options;
+  const isKept = runtime.keepsTranscripts && options.childrenOnly !== true;
   const isResumed = from === sessionId;
+  const files = sessionFiles(transcripts, sessionId);
+  const file = files.transcript;
+  const observer = runtime.live?.transcript;
+  const load = async (): Promise<LoadedSession | undefined> => {
+    if (from === undefined) return loadWithoutWords(file);
+    if (!isKept) return loadUntil(sessionFiles(transcripts, from).transcript, { until, drops });
+    const fork = isResumed
+      ? undefined
+      : await forkSession({ transcripts, from, to: sessionId, ids: runtime.ids });
+    const read = await loadUntil(file, { until, drops });
+    return { ...read, damage: fork?.damage ?? read.damage };
+  };
+  const isNew = chosen.isNew === true || (!isKept && from === undefined);
+  const title = from === undefined ? observer?.title : undefined;
   try {
-    const kept = await keepTranscript(file, {
-      loaded,
-      ids,
-      now: options.now,
-      facts: options.facts,
-      observer: options.observer,
-      keeping: options.keeping,
-      takesIdle: isResumed && !hasLiveChild(sessionFiles(options.transcripts, sessionId)),
-      begin(logWriter) {
-        if (loaded !== undefined) writeUnrecorded(logWriter, loaded);
-        logWriter.plan(journalPlan(options.plan), "with-next");
-        logWriter.beside(openingLines(options));
-      },
+    const record = await openRecord(plan, {
+      session: runtime,
+      transcripts,
+      target: isKept ? { file } : undefined,
+      load: isNew ? undefined : load,
+      reading: untilOf({ until }),
+      name: from,
+      takeOver: options.takeOver === true,
+      takesIdle: () => isResumed && !hasLiveChild(files),
+      rereads: isResumed,
+      signal,
+      gitBranch: branch,
+      observer,
+      beside: [
+        ...choiceLines(sessionId, options),
+        ...optionLines(sessionId, options),
+        ...(title === undefined ? [] : [customTitleLine(sessionId, title)]),
+      ],
     });
-    return { kept, ...soFar };
+    // A copy gets its title from the session it was made of; that is no news to the one who made it.
+    const { custom } = isResumed && isKept ? readSessionTitles(record.earlier?.records ?? []) : {};
+    if (custom !== undefined) observer?.titled?.(custom);
+    return record;
   } catch (error) {
-    if (loaded === undefined || loaded.length === 0) throw explainExisting(error, sessionId);
-    if (!isResumed || left === 1 || !isRetinueError(error) || error.code !== "file-changed") throw error;
-    return readAndKeep(options, left - 1);
+    throw from === undefined ? explainExisting(error, sessionId) : error;
   }
 }
 
-interface KeptTranscript {
-  readonly kept: Awaited<ReturnType<typeof keepTranscript>>;
-}
-
-interface SoFar {
-  readonly loaded: LoadedSession | undefined;
-  /** What is known of children whose calls were cut off. */
-  readonly known: Awaited<ReturnType<typeof findChildAnswers>>;
-}
-
-const nothingYet: SoFar = { loaded: undefined, known: new Map() };
-
-/** Waits for the file, copies the conversation where it is forked, and reads it. */
-async function loadSoFar(options: OpenOptions): Promise<SoFar> {
-  const { transcripts, file, sessionId, from, ids } = options;
-  await waitForFile(file, options.keeping);
-  const fork =
-    from !== undefined && from !== sessionId
-      ? await forkSession({ transcripts, from, to: sessionId, ids })
-      : undefined;
-  const read = await (from === undefined ? loadWithoutWords : load)(file, options);
-  reportDamage(from, fork?.damage ?? read?.damage, options.keeping);
-  const calls = read?.inFlight.map(({ call }) => call) ?? [];
-  const known = await findChildAnswers(calls, { transcripts, sessionId });
-  if (read === undefined || known.size === 0) return { loaded: read, known };
-  // Calls that were cut off while a child worked for them are answered with what is known of that child.
-  const rebuilt = rebuildConversation(read.records, { known, ...untilOf(options) });
-  return { loaded: { ...read, ...rebuilt }, known };
-}
-
-/** What a session was opened with, beside its conversation. */
-function openingLines({ sessionId, from, choices, observer }: OpenOptions) {
-  const title = from === undefined ? observer?.title : undefined;
-  return [
-    ...choiceLines(sessionId, choices),
-    ...optionLines(sessionId, choices),
-    ...(title === undefined ? [] : [customTitleLine(sessionId, title)]),
-  ];
-}
-
-async function load(file: string, options: LoadOptions): Promise<LoadedSession> {
+async function loadUntil(file: string, options: LoadOptions): Promise<LoadedSession> {
   const loaded = await loadSession(file, untilOf(options));
   refuseMissingLine(loaded, options);
   return loaded;
 }
 
-type LoadOptions = Pick<OpenOptions, "until" | "drops">;
+interface LoadOptions {
+  /** The line that a resumed conversation ends with; absent means its newest. */
+  readonly until?: string | undefined;
+  /** The prompt whose turn may be left out by that; absent means anything may. */
+  readonly drops?: string | undefined;
+}
 
 /** A copy has new ids; each of its lines names the one it comes from. */
 function untilOf({ until }: LoadOptions): { readonly until?: (record: JsonRecord) => boolean } {
@@ -300,22 +205,6 @@ function explainExisting(error: unknown, sessionId: string): unknown {
 
 /** A crash before the first whole line leaves a file that says nothing; its session can begin again under the same id. */
 async function loadWithoutWords(file: string): Promise<LoadedSession | undefined> {
-  const left = await load(file, {}).catch(() => undefined);
+  const left = await loadSession(file).catch(() => undefined);
   return left?.records.length === 0 ? left : undefined;
-}
-
-/** What every line of the main conversation says about its session. */
-export function transcriptFacts(
-  runtime: Pick<RuntimeContext, "entrypoint">,
-  plan: AgentPlan,
-  branch: string | undefined,
-): TranscriptFacts {
-  return {
-    sessionId: plan.sessionId,
-    cwd: plan.directory,
-    version,
-    entrypoint: runtime.entrypoint,
-    permissionMode: plan.policy.mode,
-    gitBranch: branch,
-  };
 }

@@ -8,7 +8,7 @@ import type { InFlightCall } from "../conversation/interrupted-agent.ts";
 import { readEarlierPlans } from "../journal/journaled-plan.ts";
 import { isAgentId, isSessionId, sessionFiles } from "../journal/session-files.ts";
 import { findDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
-import { readChildMeta } from "./child-record.ts";
+import { readChildMeta } from "./child-meta.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { interruptedReason } from "./drive-task.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";

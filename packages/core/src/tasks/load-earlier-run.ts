@@ -2,7 +2,7 @@ import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { readLines } from "@retinue/base/storage/read-lines.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import type { EarlierRun } from "../planning/agent-request.ts";
-import type { KnownChild } from "./child-record.ts";
+import type { KnownChild } from "./child-meta.ts";
 import { type ChildRun, foldChildRun } from "./child-run.ts";
 import { loadChildMeta } from "./find-tasks.ts";
 

@@ -3,9 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { RunEvent } from "../conversation/run-event.ts";
+import { controlFiles, leaveOp } from "./op-files.ts";
 import { createTaskManager, type TaskRun } from "./task-manager.ts";
-import { controlFiles, controlRequest, watchControl, watchMain } from "./watch-control.ts";
-import { writeControlRequest, writeMessageRequest, writeStopRequest } from "./write-stop-request.ts";
+import { watchControl, watchMain } from "./watch-control.ts";
+
+/** As every version has written it. */
+const stopRequest = '{"version":1,"action":"stop"}\n';
 
 function createControlled() {
   const directory = mkdtempSync(join(tmpdir(), "retinue-control-"));
@@ -31,7 +34,7 @@ function endless(id: string): TaskRun {
 test("a request of the same user stops that child and no other [CLI-3]", async () => {
   const { files, tasks } = createControlled();
   for (const id of ["a1", "a2"]) tasks.start(endless(id));
-  writeStopRequest(files, "a1");
+  leaveOp(files, { type: "stop", agent: "a1" });
   expect(await tasks.ended("a1")).toMatchObject({ status: "stopped", ending: { reason: "stopped-by-user" } });
   expect(tasks.get("a2")?.status).toBe("running");
   expect(existsSync(files.request("a1"))).toBe(false);
@@ -42,20 +45,20 @@ test("a request that others could have written, a link and a strange text stop n
   const ids = ["a1", "a2", "a3", "a4"];
   for (const id of ids) tasks.start(endless(id));
   const elsewhere = join(directory, "elsewhere");
-  writeFileSync(elsewhere, controlRequest("stop"), { mode: 0o600 });
+  writeFileSync(elsewhere, stopRequest, { mode: 0o600 });
   symlinkSync(elsewhere, files.request("a1"));
   writeFileSync(files.request("a2"), '{"version":1,"action":"explode"}', { mode: 0o600 });
-  writeFileSync(`${elsewhere}.open`, controlRequest("stop"));
+  writeFileSync(`${elsewhere}.open`, stopRequest);
   chmodSync(`${elsewhere}.open`, 0o666);
   renameSync(`${elsewhere}.open`, files.request("a3"));
-  writeStopRequest(files, "a4");
+  leaveOp(files, { type: "stop", agent: "a4" });
   await tasks.ended("a4");
   expect(ids.map((id) => tasks.get(id)?.status)).toEqual(["running", "running", "running", "stopped"]);
 });
 
 test("a request left behind by an earlier run does not stop the next one", () => {
   const { files, tasks } = createControlled();
-  writeStopRequest(files, "a1");
+  leaveOp(files, { type: "stop", agent: "a1" });
   tasks.start(endless("a1"));
   expect(existsSync(files.request("a1"))).toBe(false);
 });
@@ -65,7 +68,7 @@ test("a request moves a child to the background, and frees its parent [STU-2]", 
   const run = endless("a1");
   tasks.start({ ...run, start: { ...run.start, background: false } });
   const waiting = tasks.wait("a1", { signal: new AbortController().signal });
-  writeControlRequest(files, "a1", "background");
+  leaveOp(files, { type: "background", agent: "a1" });
   expect(await waiting).toMatchObject({ background: true, status: "running" });
 });
 
@@ -73,13 +76,13 @@ test("while it works, the main agent takes messages and a stop, which watchers o
   const { files, tasks } = createControlled();
   tasks.start(endless("a1"));
   const main = watchMain(files);
-  writeControlRequest(files, "main", "stop");
+  leaveOp(files, { type: "stop", agent: "main" });
   using control = main.begin();
-  const message = writeMessageRequest(files, { agentId: "main", id: "m1", text: "Look left." });
+  const message = leaveOp(files, { type: "message", agent: "main", text: "Look left." });
   await expect.poll(() => existsSync(message.file)).toBe(false);
   expect(main.takeMessages()).toEqual([{ role: "user", content: [{ type: "text", text: "Look left." }] }]);
   expect(control.signal.aborted).toBe(false);
-  writeControlRequest(files, "main", "stop");
+  leaveOp(files, { type: "stop", agent: "main" });
   await expect.poll(() => control.signal.aborted).toBe(true);
   expect(control.signal.reason).toMatchObject({ code: "stopped-by-user" });
   expect(tasks.get("a1")?.status).toBe("running");

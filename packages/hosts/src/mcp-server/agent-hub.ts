@@ -8,7 +8,7 @@ import type { LoopToolResult } from "@retinue/core/kernel/loop-tools/tools-for-l
 import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import { type AgentView, viewOfState, viewOfTranscript } from "@retinue/core/kernel/project/agent-view.ts";
 import type { FoundTask } from "@retinue/core/kernel/project/project-tasks.ts";
-import { stopElsewhere } from "@retinue/core/kernel/project/stop-elsewhere.ts";
+import { submitElsewhere } from "@retinue/core/kernel/project/submit-elsewhere.ts";
 import { formsTeams } from "@retinue/core/kernel/teams/create-parent-mail.ts";
 import { type AgentState, hasEnded } from "@retinue/core/protocol/agent-state.ts";
 import type { DiscoveredAgents } from "../../../../src/definitions.ts";
@@ -248,7 +248,8 @@ async function stopAgent(hub: HubParts, agentId: string, signal: AbortSignal): P
     return viewHere(located);
   }
   const { task } = located;
-  if (isGoingOn(task)) await stopElsewhere(task, { transcripts: hub.transcripts, signal });
+  const { transcripts } = hub;
+  if (isGoingOn(task)) await submitElsewhere({ type: "stop", agent: task.id }, task, { transcripts, signal });
   return outputOfFiles(hub, task.id, { waitMs: 0, signal });
 }
 

@@ -30,10 +30,9 @@ import { allowsSearch, startableAgents } from "../../planning/plan-tools.ts";
 import { bandsOnly } from "../../planning/quote-agent.ts";
 import type { OwnServers } from "../../planning/servers-of-run.ts";
 import { withinSession } from "../../planning/within-own-rights.ts";
-import { type ChildMemory, type ChildRecord, openChildRecord } from "../../tasks/child-record.ts";
+import { type ChildMemory, openChildRecord } from "../../tasks/child-record.ts";
 import { unknownType } from "../../tasks/create-agent-tool.ts";
 import { createLocalExecutor, type OpenedAgent } from "../../tasks/create-local-executor.ts";
-import { findChildAnswers } from "../../tasks/interrupted-outcome.ts";
 import { foldEarlierRun, loadEarlierRun } from "../../tasks/load-earlier-run.ts";
 import { notifyDefinition } from "../../tasks/spawner.ts";
 import type {
@@ -590,25 +589,18 @@ async function openPlanned(
   const forked = task.forksContext ? await forksFrom() : [];
   const record = await openChildRecord(plan, {
     session: runtime,
+    transcripts: runtime.discovered.paths.transcripts,
     files: files.agent(id),
     followers: followersOf(plan, services),
     takeOver: session.takeOver,
     memory: session.memory,
     nextQueued: session.nextQueued,
-    ...(plan.spawn === "none"
-      ? {}
-      : {
-          answersOf: (calls) =>
-            findChildAnswers(calls, {
-              transcripts: runtime.discovered.paths.transcripts,
-              sessionId: plan.sessionId,
-            }),
-        }),
   });
   worktree?.markStarted();
   sayOfRunner(plan, services);
   const history = record.history.length === 0 ? forked : record.history;
-  const { transcript, control, outputFile, enterQueue, leaveQueue } = record;
+  const { transcript } = files.agent(id);
+  const { commit, reported, outputFile, enterQueue, leaveQueue } = record;
   const fold = createTreeFold();
   const counting: EventSink = { take: (event) => fold.add({ ...event, agentId: id }) };
   const spent = (): SpentRecord | undefined => {
@@ -624,7 +616,7 @@ async function openPlanned(
     type: "opened",
     execution: { plan, history },
     executor: runtime.wrapExecutor?.(local) ?? local,
-    control,
+    control: { commit, reported },
     outputFile,
     sinks: [counting, ...record.sinks],
     pendingMessages: task.resumed ? session.commands.pendingMessages(id, wasReported) : [],
@@ -686,7 +678,7 @@ async function openChildAgent(
     readonly model: Model;
     readonly control: TaskControl;
     readonly servers: ChildServers | undefined;
-    readonly transcript: ChildRecord["transcript"];
+    readonly transcript: string;
     readonly spent: () => SpentRecord | undefined;
   },
 ): Promise<OpenedAgent> {

@@ -1,21 +1,20 @@
 // @io
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { sleep } from "@retinue/base/foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { runProcess } from "@retinue/base/foundation/run-process.ts";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
+import { mainAgentId } from "../../conversation/agent-event.ts";
 import { type Act, appendAct } from "../../journal/append-act.ts";
 import { findSession } from "../../journal/find-sessions.ts";
 import { forkSession } from "../../journal/fork-session.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
-import { controlFiles } from "../../tasks/watch-control.ts";
-import { writeControlRequest, writeMessageRequest } from "../../tasks/write-stop-request.ts";
+import type { RemoteOp } from "../../tasks/op-files.ts";
 import { answerQuestion } from "../approvals/answer-question.ts";
 import { readApprovals } from "../approvals/find-approvals.ts";
 import { openInboxFiles } from "../approvals/inbox-files.ts";
-import { stopElsewhere } from "../project/stop-elsewhere.ts";
+import { submitElsewhere } from "../project/submit-elsewhere.ts";
 import type { ActOutcome, ActRequest } from "./session-update.ts";
 
 export interface ActContext {
@@ -32,9 +31,6 @@ export interface ActContext {
   readonly signal: AbortSignal;
 }
 
-const timeoutMs = 10_000;
-const lookMs = 50;
-
 /**
  * Does what the page was asked to do, the way the commands do it, and writes to the session's log of acts who did it and what came
  * of it. What a resumed agent answers is in its transcript, so nothing waits for it here.
@@ -43,7 +39,7 @@ export async function performAct(request: ActRequest, context: ActContext): Prom
   const { agentId, action } = request;
   const files = sessionFiles(context.transcripts, request.sessionId);
   const note = noteFor(request, context);
-  const task = agentId === "main" ? undefined : await findTask(request, context);
+  const task = agentId === mainAgentId ? undefined : await findTask(request, context);
   if (task === undefined && !existsSync(files.transcript))
     throw new RetinueError("session-missing", `There is no session ${request.sessionId}.`);
   note("requested");
@@ -88,19 +84,25 @@ interface Performing {
 
 async function perform(performing: Performing): Promise<ActOutcome> {
   const { request, task, context } = performing;
-  switch (request.action) {
-    case "stop": {
-      const running = runningAgent(performing);
-      if (task === undefined) return askElsewhere(performing, "stop", "was asked to stop");
-      await stopElsewhere({ ...task, id: running.id }, context);
-      return { outcome: `${running.id} was stopped.` };
-    }
+  const { action, text = "" } = request;
+  switch (action) {
+    case "stop":
+      return submit(
+        performing,
+        (agent) => ({ type: action, agent }),
+        task === undefined ? "was asked to stop" : "was stopped",
+      );
     case "background":
       if (task === undefined)
         throw new RetinueError("misuse", "The main agent cannot be moved to the background.");
-      return askElsewhere(performing, "background", "was moved to the background");
+      return submit(performing, (agent) => ({ type: action, agent }), "was moved to the background");
     case "message":
-      return sendElsewhere(performing);
+      if (text.trim() === "") throw new RetinueError("misuse", "A message needs a text.");
+      return submit(
+        performing,
+        (agent) => ({ type: action, agent, text, resume: false }),
+        "reads the message between its turns",
+      );
     case "resume":
       return resume(performing);
     case "fork":
@@ -110,79 +112,30 @@ async function perform(performing: Performing): Promise<ActOutcome> {
   }
 }
 
+/** Submits an op to the process that runs the agent. */
+async function submit(
+  { request: { sessionId }, task, context }: Performing,
+  op: (agent: string) => RemoteOp,
+  done: string,
+): Promise<ActOutcome> {
+  const { transcript } = sessionFiles(context.transcripts, sessionId);
+  const isOpen = task === undefined && hasLiveOwner(transcript);
+  const agent = task ?? { id: mainAgentId, transcript, state: isOpen ? "running" : "ended" };
+  if (agent.state !== "running")
+    throw new RetinueError(
+      "not-running",
+      `${task === undefined ? "The main agent" : task.id} is not running; it is ${agent.state}.`,
+      { advice: "Resume it with a prompt instead." },
+    );
+  await submitElsewhere(op(agent.id), { sessionId, transcript: agent.transcript }, context);
+  return { outcome: `${agent.id} ${done}.` };
+}
+
 async function findTask({ sessionId, agentId }: ActRequest, { transcripts }: ActContext): Promise<FoundTask> {
   const found = await findTasks(transcripts, { idPrefix: agentId, sessionId });
   const task = found.find(({ id }) => id === agentId);
   if (task !== undefined) return task;
   throw new RetinueError("unknown-task", `There is no agent ${agentId} in this session.`);
-}
-
-/** The agent with its transcript, where a process runs it. */
-function runningAgent({ request, task, context }: Performing): {
-  readonly id: string;
-  readonly transcript: string;
-} {
-  const { transcript } = sessionFiles(context.transcripts, request.sessionId);
-  const agent = task ?? { id: "main", transcript, state: hasLiveOwner(transcript) ? "running" : "ended" };
-  if (agent.state === "running") return agent;
-  const name = task === undefined ? "The main agent" : task.id;
-  throw new RetinueError("not-running", `${name} is not running; it is ${agent.state}.`, {
-    advice: "Resume it with a prompt instead.",
-  });
-}
-
-/** Leaves a request for the process that runs the agent, and resolves when that has taken it. */
-async function askElsewhere(
-  performing: Performing,
-  action: "stop" | "background",
-  done: string,
-): Promise<ActOutcome> {
-  const { id, transcript } = runningAgent(performing);
-  const files = controlFiles(sessionFiles(performing.context.transcripts, performing.request.sessionId));
-  const takeBack = writeControlRequest(files, id, action);
-  const file = files.request(id);
-  return waitUntilTaken(performing, {
-    file,
-    transcript,
-    takeBack,
-    outcome: `${id} ${done}.`,
-    what: "request",
-  });
-}
-
-/** Resolves when the process that runs the agent has taken the message; the agent reads it between its turns. */
-async function sendElsewhere(performing: Performing): Promise<ActOutcome> {
-  const { text = "", sessionId } = performing.request;
-  if (text.trim() === "") throw new RetinueError("misuse", "A message needs a text.");
-  const { id, transcript } = runningAgent(performing);
-  const files = controlFiles(sessionFiles(performing.context.transcripts, sessionId));
-  const { file, takeBack } = writeMessageRequest(files, { agentId: id, id: randomUUID(), text });
-  const outcome = `${id} reads the message between its turns.`;
-  return waitUntilTaken(performing, { file, transcript, takeBack, outcome, what: "message" });
-}
-
-async function waitUntilTaken(
-  { context: { signal } }: Performing,
-  left: {
-    readonly file: string;
-    readonly transcript: string;
-    readonly takeBack: () => void;
-    readonly outcome: string;
-    readonly what: string;
-  },
-): Promise<ActOutcome> {
-  try {
-    for (let waited = 0; waited < timeoutMs && hasLiveOwner(left.transcript); waited += lookMs) {
-      if (!existsSync(left.file)) return { outcome: left.outcome };
-      await sleep(lookMs, signal);
-    }
-    if (!existsSync(left.file)) return { outcome: left.outcome };
-  } finally {
-    left.takeBack();
-  }
-  throw new RetinueError("not-taken", `The process that runs the agent did not take the ${left.what}.`, {
-    advice: "It works on no prompt, or has ended: resume it with a prompt instead.",
-  });
 }
 
 async function resume(performing: Performing): Promise<ActOutcome> {

@@ -15,11 +15,11 @@ import {
 } from "@retinue/base/storage/process-identity.ts";
 import { readLines } from "@retinue/base/storage/read-lines.ts";
 import { runOwnGitNow } from "@retinue/gate/git/own-git.ts";
+import { mainAgentId } from "../../conversation/agent-event.ts";
 import { isSessionId, sessionFiles } from "../../journal/session-files.ts";
 import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
+import { controlFiles, leaveOp } from "../../tasks/op-files.ts";
 import { foldTranscript } from "../../tasks/transcript-task.ts";
-import { controlFiles } from "../../tasks/watch-control.ts";
-import { writeStopRequest } from "../../tasks/write-stop-request.ts";
 import { readApprovals } from "../approvals/find-approvals.ts";
 
 /** A session that runs detached from any terminal, as it was started. */
@@ -213,7 +213,8 @@ const lookMs = 50;
 async function end(session: BackgroundSession, signal: AbortSignal): Promise<void> {
   const { transcripts, sessionId, process: identity } = session;
   if (transcripts !== undefined) {
-    const takeBack = writeStopRequest(controlFiles(sessionFiles(transcripts, sessionId)), "main");
+    const files = controlFiles(sessionFiles(transcripts, sessionId));
+    const { takeBack } = leaveOp(files, { type: "stop", agent: mainAgentId });
     try {
       if (await isGone(identity, askedMs, signal)) return;
     } finally {

@@ -17,7 +17,7 @@ import {
   type WaitingSession,
 } from "../../tasks/find-interrupted.ts";
 import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
-import { stopElsewhere } from "./stop-elsewhere.ts";
+import { submitElsewhere } from "./submit-elsewhere.ts";
 
 export { continuePrompt } from "../../planning/agent-request.ts";
 export type { Interrupted, WaitingSession } from "../../tasks/find-interrupted.ts";
@@ -72,7 +72,8 @@ export function projectTasks(paths: () => Promise<Paths>): ProjectTasks {
     async stop(written, { signal = new AbortController().signal } = {}) {
       const task = await get(written);
       if (task.state !== "running") return task;
-      await stopElsewhere(task, { transcripts: await transcripts(), signal });
+      const stop = { type: "stop", agent: task.id } as const;
+      await submitElsewhere(stop, task, { transcripts: await transcripts(), signal });
       return get(task.id);
     },
     async *log(written, { follow = false, signal = new AbortController().signal } = {}) {

@@ -20,7 +20,7 @@ import {
 import { openTeamStore, removeTeamFiles, type TeamStore } from "../../teams/team-store.ts";
 import { type FoundTeam, findTeams } from "../teams/find-team.ts";
 import { type MailLine, mailOfTeam } from "../teams/mail-of-team.ts";
-import { stopElsewhere } from "./stop-elsewhere.ts";
+import { submitElsewhere } from "./submit-elsewhere.ts";
 
 /** A team as it is now. A member of a team that no process leads runs nowhere, whatever its last state was. */
 export interface TeamSummary {
@@ -206,7 +206,7 @@ async function stopMember(
   const found = await findTasks(transcripts, { sessionId: config.leadSessionId, idPrefix: taskId });
   const task = found.find(({ id }) => id === taskId);
   if (task?.state !== "running") return false;
-  await stopElsewhere(task, { transcripts, signal });
+  await submitElsewhere({ type: "stop", agent: taskId }, task, { transcripts, signal });
   return true;
 }
 

@@ -1,18 +1,15 @@
 // @io
-import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { sleep } from "@retinue/base/foundation/abortable.ts";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord, type JsonRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
 import type { Paths } from "@retinue/config/settings/paths.ts";
 import type { SavedWorkflow } from "@retinue/config/workflows/saved-workflow.ts";
-import { isRunId, isSessionId, sessionFiles, workflowFiles } from "../../journal/session-files.ts";
-import { controlFiles } from "../../tasks/watch-control.ts";
-import { writeStopRequest } from "../../tasks/write-stop-request.ts";
+import { isRunId, isSessionId, workflowFiles } from "../../journal/session-files.ts";
 import type { ProjectFacts } from "./project-facts.ts";
+import { submitElsewhere } from "./submit-elsewhere.ts";
 
 /** A run of a workflow, as its file has it. */
 export interface FoundRun {
@@ -75,32 +72,14 @@ export function projectWorkflows(
       if (status !== "running") return false;
       const { transcripts } = await paths();
       const { journal } = workflowFiles(transcripts, sessionId, runId);
-      const files = controlFiles(sessionFiles(transcripts, sessionId));
-      const takeBack = writeStopRequest(files, runId);
-      try {
-        for (let waited = 0; hasLiveOwner(journal); waited += lookMs) {
-          if (waited >= timeoutMs) throw tooSlow(runId, existsSync(files.request(runId)));
-          await sleep(lookMs, signal);
-        }
-      } finally {
-        takeBack();
-      }
+      const workflow = { sessionId, transcript: journal };
+      await submitElsewhere({ type: "stop", agent: runId }, workflow, { transcripts, signal, timeoutMs });
       return true;
     },
   };
 }
 
 const timeoutMs = 20_000;
-const lookMs = 50;
-
-function tooSlow(runId: string, isUnheard: boolean): RetinueError {
-  const why = isUnheard
-    ? "its process did not take the request"
-    : "it was asked to stop and has not ended yet";
-  return new RetinueError("not-stopped", `${runId} still runs after ${timeoutMs / 1000} s: ${why}.`, {
-    advice: "End the process that runs it; `retinue workflow resume` goes on with it later.",
-  });
-}
 
 async function findRuns(transcripts: string): Promise<readonly FoundRun[]> {
   const sessions = (await readdir(transcripts).catch(() => [])).filter(isSessionId);

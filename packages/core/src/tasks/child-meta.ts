@@ -1,0 +1,61 @@
+import { isRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
+import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
+import { type ChildPlan, levelOf } from "../planning/agent-plan.ts";
+
+/** What is beside a child's transcript, in the words existing viewers read; enough to take the child up again. */
+interface ChildMeta {
+  readonly agentType: string;
+  readonly description: string;
+  readonly toolUseId?: string;
+  readonly spawnDepth: number;
+  readonly workflowPhase?: string;
+  /** The subagent that started it; absent for a child of the main agent. */
+  readonly parentAgentId?: string;
+  readonly name?: string;
+  readonly model: string;
+  readonly provider?: string;
+}
+
+export function childMeta({ task, chosenModel }: Pick<ChildPlan, "task" | "chosenModel">): ChildMeta {
+  return {
+    agentType: task.agentType,
+    description: task.description,
+    toolUseId: task.callId,
+    spawnDepth: levelOf({ task }),
+    ...(task.ancestors === undefined ? {} : { parentAgentId: task.parentId }),
+    name: task.name,
+    ...(task.workflow?.phase === undefined ? {} : { workflowPhase: task.workflow.phase }),
+    model: chosenModel.id,
+    provider: chosenModel.provider,
+  };
+}
+
+/** What an existing sidecar says of a child. */
+export interface KnownChild {
+  readonly agentType: string;
+  readonly description?: string;
+  readonly name?: string;
+  readonly model?: ChosenModel;
+  /** The call that asked for it. */
+  readonly toolUseId?: string;
+  /** Absent for a child of the main agent. */
+  readonly parentAgentId?: string;
+}
+
+/** What a sidecar says, however it was written; undefined when it names no agent type. */
+export function readChildMeta(text: string): KnownChild | undefined {
+  const value = parseJson(text);
+  if (!isRecord(value)) return undefined;
+  const { agentType, description, name, model, provider, toolUseId, parentAgentId } = value;
+  if (typeof agentType !== "string") return undefined;
+  return {
+    agentType,
+    ...(typeof description === "string" ? { description } : {}),
+    ...(typeof name === "string" ? { name } : {}),
+    ...(typeof toolUseId === "string" ? { toolUseId } : {}),
+    ...(typeof parentAgentId === "string" ? { parentAgentId } : {}),
+    ...(typeof model === "string"
+      ? { model: typeof provider === "string" ? { id: model, provider } : { id: model } }
+      : {}),
+  };
+}
