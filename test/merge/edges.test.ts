@@ -14,6 +14,17 @@ import { describe, expect, test } from "vitest";
 import { change, createMergeStage, git, readIfThere } from "./merge-stage.ts";
 
 describe("a merge takes [MRG-1]", () => {
+  test("nothing where the last branch of a session without a conversation is merged, and finds that session", async () => {
+    const stage = await createMergeStage({ "a.txt": "a\n" });
+    await stage.child("one", { "b.txt": "one\n" });
+    await stage.session.close();
+    const { runtime } = stage.sample;
+    expect((await runtime.merge(stage.session.id, { apply: true }).result).status).toBe("merged");
+    for (const written of [stage.session.id, stage.session.id.slice(0, 8)])
+      expect((await runtime.merge(written, { apply: true }).result).status).toBe("nothing");
+    await expect(runtime.merge("no-such-session").result).rejects.toThrow("There is no session");
+  });
+
   test("branches without worktrees, from where they began, also below uncommitted changes of the person", async () => {
     const stage = await createMergeStage({ "a.txt": "a\n" });
     change(stage.project, { "mine.txt": "not committed\n" });

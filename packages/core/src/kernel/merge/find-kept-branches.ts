@@ -1,5 +1,5 @@
 // @io
-import { readFile, stat } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
@@ -7,6 +7,7 @@ import { readLines } from "@retinue/base/storage/read-lines.ts";
 import type { Receipt } from "../../conversation/receipt.ts";
 import { findSession } from "../../journal/find-sessions.ts";
 import { readEarlierPlans } from "../../journal/journaled-plan.ts";
+import { isSessionId } from "../../journal/session-files.ts";
 import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
 import { findOwnWorktrees, type OwnWorktree } from "../../tasks/worktree/find-own-worktrees.ts";
 import type { WorktreeRepository } from "../../tasks/worktree/find-worktree-repository.ts";
@@ -63,6 +64,11 @@ export async function findMergeSession(place: Place, written: string | undefined
   if (meant.length === 1 && meant[0] !== undefined) return meant[0];
   const found = await findSession(place.transcripts, written);
   if (found.type === "found") return found.session.id;
+  // A session of a program may have children alone, and a merge that was cut off may have taken the last branch of theirs.
+  const folders = (await readdir(place.transcripts).catch(() => [])).filter(
+    (name) => isSessionId(name) && name.startsWith(written),
+  );
+  if (folders.length === 1 && folders[0] !== undefined) return folders[0];
   if (meant.length > 1 || found.type === "ambiguous")
     throw new RetinueError("session-ambiguous", `Several sessions match ${JSON.stringify(written)}.`, {
       advice: "Write more of the id; `retinue sessions list` shows them.",
