@@ -74,6 +74,8 @@ export function digestSeal({ paths, scripts }: CallSeal, directory: string): str
 const maxScripts = 128;
 /** Names that are looked for on the disk, for the whole call. */
 const maxCandidates = 20_000;
+/** `PATH_MAX` of Linux; macOS and other systems take less. */
+const maxPathLength = 4_096;
 /** Larger files are known by their size, their time and their place on the disk. */
 const maxHashed = 8 * 1024 * 1024;
 
@@ -112,11 +114,17 @@ function scriptCandidates(
     units.flatMap(({ directories }) => directories).filter((directory) => directory !== "unknown"),
   );
   folders.add("");
-  return [...folders]
-    .flatMap((folder) =>
-      [...names].map((name) => placed(name, folder, place)).concat(placed(".", folder, place)),
-    )
-    .slice(0, maxCandidates);
+  const candidates: string[] = [];
+  for (const folder of folders) {
+    const itself = placed(".", folder, place);
+    // No file can be opened by a longer path.
+    if (itself.length > maxPathLength) continue;
+    for (const path of [...names].map((name) => placed(name, folder, place)).concat(itself)) {
+      if (candidates.length === maxCandidates) return candidates;
+      candidates.push(path);
+    }
+  }
+  return candidates;
 }
 
 /** Parts of a text between blanks, quotes and signs of the shell. */
