@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRegistry } from "@retinue/config/agents/agent-registry.ts";
-import { createAgentFileLoader } from "@retinue/config/agents/find-agent-files.ts";
+import { createAgentFileLoader } from "@retinue/config/discovery/find-agent-files.ts";
 import fastGlob from "fast-glob";
 import matter from "gray-matter";
 import { measureInTurn, printTable } from "./measure.ts";

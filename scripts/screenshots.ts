@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
 import type { SessionFiles } from "@retinue/core/journal/session-files.ts";
 import { createLiveText, liveFiles } from "@retinue/core/kernel/live/live-text.ts";
-import { renderEvalPage, summarize } from "@retinue/hosts/commands/eval/eval-results.ts";
+import { renderEvalPage, summarize } from "@retinue/hosts/shared/eval-results.ts";
 import type { Page } from "playwright-core";
 import {
   clock,

@@ -34,14 +34,6 @@ export {
   type DescribeAgentsOptions,
   describeAgents,
 } from "@retinue/config/agents/describe-agents.ts";
-export {
-  type AgentCatalog,
-  createAgentCatalog,
-  type DiscoveredAgents,
-  type DiscoverOptions,
-  discoverAgents,
-} from "@retinue/config/agents/discover-agents.ts";
-export type { AgentPlace } from "@retinue/config/agents/find-agent-files.ts";
 export { type LintFacts, lintDefinition } from "@retinue/config/agents/lint-definition.ts";
 export {
   type ParseAgentOptions,
@@ -50,6 +42,14 @@ export {
 } from "@retinue/config/agents/parse-agent-definition.ts";
 export { type DescriptionRating, rateDescription } from "@retinue/config/agents/rate-description.ts";
 export { readSessionAgents, type SessionAgents } from "@retinue/config/agents/read-definition-object.ts";
+export {
+  type AgentCatalog,
+  createAgentCatalog,
+  type DiscoveredAgents,
+  type DiscoverOptions,
+  discoverAgents,
+} from "@retinue/config/discovery/discover-agents.ts";
+export type { AgentPlace } from "@retinue/config/discovery/find-agent-files.ts";
 export type { Plugin, PluginOrigin } from "@retinue/config/plugins/plugin.ts";
 export type { Skill, SkillScope, SkillSource } from "@retinue/config/skills/skill.ts";
 export type { SkillCatalog, SkillSearch } from "@retinue/config/skills/skill-catalog.ts";

@@ -13,10 +13,11 @@ export const importTable = readTable(`
   config/tools        | config/mcp
   config/settings     | all of config/tools, config/tools, config/hooks, config/models
   config/plugins      | all of config/settings, config/settings
-  config/formats      | all of config/plugins, config/plugins, config/agents
-  config/agents       | all of config/plugins, config/plugins, config/formats
+  config/agents       | all of config/plugins, config/plugins
+  config/formats      | all of config/agents, config/agents
+  config/discovery    | all of config/formats, config/formats
   config/workflows    | all of config/plugins, config/plugins
-  config/skills       | all of config/agents, config/agents
+  config/skills       | all of config/discovery, config/discovery
   config/schemas      | all of config/skills, config/skills, config/workflows, config/lock
   config/instructions | all of config/skills, config/skills
   core/conversation   |

@@ -26,8 +26,8 @@ test.each([
 });
 
 test.each([
-  ["packages/config/src/agents/discover-agents.ts", '// @io\nimport "node:fs";\n', true],
-  ["packages/config/src/agents/discover-agents.ts", "\n// @io\n", false],
+  ["packages/config/src/discovery/discover-agents.ts", '// @io\nimport "node:fs";\n', true],
+  ["packages/config/src/discovery/discover-agents.ts", "\n// @io\n", false],
   ["packages/hosts/src/cli/main.ts", "", true],
   ["src/planning/plan-run.ts", "// I/O is done elsewhere", false],
 ])("whether %s may do I/O with the text %j: %s", (path, text, expected) => {

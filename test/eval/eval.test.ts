@@ -2,14 +2,9 @@ import { existsSync } from "node:fs";
 import { appendFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
-import {
-  cellsOf,
-  type EvalResult,
-  renderEvalPage,
-  summarize,
-} from "@retinue/hosts/commands/eval/eval-results.ts";
-import { readEvalFile } from "@retinue/hosts/commands/eval/read-eval-file.ts";
+import { cellsOf, readEvalFile } from "@retinue/hosts/commands/eval/read-eval-file.ts";
 import { runEval } from "@retinue/hosts/commands/eval/run-eval.ts";
+import { type EvalResult, renderEvalPage, summarize } from "@retinue/hosts/shared/eval-results.ts";
 import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { createWorkspace, type Workspace } from "@retinue/testing/sample-runtime.ts";
 import type { Step } from "@retinue/testing/script.ts";

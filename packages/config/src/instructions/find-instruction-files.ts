@@ -5,7 +5,7 @@ import { open, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { withoutByteOrderMark } from "@retinue/base/foundation/parse-json-document.ts";
-import { type AgentFiles, findAgentFilesIn } from "../agents/find-agent-files.ts";
+import { type AgentFiles, findAgentFilesIn } from "../discovery/find-agent-files.ts";
 import type { Paths } from "../settings/paths.ts";
 import { realFolder } from "../settings/trust-store.ts";
 import {

@@ -1,8 +1,8 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import type { MayLoad } from "@retinue/gate/may-load.ts";
-import type { DiscoveredAgents } from "../agents/discover-agents.ts";
 import { readFrontmatter } from "../agents/read-frontmatter.ts";
+import type { DiscoveredAgents } from "../discovery/discover-agents.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/load-settings.ts";
 import {
   cutText,

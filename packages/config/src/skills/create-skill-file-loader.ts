@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
-import { unreadable } from "../agents/find-agent-files.ts";
+import { unreadable } from "../discovery/find-agent-files.ts";
 import { isWithin } from "../plugins/plugin.ts";
 import { largestSkill, type ReadSkill, readSkillFile, refuseLargeSkill } from "./read-skill-file.ts";
 import type { Skill } from "./skill.ts";

@@ -1,5 +1,5 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
+import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
 import { followMessages } from "../conversation/follow-messages.ts";
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { type Message, textOf, type UserMessage } from "../conversation/message.ts";

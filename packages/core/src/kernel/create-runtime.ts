@@ -5,7 +5,7 @@ import { quote } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import type { AgentInput } from "@retinue/config/agents/define-agent.ts";
-import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
+import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
 import type { SkillCatalog } from "@retinue/config/skills/skill-catalog.ts";
 import type { UserMessage } from "../conversation/message.ts";
 import type { Inspection } from "../inspection/inspection.ts";

@@ -3,7 +3,7 @@ import { placeText } from "@retinue/base/foundation/diagnostic.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { Durability } from "@retinue/base/storage/durability.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
-import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
+import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
 import { losesHook } from "@retinue/config/hooks/read-hooks.ts";
 import type { AskedServer } from "@retinue/config/settings/choose-mcp-servers.ts";
 import type { EnvironmentOptions } from "@retinue/config/settings/read-environment.ts";

@@ -14,7 +14,7 @@ import {
   type AgentCatalog,
   createAgentCatalog,
   type DiscoveredAgents,
-} from "@retinue/config/agents/discover-agents.ts";
+} from "@retinue/config/discovery/discover-agents.ts";
 import type { PlainSettings } from "@retinue/config/settings/plain-settings.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import type { SkillCatalog, SkillReader } from "@retinue/config/skills/skill-catalog.ts";

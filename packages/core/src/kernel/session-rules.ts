@@ -2,7 +2,7 @@ import { isAbsolute, join, resolve } from "node:path";
 import { type Diagnostic, placeText } from "@retinue/base/foundation/diagnostic.ts";
 import { findRealPaths } from "@retinue/base/foundation/find-real-path.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
+import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
 import type { LoadedSettings } from "@retinue/config/settings/load-settings.ts";
 import type { Paths } from "@retinue/config/settings/paths.ts";
 import type { SourcedRule } from "@retinue/config/settings/settings-layer.ts";

@@ -1,6 +1,6 @@
 import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
+import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
 import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { readLines } from "@retinue/base/storage/read-lines.ts";
-import { type EvalResult, type EvalSummary, readResult, summarize } from "../commands/eval/eval-results.ts";
+import { type EvalResult, type EvalSummary, readResult, summarize } from "../shared/eval-results.ts";
 
 /** What one file of results says, for the page. */
 export interface EvalRow {

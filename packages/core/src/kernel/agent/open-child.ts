@@ -3,7 +3,7 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import type { AgentRegistry } from "@retinue/config/agents/agent-registry.ts";
 import { mayWiden } from "@retinue/config/agents/agent-source.ts";
-import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
+import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
 import { aliasTable, type ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 import { childPolicy, joinBackground } from "@retinue/gate/build-policy.ts";

@@ -1,7 +1,7 @@
 export { type FiredEvent, firedHookEvents } from "@retinue/config/hooks/hook-input.ts";
 export { matchSubject } from "@retinue/config/hooks/match-subject.ts";
 
-import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
+import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
 import { type FiredEvent, firedHookEvents, hookEvents } from "@retinue/config/hooks/hook-input.ts";
 import type { HookHandler, HookHandlerType, HookRule } from "@retinue/config/hooks/hook-rule.ts";
 import { loadPluginHooks } from "@retinue/config/plugins/load-plugin.ts";

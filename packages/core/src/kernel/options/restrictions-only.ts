@@ -1,4 +1,4 @@
-import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
+import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
 import type { MergedSettings, SettingsSource } from "@retinue/config/settings/settings-layer.ts";
 
 /**

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { SettingSource } from "@retinue/base/foundation/option-words.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
-import { type DiscoveredAgents, discoverAgents } from "@retinue/config/agents/discover-agents.ts";
+import { type DiscoveredAgents, discoverAgents } from "@retinue/config/discovery/discover-agents.ts";
 import { type AliasTable, aliasTable } from "@retinue/config/models/select-subagent-model.ts";
 import type { TrustAnswer } from "@retinue/config/settings/trust-store.ts";
 import type { SkillCatalog } from "@retinue/config/skills/skill-catalog.ts";

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { defineAgent } from "@retinue/config/agents/define-agent.ts";
-import { discoverAgents } from "@retinue/config/agents/discover-agents.ts";
+import { discoverAgents } from "@retinue/config/discovery/discover-agents.ts";
 import type { ApprovalRequest } from "@retinue/gate/approver.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createAskMcpServer } from "./connect-session-servers.ts";

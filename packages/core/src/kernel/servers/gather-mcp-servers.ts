@@ -3,7 +3,7 @@ import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import { mayWiden } from "@retinue/config/agents/agent-source.ts";
-import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
+import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
 import { type McpServerConfig, readServer } from "@retinue/config/mcp/mcp-server-config.ts";
 import { loadPluginServers } from "@retinue/config/plugins/load-plugin.ts";
 import { approveMcpServers, loadMcpApprovals } from "@retinue/config/settings/approve-mcp-servers.ts";

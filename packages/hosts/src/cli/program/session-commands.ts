@@ -97,7 +97,7 @@ const taskCommands: readonly CommandEntry[] = [
     description:
       "Opens a session of --bg in the terminal: follows one that runs, continues one that has ended.",
     run: async (context, options, [written]) =>
-      (await import("../../commands/background/attach.ts")).attach(context, written, options),
+      (await import("../../terminal/attach.ts")).attach(context, written, options),
   },
   {
     usage: "rm <session>",

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import {
   type PermissionMode,
@@ -46,6 +47,16 @@ export interface EvalPlan {
   readonly workspace?: string;
 }
 
+/** One run of the table. */
+export interface EvalCell {
+  readonly task: EvalTask;
+  readonly definition: string;
+  readonly model: string | undefined;
+  readonly repetition: number;
+  /** By what is run and how it is scored, so that a changed task is run again. */
+  readonly key: string;
+}
+
 export const mainDefinition = "main";
 
 /** Reads YAML or JSON; throws a RetinueError that names the file, the field and what is expected there. */
@@ -82,6 +93,21 @@ export function readEvalFile(text: string, file: string): EvalPlan {
     allowedTools,
     workspace,
   };
+}
+
+export function cellsOf(plan: EvalPlan): readonly EvalCell[] {
+  return plan.tasks.flatMap((task) =>
+    plan.definitions.flatMap((definition) =>
+      plan.models.flatMap((model) =>
+        Array.from({ length: plan.repetitions }, (_, index) => {
+          const { maxTurns, permissionMode, allowedTools, workspace } = plan;
+          const run = { task, definition, model, repetition: index + 1 };
+          const whole = JSON.stringify([run, maxTurns, permissionMode, allowedTools, workspace]);
+          return { ...run, key: createHash("sha256").update(whole).digest("hex").slice(0, 16) };
+        }),
+      ),
+    ),
+  );
 }
 
 type Fail = (at: string, expected: string) => never;

@@ -7,8 +7,8 @@ import { readLines } from "@retinue/base/storage/read-lines.ts";
 import type { Runtime } from "@retinue/core/kernel/create-runtime.ts";
 import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import type { Session } from "@retinue/core/kernel/session.ts";
-import { cellsOf, type EvalCell, type EvalResult, failedBeforeAnswer, readResult } from "./eval-results.ts";
-import { type EvalPlan, mainDefinition } from "./read-eval-file.ts";
+import { type EvalResult, failedBeforeAnswer, readResult } from "../../shared/eval-results.ts";
+import { cellsOf, type EvalCell, type EvalPlan, mainDefinition } from "./read-eval-file.ts";
 import { scoreAnswer } from "./score-answer.ts";
 
 export interface RunEvalOptions {

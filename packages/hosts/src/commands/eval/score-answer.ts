@@ -2,7 +2,7 @@ import { runProcess } from "@retinue/base/foundation/run-process.ts";
 import { commandEnvironment } from "@retinue/core/kernel/command-environment.ts";
 import type { Runtime } from "@retinue/core/kernel/create-runtime.ts";
 import type { RunResult } from "@retinue/core/kernel/run-handle.ts";
-import { failedBeforeAnswer } from "./eval-results.ts";
+import { failedBeforeAnswer } from "../../shared/eval-results.ts";
 import type { EvalTask } from "./read-eval-file.ts";
 
 export interface Score {

@@ -16,7 +16,7 @@ import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { agentSources } from "@retinue/base/foundation/option-words.ts";
 import { shellWord } from "@retinue/base/foundation/shell-word.ts";
-import { type DiscoveredAgents, discoverAgents } from "@retinue/config/agents/discover-agents.ts";
+import { type DiscoveredAgents, discoverAgents } from "@retinue/config/discovery/discover-agents.ts";
 import { formatFacts, formatIds } from "@retinue/config/formats/format-places.ts";
 import type { HookHandler, HookRule } from "@retinue/config/hooks/hook-rule.ts";
 import { type LockEntry, lockKey } from "@retinue/config/lock/lock-file.ts";

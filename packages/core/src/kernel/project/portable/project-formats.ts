@@ -4,7 +4,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { quote } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { findAgentFiles } from "@retinue/config/agents/find-agent-files.ts";
+import { findAgentFiles } from "@retinue/config/discovery/find-agent-files.ts";
 import {
   type FormatId,
   formatFacts,

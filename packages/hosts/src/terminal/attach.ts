@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { type BackgroundSession, readOutput } from "@retinue/core/kernel/project/background-sessions.ts";
-import type { CommandContext } from "../../shared/command-context.ts";
-import type { RunFlags } from "../../shared/flags.ts";
-import { misuse } from "../../shared/misuse.ts";
-import { findBackground } from "./find-background.ts";
+import { findBackground } from "../commands/background/find-background.ts";
+import type { CommandContext } from "../shared/command-context.ts";
+import type { RunFlags } from "../shared/flags.ts";
+import { misuse } from "../shared/misuse.ts";
 
 const startMs = 15_000;
 const lookMs = 100;
@@ -19,7 +19,7 @@ export async function attach(context: CommandContext, written: string, options: 
       `Without one: retinue logs ${found.id} -f`,
     );
   const session = await waitForStart(context, found);
-  const { runTerminal } = await import("../../terminal/run-terminal.ts");
+  const { runTerminal } = await import("./run-terminal.ts");
   const inFolder = { ...context, host: { ...host, cwd: session.workingFolder } };
   return runTerminal(inFolder, [], { ...options, resume: session.sessionId }, { follows: true });
 }

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { defineAgent } from "./define-agent.ts";
+import { defineAgent } from "../agents/define-agent.ts";
 import { createAgentCatalog, type DiscoverOptions, discoverAgents } from "./discover-agents.ts";
 
 let root: string;
@@ -198,7 +198,7 @@ describe("[DEF-10, DEF-11] a catalog is read anew at each use", () => {
 test("[SCP-6] listing reads fields only; the body stays with the definition until a spawn uses it", async () => {
   writeAgent("repo/.claude/agents/a.md", "a");
   const { registry } = await discoverAgents(options);
-  const { describeAgents } = await import("./describe-agents.ts");
+  const { describeAgents } = await import("../agents/describe-agents.ts");
   const { text } = describeAgents(registry.list().map(({ definition }) => definition));
   expect(text).toContain("From repo/.claude/agents/a.md.");
   expect(text).not.toContain("Prompt of repo");

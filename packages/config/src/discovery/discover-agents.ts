@@ -6,6 +6,9 @@ import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { type Footprint, keepReading } from "@retinue/base/foundation/footprint.ts";
 import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
 import { formatRule, type PermissionRule, parseRule } from "@retinue/gate/rules/parse-rule.ts";
+import type { AgentDefinition } from "../agents/agent-definition.ts";
+import { type AgentDenial, type AgentRegistry, createRegistry } from "../agents/agent-registry.ts";
+import { builtinAgents, type GuideFacts } from "../agents/builtin/builtin-agents.ts";
 import {
   agentSourceNames,
   agentSourceOf,
@@ -25,9 +28,6 @@ import {
 } from "../settings/load-settings.ts";
 import { createPaths, type Paths } from "../settings/paths.ts";
 import { findRepositoryRoot, findUntrustedFolders, realFolder } from "../settings/trust-store.ts";
-import type { AgentDefinition } from "./agent-definition.ts";
-import { type AgentDenial, type AgentRegistry, createRegistry } from "./agent-registry.ts";
-import { builtinAgents, type GuideFacts } from "./builtin/builtin-agents.ts";
 import {
   type AgentFileLoader,
   type AgentPlace,

@@ -3,15 +3,15 @@ import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "
 import { join, sep } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { createFootprint, type Footprint, type PathStamp } from "@retinue/base/foundation/footprint.ts";
-import { type FormatId, formatFacts } from "../formats/format-places.ts";
-import type { AgentDefinition } from "./agent-definition.ts";
-import type { AgentScope } from "./agent-source.ts";
+import type { AgentDefinition } from "../agents/agent-definition.ts";
+import type { AgentScope } from "../agents/agent-source.ts";
 import {
   largestDefinition,
   type ParsedAgent,
   parseAgentDefinition,
   refuseLargeFile,
-} from "./parse-agent-definition.ts";
+} from "../agents/parse-agent-definition.ts";
+import { type FormatId, formatFacts } from "../formats/format-places.ts";
 
 export interface AgentFiles {
   readonly files: readonly string[];

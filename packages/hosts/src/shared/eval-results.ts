@@ -1,16 +1,4 @@
-import { createHash } from "node:crypto";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
-import type { EvalPlan, EvalTask } from "./read-eval-file.ts";
-
-/** One run of the table. */
-export interface EvalCell {
-  readonly task: EvalTask;
-  readonly definition: string;
-  readonly model: string | undefined;
-  readonly repetition: number;
-  /** By what is run and how it is scored, so that a changed task is run again. */
-  readonly key: string;
-}
 
 export interface EvalResult {
   readonly key: string;
@@ -31,21 +19,6 @@ export interface EvalResult {
   readonly turns: number;
   readonly durationMs: number;
   readonly sessionId?: string;
-}
-
-export function cellsOf(plan: EvalPlan): readonly EvalCell[] {
-  return plan.tasks.flatMap((task) =>
-    plan.definitions.flatMap((definition) =>
-      plan.models.flatMap((model) =>
-        Array.from({ length: plan.repetitions }, (_, index) => {
-          const { maxTurns, permissionMode, allowedTools, workspace } = plan;
-          const run = { task, definition, model, repetition: index + 1 };
-          const whole = JSON.stringify([run, maxTurns, permissionMode, allowedTools, workspace]);
-          return { ...run, key: createHash("sha256").update(whole).digest("hex").slice(0, 16) };
-        }),
-      ),
-    ),
-  );
 }
 
 /** A line of the file of results; undefined where it is none. */
