@@ -105,6 +105,8 @@ async function removeIfOld(candidate: Candidate, report: Outcome): Promise<void>
   const named = entry.files.find((file) => file === entry.main) ?? entry.folder ?? entry.main;
   const path = join(project, named);
   try {
+    // Most sessions are young, which their transcript alone shows.
+    if ((await modifiedOf(join(project, entry.main), "file")) >= before) return;
     if (!((await newestOf(candidate)) < before)) return;
     const transcripts = [join(project, entry.main), ...(await childTranscripts(candidate))];
     const locks = candidate.dryRun ? unlessOwned(transcripts) : takeLocks(transcripts);

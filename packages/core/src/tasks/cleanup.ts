@@ -26,8 +26,8 @@ export interface WorktreeCleanup {
   /** Milliseconds since 1970. */
   readonly now: number;
   readonly olderThanDays: number;
-  /** Somebody asked for it now: unchanged ones that a dead process left go whatever their age. */
-  readonly concurrency?: boolean;
+  /** A person asked for it: unchanged ones that a dead process left go whatever their age. */
+  readonly requested?: boolean;
   /** Dry run: reports what would be removed. */
   readonly dryRun: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -78,11 +78,11 @@ export async function cleanUpWorktrees(cleanup: WorktreeCleanup): Promise<Cleane
 
 function whyTooEarly(
   mark: WorktreeMark,
-  { now, olderThanDays, concurrency }: WorktreeCleanup,
+  { now, olderThanDays, requested }: WorktreeCleanup,
 ): string | undefined {
   const inUse = whyInUse(mark);
   if (inUse !== undefined) return inUse;
-  if (concurrency === true && mark.ended === undefined) return undefined;
+  if (requested === true && mark.ended === undefined) return undefined;
   const isOld = now - (mark.ended ?? mark.started) >= olderThanDays * dayMs;
   return isOld ? undefined : `it is younger than ${olderThanDays} days`;
 }
@@ -151,8 +151,8 @@ export interface Cleanup {
   /** Whether a person trusts the repository, so that its filters may run. */
   readonly trusted: boolean;
   readonly signal: AbortSignal;
-  /** Somebody asked for it now, rather than it being done beside other work. */
-  readonly concurrency?: boolean;
+  /** A person asked for it, rather than it being done beside other work. */
+  readonly requested?: boolean;
   /** The most sessions that are looked at. */
   readonly limit?: number;
 }

@@ -126,7 +126,7 @@ async function cleanHere(
     olderThanDays: olderThanDays ?? settings.settings.plain.cleanupPeriodDays ?? defaultDays,
     now: Date.now(),
     dryRun,
-    concurrency: true,
+    requested: true,
     environment,
     trusted: (await findTrust({ cwd, home, env: environment, platform })).trusted,
     signal,

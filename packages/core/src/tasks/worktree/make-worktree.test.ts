@@ -305,7 +305,7 @@ describe("a worktree of the current state", () => {
       repository: shop,
       now: Number.MAX_SAFE_INTEGER,
       olderThanDays: 0,
-      concurrency: true,
+      requested: true,
       dryRun: false,
       environment,
       trusted: false,

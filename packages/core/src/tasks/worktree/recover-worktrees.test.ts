@@ -84,7 +84,7 @@ const clean = (changes: object = {}) =>
     repository: shop,
     now: Date.now(),
     olderThanDays: 30,
-    concurrency: true,
+    requested: true,
     dryRun: false,
     environment,
     trusted: true,
