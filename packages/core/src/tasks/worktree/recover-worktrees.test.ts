@@ -318,7 +318,7 @@ describe("[SPN-7] a worktree whose agent has begun", () => {
     expect(listPending(join(shop, ".git"))).toEqual([]);
     writeFileSync(join(second.path, "new.txt"), "work");
     for (const { path } of [first, second]) die(path);
-    expect((await clean({ concurrency: false })).kept).toHaveLength(2);
+    expect((await clean({ requested: false })).kept).toHaveLength(2);
     expect(await clean()).toMatchObject({
       removed: [{ path: first.path }],
       kept: [{ path: second.path, reason: "it holds uncommitted changes" }],
