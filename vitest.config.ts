@@ -17,8 +17,6 @@ export default defineConfig({
     execArgv: ["--no-turbofan"],
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // A shared machine can stall any process; what passed only the second time is printed as "flaky: …", never hidden.
-    retry: process.env["CI"] === undefined ? 0 : 1,
     // Under load a process may take seconds to do what takes milliseconds.
     expect: { poll: { timeout: 15_000, interval: 20 } },
     // Programs that tests start find their modules compiled, and stripped of their types, by the first of them.
