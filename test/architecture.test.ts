@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { describe, expect, test } from "vitest";
-import { findCycles } from "./find-cycles.ts";
+import { findCycles, findKnots } from "./find-cycles.ts";
 import { folderOf, forbiddenHostImports, forbiddenImports, ownImports } from "./import-rules.ts";
 import { importTable, readTable } from "./import-table.ts";
 import { findImpureCode, hasIoMark, ioMark, isIoFolder, mayDoIo } from "./impure-code.ts";
@@ -72,6 +72,14 @@ test("no file imports itself by way of others, types aside", () => {
   expect(
     findCycles(graph).map((cycle) => cycle.join(" → ")),
     "Break each cycle: move what both ends need into a file of its own.",
+  ).toEqual([]);
+});
+
+test("no more than 8 files know each other, types included", () => {
+  const graph = new Map(product.map((file) => [file.path, ownImports(file).map(({ target }) => target)]));
+  expect(
+    findKnots(graph).filter((knot) => knot.length > 8),
+    "Move the types that the lower files need out of the file that composes them.",
   ).toEqual([]);
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findCycles } from "./find-cycles.ts";
+import { findCycles, findKnots } from "./find-cycles.ts";
 
 test.each([
   ["nothing", [], []],
@@ -14,4 +14,19 @@ test.each([
     graph.set(from, [...(graph.get(from) ?? []), to]);
   }
   expect(findCycles(graph).map((cycle) => cycle.join(">"))).toEqual(expected);
+});
+
+test("files that all lead to each other are one knot, however many ways there are", () => {
+  const graph = new Map([
+    ["a", ["b", "d"]],
+    ["b", ["c"]],
+    ["c", ["a", "b"]],
+    ["d", ["e"]],
+    ["e", ["d"]],
+    ["f", ["a"]],
+  ]);
+  expect(findKnots(graph)).toEqual([
+    ["a", "b", "c"],
+    ["d", "e"],
+  ]);
 });

@@ -16,11 +16,12 @@ import type { ToolHost } from "../tools/tool.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/open-inbox.ts";
 import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
 import { createIntegration } from "./merge/integrate-run.ts";
-import { type MergeHandle, type MergeOptions, startMerge } from "./merge/start-merge.ts";
+import type { MergeHandle, MergeOptions } from "./merge/merge-options.ts";
+import { startMerge } from "./merge/start-merge.ts";
 import { checkedProject } from "./options/check-arguments.ts";
 import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
 import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
-import type { RunOptions, RuntimeOptions, SessionOptions } from "./options/runtime-options.ts";
+import type { RunOptions, RuntimeOptions, RuntimeStore, SessionOptions } from "./options/runtime-options.ts";
 import {
   childSessionKeys,
   type SpawnOptions,
@@ -32,7 +33,7 @@ import type { ReplaySessionOptions, SessionReplay } from "./replay/replay-sessio
 import { type AgentHandle, type RunHandle, startAgent, startRun, stoppedEnding } from "./run-handle.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { createRuntimeSource } from "./runtime-source.ts";
-import { type RuntimeStore, refuseWorkerOptions, runInStore } from "./runtime-store.ts";
+import { refuseWorkerOptions, runInStore } from "./runtime-store.ts";
 import type { Session } from "./session.ts";
 import {
   createProgramContext,

@@ -1,21 +1,16 @@
-import { version } from "@retinue/base/foundation/version.ts";
 import { hasLockFile, waitForOwner } from "@retinue/base/storage/owner-lock.ts";
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import type { AgentPlan, PlannedDefinition } from "../planning/agent-plan.ts";
+import type { AgentPlan } from "../planning/agent-plan.ts";
 import { continuePrompt } from "../planning/agent-request.ts";
 import { recoverProjectWorktrees } from "../tasks/cleanup.ts";
 import { isInterrupted } from "../tasks/find-interrupted.ts";
 import { findLostNotices } from "../tasks/find-lost-notices.ts";
 import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
 import { interruptedLine, interruptedNote } from "../tasks/interrupted-note.ts";
-import { loadEarlierRun } from "../tasks/load-earlier-run.ts";
 import type { HeardAgents } from "../tasks/reported-agents.ts";
-import { writeRecovery } from "../tasks/write-recovery.ts";
-import type { ChildSession } from "./agent/open-child.ts";
 import type { Children } from "./agent/open-children.ts";
-import { openSessionHooks } from "./hooks/session-hooks.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionCommands } from "./session-commands.ts";
 
@@ -173,78 +168,6 @@ function resumesByItself({ variables, discovered }: RuntimeContext): boolean {
 function report(id: string, error: unknown, { notice }: RuntimeContext): void {
   const why = error instanceof Error ? error.message : String(error);
   notice?.(`The agent ${id}, which was cut off, could not be taken up: ${why}`);
-}
-
-/** How long hooks may take over the stop of a child whose process died. */
-const hookLimitMs = 60_000;
-
-/** Settles how the last run of a child ended whose process died: its stop hooks run once. */
-export async function settleChild(
-  agentId: string,
-  {
-    services,
-    loadRegistry,
-    parent: { plan, model },
-    takeOver,
-  }: Pick<ChildSession, "services" | "loadRegistry" | "parent" | "takeOver">,
-  {
-    definition,
-    signal,
-  }: {
-    /** Its definition, where that was found already. */
-    readonly definition?: PlannedDefinition;
-    /** Cuts hooks short. */
-    readonly signal?: AbortSignal | undefined;
-  },
-): Promise<void> {
-  const { runtime } = services;
-  if (!runtime.keepsTranscripts) return;
-  const files = services.files.agent(agentId);
-  const known = await loadEarlierRun(files);
-  if (known === undefined) return;
-  const { agentType } = known;
-  const find = async (): Promise<PlannedDefinition | undefined> => {
-    const found = (await loadRegistry()).discovered.registry.find(agentType);
-    return found.type === "found" ? found.agent.definition : undefined;
-  };
-  const hooks = await openSessionHooks({
-    runtime,
-    looking: services,
-    plan: { ...plan, agent: { id: agentId, name: agentType } },
-    model,
-    definition: definition ?? (await find()),
-    source: "resume",
-    directory: () => plan.directory,
-    child: { agentId, agentType, transcript: files.transcript, isOver: true },
-  });
-  try {
-    await writeRecovery({
-      file: files.transcript,
-      durability: runtime.durability,
-      takeOver,
-      ids: runtime.ids,
-      now: runtime.epochMs,
-      facts: {
-        sessionId: plan.sessionId,
-        agentId,
-        cwd: plan.directory,
-        version,
-        entrypoint: runtime.entrypoint,
-      },
-      ...(hooks === undefined
-        ? {}
-        : {
-            async reportStop(text) {
-              const limit = AbortSignal.timeout(hookLimitMs);
-              await hooks.beforeEnd(text, {
-                signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
-              });
-            },
-          }),
-    });
-  } finally {
-    await hooks?.end();
-  }
 }
 
 /** What a session says of children that a crash had cut off. */

@@ -3,41 +3,10 @@
 import { randomUUID } from "node:crypto";
 import { invalid } from "@retinue/base/foundation/check-arguments.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { ApprovalAnswer, ApprovalRequest } from "@retinue/gate/approver.ts";
 import type { UserMessage } from "../conversation/message.ts";
-import type { RunEvent } from "../conversation/run-event.ts";
 import { checkOptions, checkPrompt } from "./options/check-options.ts";
-import type { RunOptions, RuntimeOptions, SessionOptions } from "./options/runtime-options.ts";
+import type { RunOptions, RuntimeOptions, RuntimeStore } from "./options/runtime-options.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
-
-/** Where the sessions of a runtime are carried out instead of in this process. */
-export interface RuntimeStore {
-  /**
-   * Hands a session to the workers, or the next prompt to one that is there. The events are those that can be seen from
-   * here while it runs, and end with one `run-ended`. Leaving them early leaves the session running.
-   */
-  run(request: StoreRunRequest, options: { readonly signal: AbortSignal }): AsyncIterable<RunEvent>;
-  /** Ends a session on whichever worker. */
-  stop(sessionId: string, reason: string): Promise<void>;
-  close(): Promise<void>;
-}
-
-export interface StoreRunRequest {
-  readonly sessionId: string;
-  readonly prompt: string;
-  /** The next prompt of a session that is there. */
-  readonly isResumed: boolean;
-  readonly options: SessionOptions;
-  /** Definitions keyed by name, as plain data. */
-  readonly agents?: unknown;
-  /** The folder of the runtime. */
-  readonly directory: string;
-  /** Where the person's own files are; absent: the home folder. */
-  readonly home?: string;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Answers calls that wait for a person; without it the session waits for an answer from elsewhere. */
-  readonly approve?: (request: ApprovalRequest) => Promise<ApprovalAnswer>;
-}
 
 /** Options of a runtime that mean something where workers carry out its sessions. The others belong to the workers. */
 const understood: ReadonlySet<string> = new Set([

@@ -141,7 +141,7 @@ async function openTracked<Output>(
   checkOptions("open", options);
   const { setup: given, place, ...own } = normalizeSessionOptions(options, defaults);
   const there = Object.values(place).every((value) => value === undefined) ? program : program.at(place);
-  const [{ beginSession }, shared] = await Promise.all([import("./runtime-context.ts"), there.gather()]);
+  const [{ beginSession }, shared] = await Promise.all([import("./begin-session.ts"), there.gather()]);
   const { facts, remove } = withScratch(change(await program.forSession(shared, own)));
   // Known from the start, so that those who are asked while it is opened can say for whom.
   const isNew = given.resume === undefined && given.continue !== true;

@@ -1,4 +1,5 @@
-import { type MergeOptions, startMerge } from "@retinue/core/kernel/merge/start-merge.ts";
+import type { MergeOptions } from "@retinue/core/kernel/merge/merge-options.ts";
+import { startMerge } from "@retinue/core/kernel/merge/start-merge.ts";
 import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import type { MergeEvent, MergeQueue } from "@retinue/core/protocol/merge-step.ts";
 import { emptyQueue, foldMerge } from "@retinue/core/protocol/merge-step.ts";

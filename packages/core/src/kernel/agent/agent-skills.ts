@@ -4,7 +4,6 @@ import { matchesGlob } from "@retinue/config/instructions/matches-glob.ts";
 import { lookUpSkill } from "@retinue/config/skills/look-up-skill.ts";
 import { describePowers, type Skill } from "@retinue/config/skills/skill.ts";
 import { fillSkill, skillText, skillVariables } from "@retinue/config/skills/skill-text.ts";
-import type { PermissionMode, PolicyRule } from "@retinue/gate/permission-policy.ts";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { Model } from "../../models/model.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
@@ -13,6 +12,7 @@ import { createSkillTool } from "../../tools/builtin/create-skill-tool.ts";
 import type { SkillRequest, Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
+import type { TurnRights } from "./create-authorize.ts";
 import {
   type ForkSkill,
   givePowers,
@@ -333,14 +333,6 @@ async function modelOf(
 function withNotes(text: string, notes: readonly string[]): string {
   if (notes.length === 0) return text;
   return `${text}\n\n<skill-notes>\n${notes.map((note) => `- ${note}`).join("\n")}\n</skill-notes>`;
-}
-
-/** Rules that hold beside those of the plan. */
-export interface TurnRights {
-  readonly allow: readonly PolicyRule[];
-  readonly deny: readonly PolicyRule[];
-  /** The mode in place of that of the plan. */
-  readonly mode?: PermissionMode;
 }
 
 interface TurnChanges extends TurnRights {

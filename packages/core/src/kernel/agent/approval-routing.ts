@@ -11,9 +11,9 @@ import type { Stopwatch } from "../../tasks/watch-run.ts";
 import type { ToolContext } from "../../tools/tool.ts";
 import { askingTool } from "../approvals/answer-question.ts";
 import type { InboxAsker, SessionInbox } from "../approvals/session-inbox.ts";
+import type { AgentOwn, AgentServices } from "./agent-services.ts";
 import { type AskPerson, createAskPerson } from "./ask-person.ts";
 import type { CanUseTool } from "./create-authorize.ts";
-import type { AgentOwn, AgentServices } from "./equip-agent.ts";
 import type { AgentParts } from "./open-agent.ts";
 
 /** The people and programs that can be asked; clocks stop while they are. */

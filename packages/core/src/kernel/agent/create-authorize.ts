@@ -5,7 +5,7 @@ import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import type { DecideOptions, Decision, PermissionPolicy, PermissionRequest } from "@retinue/gate/decide.ts";
 import { decideCall } from "@retinue/gate/gate.ts";
 import { inOrder } from "@retinue/gate/grants/session-approvals.ts";
-import { isInside, type PolicyRule } from "@retinue/gate/permission-policy.ts";
+import { isInside, type PermissionMode, type PolicyRule } from "@retinue/gate/permission-policy.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { type CallSeal, findUnsealed, sealCall } from "@retinue/gate/seal-call.ts";
 import { suggestRules } from "@retinue/gate/suggest-rules.ts";
@@ -13,7 +13,6 @@ import type { Authorization, AuthorizeOptions, CallRequest } from "../../loop/lo
 import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { AgentFiles } from "./accepted-files.ts";
-import type { TurnRights } from "./agent-skills.ts";
 import type { AskPerson } from "./ask-person.ts";
 
 /** A program's own answer to a call that rules leave open. */
@@ -510,4 +509,12 @@ function ruleText(written: unknown): string | undefined {
   const { toolName, ruleContent } = written;
   if (ruleContent === undefined || ruleContent === null) return toolName;
   return typeof ruleContent === "string" ? `${toolName}(${ruleContent})` : undefined;
+}
+
+/** Rules that hold beside those of the plan. */
+export interface TurnRights {
+  readonly allow: readonly PolicyRule[];
+  readonly deny: readonly PolicyRule[];
+  /** The mode in place of that of the plan. */
+  readonly mode?: PermissionMode;
 }

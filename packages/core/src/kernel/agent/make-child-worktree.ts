@@ -3,7 +3,7 @@ import type { ChildFacts } from "../../planning/plan-agent.ts";
 import type { KeptWorktree, RefusedChild } from "../../tasks/task-manager.ts";
 import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-settings.ts";
-import type { ChildSession } from "./open-child.ts";
+import type { ChildSession } from "./child-session.ts";
 
 /** A working tree of a child's own. */
 export interface ChildWorktree {

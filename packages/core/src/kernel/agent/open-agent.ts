@@ -4,14 +4,13 @@ import type { CallRequest, CompactionPort, LoopLimits, LoopPorts, QuotaPort } fr
 import type { Model, ServerTool } from "../../models/model.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
-import type { PreparedPrompt } from "../hooks/prompt-hooks.ts";
 import type { SessionPorts } from "../session-ports.ts";
-import type { TurnRights } from "./agent-skills.ts";
 import {
   type AuthorizeDependencies,
   type AuthorizeWithHooks,
   type BeforeAsk,
   createAuthorize,
+  type TurnRights,
 } from "./create-authorize.ts";
 import { createLiveModel, type LiveModel, type LiveModelOptions } from "./create-live-model.ts";
 
@@ -305,3 +304,7 @@ function liveModelCapability(options: LiveModelOptions): Capability {
     },
   };
 }
+
+export type PreparedPrompt =
+  | { readonly type: "ready"; readonly content: UserMessage["content"] }
+  | { readonly type: "blocked"; readonly reason: string };

@@ -19,25 +19,17 @@ import type { Tool } from "../../tools/tool.ts";
 import type { SessionSetup } from "../options/runtime-options.ts";
 import { type BatchQuestion, openBatchQuestion } from "../quotes/batch-question.ts";
 import { openQuotes } from "../quotes/open-quotes.ts";
-import { settleChild } from "../recover-agents.ts";
 import { createMemberProcesses } from "../teams/create-member-processes.ts";
 import { createParentMail, defaultBackgroundWaitMs, openTeamOf } from "../teams/create-parent-mail.ts";
 import type { SessionTeamParts } from "../teams/found-team.ts";
 import type { SessionTeam } from "../teams/session-team.ts";
 import { createWorkflowTool, type WorkflowCalls } from "../workflows/create-workflow-tool.ts";
 import { createSessionWorkflows, type SessionWorkflows } from "../workflows/session-workflows.ts";
+import { type ChildSession, knownFacts, listedAgents, sessionFacts } from "./child-session.ts";
 import type { Capability } from "./open-agent.ts";
-import {
-  type ChildSession,
-  knownFacts,
-  listedAgents,
-  openChild,
-  openChildPlan,
-  planChild,
-  plannedTools,
-  sessionFacts,
-} from "./open-child.ts";
+import { openChild, openChildPlan, planChild, plannedTools } from "./open-child.ts";
 import { createNestedCount, openNested, planBelow } from "./open-nested.ts";
+import { settleChild } from "./settle-child.ts";
 
 /** What a session says about its children, besides what they share with it. */
 export interface ChildrenParts

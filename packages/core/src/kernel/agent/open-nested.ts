@@ -2,7 +2,7 @@ import type { InterruptedAgent } from "../../conversation/interrupted-agent.ts";
 import type { UserMessage } from "../../conversation/message.ts";
 import { loadSession } from "../../journal/session-choices.ts";
 import type { Model } from "../../models/model.ts";
-import type { AgentPlan, ChildPlan } from "../../planning/agent-plan.ts";
+import type { ChildPlan } from "../../planning/agent-plan.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { ChildPlanned } from "../../planning/plan-agent.ts";
 import { carveBudget } from "../../tasks/carve-budget.ts";
@@ -17,28 +17,17 @@ import { createChildMail } from "../../tasks/messenger.ts";
 import { readReportedAgents } from "../../tasks/reported-agents.ts";
 import { createSpawner } from "../../tasks/spawner.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
-import type { AgentBudget } from "../../tasks/tree-budget.ts";
-import type { Stopwatch } from "../../tasks/watch-run.ts";
 import { openBatchQuestion } from "../quotes/batch-question.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import type { Capability } from "./open-agent.ts";
 import {
   type ChildSession,
   listedAgents,
-  openChild,
-  openChildPlan,
-  planChild,
+  type NestedCount,
+  type NestingAgent,
   sessionFacts,
-} from "./open-child.ts";
-
-/** A subagent that may start agents of its own, while it runs. */
-export interface NestingAgent {
-  readonly plan: ChildPlan;
-  readonly model: Model;
-  readonly control: TaskControl;
-  readonly stopwatch: Stopwatch;
-  readonly budget: AgentBudget;
-}
+} from "./child-session.ts";
+import type { Capability } from "./open-agent.ts";
+import { openChild, openChildPlan, planChild } from "./open-child.ts";
 
 /** What a subagent gets to start agents: the Agent tool for those it names, their reports, and their end with its own. */
 export async function openNested(outer: ChildSession, agent: NestingAgent): Promise<Capability> {
@@ -181,15 +170,6 @@ async function messagesAfterCrash(
     return [{ id, agentType, description, background: true, inFlight, standing }];
   });
   return [...lost, ...(cutOff.length === 0 ? [] : [interruptedNote(cutOff)])];
-}
-
-/** Counts the agents that subagents start in a session, over all its processes. */
-export interface NestedCount {
-  /** Why no more may be started; undefined: it is counted. */
-  take(parent: AgentPlan, request: SpawnRequest): Promise<string | undefined>;
-  giveBack(request: SpawnRequest): void;
-  /** Numbers the starts of all agents of the session. */
-  readonly nextOrder: () => number;
 }
 
 export function createNestedCount(runtime: RuntimeContext, sessionId: string): NestedCount {

@@ -14,8 +14,8 @@ import type { AgentBudget } from "../../tasks/tree-budget.ts";
 import type { TypedOutput } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
+import type { AgentServices } from "./agent-services.ts";
 import { openSandboxes } from "./assemble-tools.ts";
-import type { AgentServices } from "./equip-agent.ts";
 
 interface RunnerParts {
   readonly runtime: RuntimeContext;

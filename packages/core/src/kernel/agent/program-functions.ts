@@ -3,7 +3,7 @@ import { handInPlanTool, memberTools } from "../../planning/plan-agent.ts";
 import { webSearchName } from "../../planning/plan-tools.ts";
 import { toolSearchName } from "../../tools/create-tool-search.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import type { AgentServices } from "./equip-agent.ts";
+import type { AgentServices } from "./agent-services.ts";
 
 /** The functions that the program of this runtime has supplied, by name, as plans name them. */
 export function programFunctions(runtime: RuntimeContext): readonly ProgramFunction[] {

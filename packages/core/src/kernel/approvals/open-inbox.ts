@@ -1,19 +1,14 @@
 // @io
+
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { ApprovalsValue } from "@retinue/config/settings/read-environment.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
-import type { RuntimeContext } from "../runtime-context.ts";
+import type { ApprovalSettings, RuntimeContext } from "../runtime-context.ts";
 import type { GivenAnswer } from "./answer-question.ts";
 import type { Approval, Approvals } from "./find-approvals.ts";
 import { openSessionInbox, type SessionInbox } from "./session-inbox.ts";
 import { createWebhook } from "./webhook.ts";
-
-/** Where questions wait. */
-export interface ApprovalSettings extends Pick<ApprovalsValue, "webhook"> {
-  /** The variable that holds the webhook's key, which is kept out of what agents and their commands inherit. */
-  readonly key: Environment;
-}
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

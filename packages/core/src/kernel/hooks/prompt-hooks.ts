@@ -1,5 +1,6 @@
 import { textOf, type UserMessage } from "../../conversation/message.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
+import type { PreparedPrompt } from "../agent/open-agent.ts";
 import type { CallHookDependencies } from "./call-hooks.ts";
 
 export interface PromptHookDependencies
@@ -9,10 +10,6 @@ export interface PromptHookDependencies
   /** How often in a row hooks may make the agent continue. */
   readonly maxRounds: number;
 }
-
-export type PreparedPrompt =
-  | { readonly type: "ready"; readonly content: UserMessage["content"] }
-  | { readonly type: "blocked"; readonly reason: string };
 
 export interface PromptHooks {
   /** Hooks hear a prompt before the model does: they may refuse it or add to it. The first one starts the session. */

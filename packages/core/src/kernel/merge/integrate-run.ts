@@ -1,6 +1,6 @@
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { MergeQueue } from "../../protocol/merge-step.ts";
-import type { MergeHandle, MergeOptions } from "./start-merge.ts";
+import type { IntegrateOption, MergeHandle, MergeOptions } from "./merge-options.ts";
 
 /** What came of bringing the changes of children back at the end of a run. */
 export interface Integrated {
@@ -9,9 +9,6 @@ export interface Integrated {
   /** Why there was no merge. */
   readonly mergeError?: string;
 }
-
-/** The option `integrate` of a run: true, or how. */
-export type IntegrateOption = boolean | Omit<MergeOptions, "signal" | "dryRun" | "discard">;
 
 /** Lets a run through, and merges behind it what its children have left; a run that did not end well merges nothing. */
 export function createIntegration(asked: IntegrateOption | undefined): {

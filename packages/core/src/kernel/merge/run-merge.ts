@@ -6,7 +6,7 @@ import { invalid } from "@retinue/base/foundation/check-arguments.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
 import { readVerifyChecks } from "@retinue/config/agents/verify-checks.ts";
-import type { PlannedCheck } from "../../planning/agent-plan.ts";
+import type { AgentPlan, PlannedCheck } from "../../planning/agent-plan.ts";
 import type { WorktreePlace } from "../../planning/in-worktree.ts";
 import {
   emptyQueue,
@@ -16,14 +16,16 @@ import {
   type MergeQueue,
   type MergeStep,
 } from "../../protocol/merge-step.ts";
+import type { Stopwatch } from "../../tasks/watch-run.ts";
 import { findOwnWorktrees, removeUnfinished, whyInUse } from "../../tasks/worktree/find-own-worktrees.ts";
 import { findWorktreeRepository } from "../../tasks/worktree/find-worktree-repository.ts";
 import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-settings.ts";
 import { recoverWorktrees } from "../../tasks/worktree/recover-worktrees.ts";
 import { createWorktreeGit } from "../../tasks/worktree/worktree-git.ts";
+import type { AgentServices } from "../agent/agent-services.ts";
 import { isServed } from "../choose-model.ts";
-import { startAgent } from "../run-handle.ts";
+import { type AgentHost, startAgent } from "../run-handle.ts";
 import { openChecks } from "../verify/open-verifier.ts";
 import type { CheckRunner } from "../verify/run-check.ts";
 import { finishApplying } from "./apply-merge.ts";
@@ -32,7 +34,7 @@ import { findTarget } from "./find-target.ts";
 import { chooseChildren, lookAtChildren, mergeChildren, type ResolverEnd } from "./merge-children.ts";
 import { type MergeRepository, type Scratch, takeChanges } from "./merge-git.ts";
 import { mergeJournalFile, openMergeJournal, readMergeSteps } from "./merge-journal.ts";
-import type { MergeOptions, MergeParts, MergeStart } from "./start-merge.ts";
+import type { MergeOptions } from "./merge-options.ts";
 
 type RunOptions = Omit<MergeOptions, "signal"> & Pick<MergeStart, "session">;
 
@@ -371,4 +373,21 @@ async function discardChildren(
 async function tipOf({ git, repository }: MergeRepository, branch: string): Promise<string> {
   const answer = await git(repository.main, ["rev-parse", "--verify", "--quiet", `refs/heads/${branch}`]);
   return answer.type === "done" ? answer.text.trim() : "";
+}
+
+/** What a merge needs of the session that carries it out. */
+export interface MergeParts {
+  readonly services: AgentServices;
+  /** The main agent, whose rules hold. */
+  readonly plan: AgentPlan;
+  readonly stopwatch: Stopwatch;
+  readonly host: AgentHost;
+}
+
+export interface MergeStart {
+  readonly parts: MergeParts | Promise<MergeParts>;
+  /** The session whose children are merged: an id; or what a person wrote to name one, and absent for the newest. */
+  readonly session: { readonly id: string } | { readonly written: string | undefined };
+  /** The end of those who carry it out. */
+  readonly end: AbortSignal;
 }

@@ -5,8 +5,9 @@ import type { AgentInput } from "@retinue/config/agents/define-agent.ts";
 import type { FiredEvent, HookInput, HookOutput } from "@retinue/config/hooks/hook-input.ts";
 import type { McpOauth } from "@retinue/config/mcp/mcp-transport.ts";
 import type { SettingsInput } from "@retinue/config/settings/settings.ts";
-import type { Approver } from "@retinue/gate/approver.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "@retinue/gate/approver.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
+import type { RunEvent } from "../../conversation/run-event.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ProgramServer } from "../../mcp/mcp-connections.ts";
 import type { LanguageModel } from "../../models/language-model.ts";
@@ -16,8 +17,7 @@ import type { SessionLimitOptions } from "../../planning/limit-plan.ts";
 import type { Executor } from "../../tasks/task-manager.ts";
 import type { Tool, ToolHost } from "../../tools/tool.ts";
 import type { CanUseTool } from "../agent/create-authorize.ts";
-import type { IntegrateOption } from "../merge/integrate-run.ts";
-import type { RuntimeStore } from "../runtime-store.ts";
+import type { IntegrateOption } from "../merge/merge-options.ts";
 import type { SessionPorts } from "../session-ports.ts";
 import type { PortableOptions } from "../teams/portable-options.ts";
 import type { OutputSchema } from "./typed-output.ts";
@@ -355,4 +355,33 @@ export interface SessionSetup<Output = unknown>
   readonly model?: string | undefined;
   /** Which built-in tools exist; absent means all. */
   readonly tools?: readonly string[] | undefined;
+}
+
+/** Where the sessions of a runtime are carried out instead of in this process. */
+export interface RuntimeStore {
+  /**
+   * Hands a session to the workers, or the next prompt to one that is there. The events are those that can be seen from
+   * here while it runs, and end with one `run-ended`. Leaving them early leaves the session running.
+   */
+  run(request: StoreRunRequest, options: { readonly signal: AbortSignal }): AsyncIterable<RunEvent>;
+  /** Ends a session on whichever worker. */
+  stop(sessionId: string, reason: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface StoreRunRequest {
+  readonly sessionId: string;
+  readonly prompt: string;
+  /** The next prompt of a session that is there. */
+  readonly isResumed: boolean;
+  readonly options: SessionOptions;
+  /** Definitions keyed by name, as plain data. */
+  readonly agents?: unknown;
+  /** The folder of the runtime. */
+  readonly directory: string;
+  /** Where the person's own files are; absent: the home folder. */
+  readonly home?: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Answers calls that wait for a person; without it the session waits for an answer from elsewhere. */
+  readonly approve?: (request: ApprovalRequest) => Promise<ApprovalAnswer>;
 }

@@ -4,7 +4,7 @@ import { type AgentPlan, agentPath, type ChildPlan, type TeamMembership } from "
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import { setMember } from "../../teams/member.ts";
 import { openTeamStore } from "../../teams/team-store.ts";
-import type { AgentServices } from "../agent/equip-agent.ts";
+import type { AgentServices } from "../agent/agent-services.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import {
   type MemberAnswer,

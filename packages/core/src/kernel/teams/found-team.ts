@@ -8,7 +8,7 @@ import type { Mailbox } from "../../teams/mailbox.ts";
 import { leadName, refuseTeamName, type TeamConfig, type TeamMember } from "../../teams/team-config.ts";
 import type { TeamRuntime } from "../../teams/team-settings.ts";
 import { removeTeamFiles, type TeamStore } from "../../teams/team-store.ts";
-import type { EquippedAgent } from "../agent/equip-agent.ts";
+import type { EquippedAgent } from "../agent/agent-services.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
 /** What a session gives to its team. */

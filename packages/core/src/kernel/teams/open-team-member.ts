@@ -8,7 +8,7 @@ import { deliveredMail } from "../../teams/mailbox.ts";
 import { type Member, type MemberHooks, openMember } from "../../teams/member.ts";
 import { openTeamStore } from "../../teams/team-store.ts";
 import { pageOf } from "../../tools/text-page.ts";
-import type { EquippedAgent } from "../agent/equip-agent.ts";
+import type { EquippedAgent } from "../agent/agent-services.ts";
 import type { Capability } from "../agent/open-agent.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 

@@ -11,7 +11,7 @@ import { findMember, implicitTeamName, leadName, personName, stateOf } from "../
 import type { TeamContext } from "../../teams/team-context.ts";
 import type { TeamStore } from "../../teams/team-store.ts";
 import type { Tool } from "../../tools/tool.ts";
-import type { EquippedAgent } from "../agent/equip-agent.ts";
+import type { EquippedAgent } from "../agent/agent-services.ts";
 import { findTeamOf } from "./find-team.ts";
 import {
   createTeam,

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { type AgentPlan, type PlannedDefinition, startOf } from "../../planning/agent-plan.ts";
 import { inWorktree, type WorktreePlace } from "../../planning/in-worktree.ts";
+import type { AgentOwn, AgentServices } from "../agent/agent-services.ts";
 import { peopleToAsk } from "../agent/approval-routing.ts";
 import { createAuthorize } from "../agent/create-authorize.ts";
-import type { AgentOwn, AgentServices } from "../agent/equip-agent.ts";
 import type { TreeView } from "./look-at-tree.ts";
 import { type CheckRunner, createCheckRunner } from "./run-check.ts";
 import { createVerifier, type Verifier, type VerifierParts } from "./verify-capability.ts";

@@ -20,7 +20,8 @@ import type { RecoveredStep, StepOrder, StepOutcome, StepRunner } from "../../wo
 import type { StepOptions } from "../../workflows/script-message.ts";
 import { stepPrompt } from "../../workflows/step-prompt.ts";
 import { workflowAgent } from "../../workflows/workflow-agent.ts";
-import { type ChildSession, openChild, openChildPlan, planChild } from "../agent/open-child.ts";
+import type { ChildSession } from "../agent/child-session.ts";
+import { openChild, openChildPlan, planChild } from "../agent/open-child.ts";
 import type { OutputSchema } from "../options/typed-output.ts";
 
 export interface WorkflowStepsOptions {

@@ -18,7 +18,7 @@ import { type RunnableWorkflow, runWorkflow } from "../../workflows/run-workflow
 import type { ScriptBody } from "../../workflows/start-realm.ts";
 import { createStepSlots, usualSlots } from "../../workflows/step-slots.ts";
 import { openJournal, sessionsOfRun } from "../../workflows/workflow-journal.ts";
-import type { ChildSession } from "../agent/open-child.ts";
+import type { ChildSession } from "../agent/child-session.ts";
 import type { BatchQuestion } from "../quotes/batch-question.ts";
 import { type BillLimits, billWorkflow, type WorkflowBill } from "./bill-workflow.ts";
 import { openWorkflowSteps } from "./open-workflow-steps.ts";

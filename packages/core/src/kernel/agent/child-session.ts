@@ -1,0 +1,165 @@
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import type { AgentRegistry } from "@retinue/config/agents/agent-registry.ts";
+import { mayWiden } from "@retinue/config/agents/agent-source.ts";
+import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
+import { aliasTable, type ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
+import { childPolicy } from "@retinue/gate/build-policy.ts";
+import type { Message } from "../../conversation/message.ts";
+import { findOverride, lookUpModel, readModelOverrides } from "../../models/look-up-model.ts";
+import type { Model, ModelFacts } from "../../models/model.ts";
+import { type AgentPlan, type ChildPlan, isSameModel } from "../../planning/agent-plan.ts";
+import type { SpawnRequest } from "../../planning/agent-request.ts";
+import type { LimitFacts } from "../../planning/limit-plan.ts";
+import { type ChildFacts, selectChildModel } from "../../planning/plan-agent.ts";
+import { allowsSearch, startableAgents } from "../../planning/plan-tools.ts";
+import type { ChildMemory } from "../../tasks/child-record.ts";
+import type { ChildClocks, TaskControl, TaskManager } from "../../tasks/task-manager.ts";
+import type { AgentBudget } from "../../tasks/tree-budget.ts";
+import type { Stopwatch } from "../../tasks/watch-run.ts";
+import { readSandboxSettings } from "../../tools/sandbox/sandbox-settings.ts";
+import { isServed, modelLimits } from "../choose-model.ts";
+import type { SystemPromptFacts } from "../gather-system-prompt.ts";
+import type { ChildOutputs } from "../options/typed-output.ts";
+import type { Quotes } from "../quotes/open-quotes.ts";
+import type { SessionCommands } from "../session-commands.ts";
+import { usualEffort } from "../session-rules.ts";
+import type { MemberProcesses } from "../teams/create-member-processes.ts";
+import type { AgentServices } from "./agent-services.ts";
+import { keptInBackground } from "./kept-in-background.ts";
+import type { Capability } from "./open-agent.ts";
+import { programFunctions } from "./program-functions.ts";
+
+/** What the children of a session share with it and with each other. */
+export interface ChildSession {
+  readonly services: AgentServices;
+  /** Reads the agents again, so that a changed file counts at the next start. */
+  readonly loadRegistry: () => Promise<{ readonly discovered: Pick<DiscoveredAgents, "registry"> }>;
+  readonly tasks: TaskManager;
+  readonly parent: { readonly plan: AgentPlan; readonly model: Model; readonly stopwatch: Stopwatch };
+  /** The conversation of the parent. */
+  readonly messages: () => readonly Message[];
+  readonly context: SystemPromptFacts["child"];
+  readonly commands: Pick<SessionCommands, "pendingMessages">;
+  /** The typed outputs that children were asked for. */
+  readonly outputs: ChildOutputs;
+  readonly facts: SessionFacts;
+  readonly clocks: ChildClocks;
+  /** Takes children also from another process that holds them. */
+  readonly takeOver: boolean;
+  /** Has the transcripts where nothing is kept on disk. */
+  readonly memory: ChildMemory;
+  /** Counts those that wait for a place. */
+  readonly nextQueued: () => number;
+  /** Carries out members of a team in processes of their own; absent where the session leads none. */
+  readonly processes?: MemberProcesses;
+  /** What a subagent needs that may start agents of its own. */
+  readonly nest: (session: ChildSession, agent: NestingAgent) => Promise<Capability>;
+  /** The agents that subagents start, in the whole session. */
+  readonly nested: NestedCount;
+  /** What children are expected to take. */
+  readonly quotes: Quotes;
+  /** Set where the parent is a subagent itself: it is asked and waited for together with its parent. */
+  readonly control?: TaskControl;
+  /** Set there too: shows those above that it is at work. */
+  readonly showLife?: () => void;
+}
+
+/** What is found out once for all children of a session. */
+export type SessionFacts = Pick<
+  ChildFacts,
+  | "aliases"
+  | "modelLimits"
+  | "subagentModel"
+  | "subagentModelForced"
+  | "available"
+  | "servers"
+  | "functions"
+  | "trusted"
+  | "backgroundAllowed"
+  | "backgroundKeeps"
+  | "effort"
+  | "limits"
+  | "verify"
+  | "isPriced"
+  | "canSearch"
+  | "isServed"
+  | "sandboxed"
+>;
+
+/** Counts the agents that subagents start in a session, over all its processes. */
+export interface NestedCount {
+  /** Why no more may be started; undefined: it is counted. */
+  take(parent: AgentPlan, request: SpawnRequest): Promise<string | undefined>;
+  giveBack(request: SpawnRequest): void;
+  /** Numbers the starts of all agents of the session. */
+  readonly nextOrder: () => number;
+}
+
+/** A subagent that may start agents of its own, while it runs. */
+export interface NestingAgent {
+  readonly plan: ChildPlan;
+  readonly model: Model;
+  readonly control: TaskControl;
+  readonly stopwatch: Stopwatch;
+  readonly budget: AgentBudget;
+}
+
+export function sessionFacts(
+  { runtime, tools, servers }: Pick<AgentServices, "runtime" | "tools" | "servers">,
+  parent: Pick<ChildSession["parent"], "plan" | "model">,
+  limits: LimitFacts,
+): SessionFacts {
+  const { subagentModel, subagentModelForced, backgroundTasksDisabled } = runtime.variables;
+  const factsOf = (chosen: ChosenModel) => knownFacts(chosen, runtime, parent);
+  return {
+    aliases: aliasTable({ environment: runtime.environment }),
+    modelLimits: modelLimits(runtime),
+    subagentModel,
+    subagentModelForced: subagentModelForced === true,
+    available: tools.available,
+    servers: servers.servers,
+    functions: programFunctions(runtime),
+    trusted: runtime.trusted,
+    backgroundAllowed: backgroundTasksDisabled !== true,
+    backgroundKeeps: keptInBackground(runtime),
+    ...usualEffort(runtime),
+    limits,
+    verify: runtime.discovered.settings.settings.plain.verify,
+    isPriced: (chosen) => factsOf(chosen).price !== undefined,
+    canSearch: (chosen) => factsOf(chosen).supportsServerTools,
+    isServed: (chosen) => isServed(runtime, chosen),
+    sandboxed: readSandboxSettings(runtime.discovered.settings.settings.plain.sandbox).enabled,
+  };
+}
+
+/** What is known of a model without asking any provider: as far as the catalog and settings know it. */
+export function knownFacts(
+  chosen: ChosenModel,
+  runtime: AgentServices["runtime"],
+  parent: Pick<ChildSession["parent"], "plan" | "model">,
+): Pick<ModelFacts, "price" | "supportsServerTools"> {
+  if (runtime.model !== undefined || isSameModel(chosen, parent.plan.chosenModel)) return parent.model.facts;
+  const overrides = readModelOverrides(runtime.discovered.settings.settings.plain);
+  if (chosen.provider !== undefined && chosen.provider !== "anthropic")
+    return { ...findOverride(overrides, chosen), supportsServerTools: false };
+  return lookUpModel(chosen.id, overrides.facts).facts;
+}
+
+/** The agents that a model is shown: those it can start, with the tools that each would get. */
+export function listedAgents(
+  registry: Pick<AgentRegistry, "list">,
+  parent: AgentPlan,
+  facts: SessionFacts,
+): readonly AgentDefinition[] {
+  const canSearch = (definition: AgentDefinition): boolean => {
+    const { permissionMode: mode, source } = definition;
+    const policy = childPolicy(parent.policy, {
+      definition: { mode, scope: source.scope },
+      projectMayWiden: mayWiden(source, facts.trusted),
+    });
+    if (!allowsSearch(policy)) return false;
+    return facts.canSearch?.(selectChildModel({}, { ...facts, parent, definition }).model) !== false;
+  };
+  const definitions = registry.list().map(({ definition }) => definition);
+  return startableAgents(definitions, { parent, available: facts.available, canSearch });
+}
