@@ -14,7 +14,7 @@ import type { SdkConnection } from "./sdk-connection.ts";
 
 type Connection = Pick<SdkConnection, "channel" | "host" | "observed">;
 
-/** Puts a question to the host; what it cannot answer is refused. The signal withdraws it. */
+/** Puts a question to the host; rejects where it cannot answer. The signal withdraws it. */
 export async function answerByHost(
   question: Question,
   { connection, directory, signal }: { connection: Connection; directory: string; signal: AbortSignal },
@@ -23,10 +23,7 @@ export async function answerByHost(
   const { host, channel } = connection;
   host.setState("requires_action");
   try {
-    const answer = await channel.ask(requestOf(question, directory), signal);
-    return readAnswer(question, answer);
-  } catch (error) {
-    return { type: "deny", message: error instanceof Error ? error.message : String(error) };
+    return readAnswer(question, await channel.ask(requestOf(question, directory), signal));
   } finally {
     host.setState("running");
   }

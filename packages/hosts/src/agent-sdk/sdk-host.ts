@@ -2,12 +2,13 @@ import { randomUUID } from "node:crypto";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { mainAgentId } from "@retinue/core/conversation/agent-event.ts";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
-import type { Agent, TreeOptions } from "@retinue/core/kernel/agent-tree.ts";
+import type { TreeOptions } from "@retinue/core/kernel/agent-tree.ts";
 import type { TaskEvent } from "@retinue/core/kernel/session.ts";
 import { backgroundWaitOf } from "@retinue/core/kernel/teams/create-parent-mail.ts";
 import { isRunEvent } from "@retinue/core/protocol/agent-event.ts";
 import { hasEnded } from "@retinue/core/protocol/agent-state.ts";
-import type { Question } from "@retinue/core/protocol/question.ts";
+import type { Answer, Question } from "@retinue/core/protocol/question.ts";
+import { answerQuestions } from "../shared/answer-questions.ts";
 import { answerByHost } from "./answer-by-host.ts";
 import { localEnding } from "./answer-locally.ts";
 import { createTaskMessages, noteChildPrompt } from "./create-task-messages.ts";
@@ -301,16 +302,14 @@ async function reopen(context: TurnContext, fresh = false): Promise<OpenSdkSessi
 /** Everything that happens in one tree, as the host is told of it. */
 function hostingOf(context: TurnContext): Hosting {
   const { options, state } = context;
-  const asked = new Map<string, AbortController>();
+  const answer = answerQuestions((question, signal) => answerQuestion(question, signal, context));
   let ofChildren: ReturnType<typeof createTaskMessages> | undefined;
   return {
     prepare: (turn) => prepareTurn(turn, { session: openedOf(state), context }),
     tap: (event) => followEvent(event, { session: openedOf(state), context }),
     onEvent(event, submit) {
       if (event.type === "notice") return reportNotice(event, context);
-      if (event.type === "question-asked")
-        return void answerQuestion(event.question, { submit, context, asked });
-      if (event.type === "question-closed") return asked.get(event.question)?.abort();
+      answer(event, submit);
       const session = state.current;
       if (session === undefined) return undefined;
       switch (event.type) {
@@ -353,24 +352,14 @@ function reportNotice(
 
 async function answerQuestion(
   question: Question,
-  {
-    submit,
-    context: { options, state },
-    asked,
-  }: {
-    readonly submit: Agent["submit"];
-    readonly context: TurnContext;
-    readonly asked: Map<string, AbortController>;
-  },
-): Promise<void> {
+  signal: AbortSignal,
+  { options, state }: TurnContext,
+): Promise<Answer> {
   const connection = options.connection();
-  const closed = new AbortController();
-  asked.set(question.id, closed);
   const directory = state.current?.tree.facts.plan.directory ?? connection.context.host.cwd;
-  const answer = await answerByHost(question, { connection, directory, signal: closed.signal });
-  asked.delete(question.id);
+  const answer = await answerByHost(question, { connection, directory, signal });
   if (answer.type === "deny" && answer.stop === true) connection.isDenialFinal = true;
-  void submit({ type: "answer", question: question.id, answer });
+  return answer;
 }
 
 /** A prompt that is read in the middle of a turn, whose result answers it too. */

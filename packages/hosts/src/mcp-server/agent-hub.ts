@@ -12,6 +12,7 @@ import { submitElsewhere } from "@retinue/core/kernel/project/submit-elsewhere.t
 import { formsTeams } from "@retinue/core/kernel/teams/create-parent-mail.ts";
 import { type AgentState, hasEnded } from "@retinue/core/protocol/agent-state.ts";
 import type { DiscoveredAgents } from "../../../../src/definitions.ts";
+import { answerQuestions } from "../shared/answer-questions.ts";
 import { createHubSessions } from "./hub-sessions.ts";
 import { createPendingCall, type HubAgents, type PendingCall } from "./pending-call.ts";
 import type { PendingCalls } from "./pending-calls.ts";
@@ -128,24 +129,14 @@ async function openChildren(
   { runtime, questionController, log }: AgentHubOptions,
   session: SessionOptions,
 ): Promise<AgentTree> {
-  const open = new Map<string, AbortController>();
+  const answer = answerQuestions((question, signal) => questionController.answer(question, signal));
   return openTree({
     runtime,
     session,
     asks: { permissions: "person", forms: true, oneAtATime: true },
     onEvent(event, submit) {
       if (event.type === "notice") log(event.text);
-      if (event.type === "question-closed") open.get(event.question)?.abort();
-      if (event.type !== "question-asked") return;
-      const { id } = event.question;
-      const closed = new AbortController();
-      open.set(id, closed);
-      questionController
-        .answer(event.question, closed.signal)
-        .then((answer) => submit({ type: "answer", question: id, answer }))
-        // Taken back, because the agent was stopped.
-        .catch(() => undefined)
-        .finally(() => open.delete(id));
+      answer(event, submit);
     },
   });
 }
