@@ -482,6 +482,40 @@ describe("an editor over the Agent Client Protocol [DRP-4]", () => {
     expect(await editor.prompt(sessionId, "hi")).toEqual({ stopReason: "end_turn" });
   });
 
+  const emptyPrompt = "There is no prompt";
+  const noFile = "is not the address of a file";
+  test.each<[string, acp.ContentBlock[], string]>([
+    ["nothing", [], emptyPrompt],
+    ["blank text", [{ type: "text", text: " \n" }], emptyPrompt],
+    [
+      "a file whose address cannot be decoded",
+      [{ type: "resource_link", name: "a", uri: "file:///%zz" }],
+      noFile,
+    ],
+    ["a file without an address", [{ type: "resource_link", name: "a", uri: "file://[" }], noFile],
+    ["sound", [{ type: "audio", data: "", mimeType: "audio/wav" }], "cannot hold a block of the type audio"],
+  ])("a prompt with %s is refused as a wrong request, and no model is asked", async (_, prompt, message) => {
+    const editor = await createEditor(["Here."]);
+    const { sessionId } = await editor.open();
+    await expect(
+      editor.agent.request(acp.methods.agent.session.prompt, { sessionId, prompt }),
+    ).rejects.toMatchObject({ code: -32602, message: expect.stringContaining(message) });
+    expect(editor.provider.requests).toHaveLength(0);
+    expect(await editor.prompt(sessionId, "hello")).toEqual({ stopReason: "end_turn" });
+  });
+
+  test.each([
+    "relative",
+    "/no/such/folder",
+    "/tmp/\0",
+  ])("a session in %j is refused with what a folder must be", async (cwd) => {
+    const editor = await createEditor([]);
+    await expect(editor.open({ cwd })).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining("absolute path of a folder"),
+    });
+  });
+
   test("a failure of the provider is an error answer with its reason", async () => {
     const editor = await createEditor([{ failure: "unauthorized" }]);
     const { sessionId } = await editor.open();

@@ -19,7 +19,8 @@ import { projectPaths } from "@retinue/core/kernel/project/create-project.ts";
 import { runPrompt, thrownError } from "@retinue/core/kernel/run-prompt.ts";
 import type { AgentEvent, PromptOutcome } from "@retinue/core/protocol/agent-event.ts";
 import { type AgentState, contextAfter } from "@retinue/core/protocol/agent-state.ts";
-import type { Question } from "@retinue/core/protocol/question.ts";
+import type { Answer, Question } from "@retinue/core/protocol/question.ts";
+import { answerQuestions } from "../shared/answer-questions.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import type { RunFlags } from "../shared/flags.ts";
 import { createPrintRuntime, openPrintTree, refuseOffline } from "../shared/open-print-session.ts";
@@ -136,7 +137,7 @@ class EditorView {
   readonly #tree: () => AgentTree | undefined;
   /** A question was closed by the person, which ends the turn that asked it. */
   isCancelled = false;
-  readonly #asked = new Map<string, AbortController>();
+  readonly #answerQuestions = answerQuestions((question, signal) => this.#answer(question, signal));
   #hasText = false;
   #compactions = 0;
   #firstPrompt: string | undefined;
@@ -154,8 +155,7 @@ class EditorView {
   show(event: AgentEvent, submit: Agent["submit"]): void {
     const tree = this.#tree();
     if (event.type === "notice") this.#notice(event.text);
-    if (event.type === "question-asked") void this.#answer(event.question, submit);
-    if (event.type === "question-closed") this.#asked.get(event.question)?.abort();
+    this.#answerQuestions(event, submit);
     if (tree === undefined) return;
     if (event.agentId === mainAgentId) this.#showMain(event, tree);
     else if (event.type === "call-started") this.#showChild(tree.get(event.agentId)?.state());
@@ -168,20 +168,17 @@ class EditorView {
     else context.host.stderr.write(`retinue: ${text}\n`);
   }
 
-  async #answer(question: Question, submit: Agent["submit"]): Promise<void> {
+  async #answer(question: Question, signal: AbortSignal): Promise<Answer> {
     const tree = this.#tree();
     const { requestId, context } = this.#given;
-    const closed = new AbortController();
-    this.#asked.set(question.id, closed);
     const answer = await answerByEditor(question, {
       editor: this.#given,
       scope: tree === undefined ? { requestId } : { sessionId: tree.sessionId },
       directory: tree?.facts.plan.directory ?? context.host.cwd,
-      signal: closed.signal,
+      signal,
     });
-    this.#asked.delete(question.id);
     this.isCancelled ||= answer.type === "deny" && answer.stop === true;
-    void submit({ type: "answer", question: question.id, answer });
+    return answer;
   }
 
   /** A call that an agent works for shows what that agent does now. */
@@ -280,6 +277,10 @@ function commandsOf({ facts: { skills } }: AgentTree) {
 
 /** Files that an editor names by their address are mentioned by their path; what it embeds is put in. */
 function promptOf(content: readonly ContentBlock[]): readonly UserBlock[] {
+  if (content.every((block) => block.type === "text" && block.text.trim() === ""))
+    throw new RetinueError("no-prompt", "There is no prompt.", {
+      advice: "Send at least one block with text, an image or a resource.",
+    });
   return content.map((block): UserBlock => {
     if (block.type === "text") return { type: "text", text: block.text };
     if (block.type === "image")
@@ -292,7 +293,14 @@ function promptOf(content: readonly ContentBlock[]): readonly UserBlock[] {
 }
 
 function nameOf(uri: string): string {
-  return uri.startsWith("file://") ? decodeURIComponent(new URL(uri).pathname) : uri;
+  if (!uri.startsWith("file://")) return uri;
+  try {
+    return decodeURIComponent(new URL(uri).pathname);
+  } catch {
+    throw new RetinueError("unsupported-content", `${JSON.stringify(uri)} is not the address of a file.`, {
+      advice: "Write file:// and an absolute path, with % before what is encoded.",
+    });
+  }
 }
 
 /** The servers of an editor in the form of an `.mcp.json`. */

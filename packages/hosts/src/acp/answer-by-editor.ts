@@ -43,24 +43,20 @@ const once: readonly PermissionOption[] = [
 ];
 const always: PermissionOption = { optionId: "always", name: "Allow for this session", kind: "allow_always" };
 
-/** Puts a question to the person at the editor. What the editor cannot answer is refused; the signal withdraws it. */
+/** Puts a question to the person at the editor. Rejects where the editor cannot answer; the signal withdraws it. */
 export async function answerByEditor(question: Question, ask: Asking): Promise<Answer> {
-  try {
-    switch (question.kind) {
-      case "permission":
-        return await askPermission(question, suggestUpdates(question, ask.directory), ask);
-      case "plan": {
-        const call = { callId: question.callId, tool: "ExitPlanMode", input: { plan: question.plan } };
-        const answer = await askPermission(call, [], ask);
-        return answer.type === "allow" ? { type: "approve" } : answer;
-      }
-      case "form":
-        return await askForm(question, ask);
-      case "elicitation":
-        return await askElicitation(question, ask);
+  switch (question.kind) {
+    case "permission":
+      return askPermission(question, suggestUpdates(question, ask.directory), ask);
+    case "plan": {
+      const call = { callId: question.callId, tool: "ExitPlanMode", input: { plan: question.plan } };
+      const answer = await askPermission(call, [], ask);
+      return answer.type === "allow" ? { type: "approve" } : answer;
     }
-  } catch (error) {
-    return { type: "deny", message: error instanceof Error ? error.message : String(error) };
+    case "form":
+      return askForm(question, ask);
+    case "elicitation":
+      return askElicitation(question, ask);
   }
 }
 

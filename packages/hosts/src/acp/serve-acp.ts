@@ -146,7 +146,8 @@ interface Opening {
 async function open(server: AcpServer, client: AgentContext, given: Opening): Promise<AcpSession> {
   const { acp, context, options, sessions, capabilities } = server;
   const { cwd, mcpServers = [], additionalDirectories, resume, requestId, showsHistory } = given;
-  if (!isAbsolute(cwd) || statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true)
+  const isPath = isAbsolute(cwd) && !cwd.includes("\0");
+  if (!isPath || statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true)
     throw acp.RequestError.invalidParams({ cwd }, "cwd must be the absolute path of a folder");
   const own: CommandContext = { ...context, host: { ...context.host, cwd } };
   // Opened again on the same connection, it takes the place of the one that is open.
@@ -194,13 +195,25 @@ function find({ acp, sessions }: AcpServer, id: string): AcpSession {
   return session;
 }
 
+/** The editor asked for what cannot be, and can ask for something else. */
+const badRequests: ReadonlySet<string> = new Set([
+  "no-prompt",
+  "permission-update-refused",
+  "session-missing",
+  "unknown-option",
+  "unknown-value",
+  "unsupported-content",
+]);
+
 /** What goes wrong is an error answer with its sentence and advice. */
 async function answering<Result>({ acp }: AcpServer, work: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
     if (!isRetinueError(error)) throw error;
-    const advice = error.advice === undefined ? "" : ` ${error.advice}`;
-    throw acp.RequestError.internalError({ code: error.code }, `${error.message}${advice}`);
+    const { code, message, advice } = error;
+    const text = advice === undefined ? message : `${message} ${advice}`;
+    const fail = badRequests.has(code) ? acp.RequestError.invalidParams : acp.RequestError.internalError;
+    throw fail({ code }, text);
   }
 }
