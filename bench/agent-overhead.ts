@@ -20,6 +20,7 @@ export async function benchAgentOverhead(): Promise<boolean> {
   await using provider = await startProvider({ deltaSize: 1000 });
   const measured = await measureSubjects(place, provider.url);
   const summaries: Summaries = {
+    floor: summarize(measured.floor),
     bare: summarize(measured.bare),
     runtime: summarize(measured.runtime),
     program: summarize(measured.program),
@@ -36,16 +37,18 @@ export async function benchAgentOverhead(): Promise<boolean> {
   return results.every(Boolean);
 }
 
-type Name = "bare" | "runtime" | "program";
+type Name = "floor" | "bare" | "runtime" | "program";
 type Measured = Readonly<Record<Name, Readonly<Record<"few" | "many", WeighedRun[]>>>>;
 
 async function measureSubjects(place: Workplace, url: string): Promise<Measured> {
   const subjects: Readonly<Record<Name, readonly string[]>> = {
+    floor: [subjectFile("floor-loop.mjs")],
     bare: [subjectFile("bare-loop.mjs")],
     runtime: [subjectFile("runtime-loop.ts")],
     program: [programFile, "-p", "--output-format", "json", "--model", "claude-sonnet-4-5"],
   };
   const measured: Measured = {
+    floor: { few: [], many: [] },
     bare: { few: [], many: [] },
     runtime: { few: [], many: [] },
     program: { few: [], many: [] },
@@ -98,11 +101,12 @@ function gapsOf({ output }: WeighedRun): readonly number[] {
 }
 
 const labels: Readonly<Record<Name, string>> = {
+  floor: "plain node:http",
   bare: "bare SDK loop",
   runtime: "createRuntime",
   program: "retinue -p",
 };
-const names = ["bare", "runtime", "program"] as const;
+const names = ["floor", "bare", "runtime", "program"] as const;
 
 function printSlopes(
   title: string,
@@ -114,7 +118,7 @@ function printSlopes(
     milliseconds: pick(summaries[name]),
     against: labels.bare,
     ratio: pick(summaries[name]) / pick(summaries.bare),
-    ...(name === "bare" ? {} : { limit: most }),
+    ...(name === "bare" || name === "floor" ? {} : { limit: most }),
   }));
   return printTable(title, rows);
 }
@@ -143,7 +147,7 @@ function printMemory(summaries: Summaries): boolean {
     const isGood = grown(summaries[name]) <= memoryLimit * grown(summaries.bare);
     const verdict = isGood ? "ok" : "TOO MUCH";
     console.log(
-      `  ${labels[name].padEnd(13)} ${memoryFew.toFixed(0)} MiB  ${memoryMany.toFixed(0)} MiB  ${verdict}`,
+      `  ${labels[name].padEnd(15)} ${memoryFew.toFixed(0)} MiB  ${memoryMany.toFixed(0)} MiB  ${verdict}`,
     );
     return isGood;
   });

@@ -18,14 +18,28 @@ export async function benchFirstRequest(): Promise<boolean> {
     },
   });
   const subjects = {
+    nothing: ["-e", "0"],
+    floor: [subjectFile("floor-request.mjs"), "hello"],
     bare: [subjectFile("first-request.mjs"), "hello"],
     program: [programFile, "-p", "hello", "--model", "claude-sonnet-4-5"],
     trusting: [programFile, "-p", "hello", "--model", "claude-sonnet-4-5", "--trust"],
   } as const;
-  const times: Record<keyof typeof subjects, number[]> = { bare: [], program: [], trusting: [] };
-  const ends: typeof times = { bare: [], program: [], trusting: [] };
+  const times: Record<keyof typeof subjects, number[]> = {
+    nothing: [],
+    floor: [],
+    bare: [],
+    program: [],
+    trusting: [],
+  };
+  const ends: typeof times = {
+    nothing: [],
+    floor: [],
+    bare: [],
+    program: [],
+    trusting: [],
+  };
   for (let round = -warmUp; round < rounds; round += 1) {
-    for (const name of ["bare", "program", "trusting"] as const) {
+    for (const name of ["nothing", "floor", "bare", "program", "trusting"] as const) {
       const start = performance.now();
       await runSubject({ arguments: subjects[name], url: provider.url }, place);
       if (round < 0) continue;
@@ -41,10 +55,14 @@ export async function benchFirstRequest(): Promise<boolean> {
     ratio: median(own) / median(theirs),
   });
   return printTable("From process start to the first request", [
+    row("node -e 0, to its end", ends.nothing, times.bare),
+    row("script on plain node:http", times.floor, times.bare),
     row("script that only imports the SDK", times.bare, times.bare),
     { ...row("retinue -p", times.program, times.bare), limit: 1.3 },
     { ...row("retinue -p --trust, which asks git", times.trusting, times.bare), limit: 1.3 },
     row("the script, to its end", ends.bare, ends.bare),
     row("retinue -p, to its end", ends.program, ends.bare),
+    { ...row("retinue -p", times.program, ends.nothing), against: "node -e 0" },
+    { ...row("retinue -p", times.program, times.floor), against: "script on plain node:http" },
   ]);
 }

@@ -196,6 +196,9 @@ async function planMain(
   const { discovered, keepsTranscripts } = runtime;
   const { transcripts } = discovered.paths;
   const { planOnly = false, permissionPromptTool: promptTool } = options;
+  // Trying the wall out takes as long as starting a process: it runs beside what is read until the plan needs its answer.
+  const looking = findWalled(runtime);
+  looking.catch(() => undefined);
   const { model, decided, chosen: chosenModel, ...found } = await chooseModel(runtime, options, definition);
   const fallbacks = await chooseFallbacks(runtime, options, chosenModel);
   const notes = [...found.notes, ...fallbacks.notes];
@@ -273,7 +276,7 @@ async function planMain(
       ...servers.notes,
     ],
     ...(await findFolders(runtime, files, outputFolder(runtime, sessionId))),
-    ...(await findWalled(runtime)),
+    ...(await looking),
   });
   // A plan may be carried out elsewhere, by a process that has a key.
   if (!planOnly && options.offlineDemo !== true) refuseUnserved(runtime, options.model, chosenModel);

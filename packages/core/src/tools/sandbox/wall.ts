@@ -1,4 +1,5 @@
 // @io
+import { once } from "node:events";
 import {
   accessSync,
   constants,
@@ -12,7 +13,8 @@ import {
 import { mkdtemp, readFile, realpath, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, posix, resolve } from "node:path";
-import { runProcess } from "@retinue/base/foundation/run-process.ts";
+import type { Duplex } from "node:stream";
+import { spawnProcess } from "@retinue/base/foundation/spawn-process.ts";
 import { coversPath } from "@retinue/gate/covers-path.ts";
 import { isInside } from "@retinue/gate/permission-policy.ts";
 import { findSystemProgram } from "../command/find-system-program.ts";
@@ -150,26 +152,39 @@ interface WallParts {
 
 const tryLimitMs = 10_000;
 
+/** Nothing but a shell that ends at once: it needs no watchdog and leaves no group behind that would have to be looked for. */
 async function tryOut(wrap: Wrap): Promise<string | undefined> {
   const shell = (await findSystemProgram("sh")) ?? "/bin/sh";
   try {
-    const { output, exitCode, notStarted } = await runProcess({
-      ...(await wrap(
-        { file: shell, arguments: ["-c", ":"] },
-        { directory: "/", workingDirectories: [], home: "/nonexistent" },
-      )),
-      directory: "/",
-      environment: {},
-      signal: AbortSignal.timeout(tryLimitMs),
-      timeLimitMs: tryLimitMs,
+    const {
+      file,
+      arguments: words,
+      sideInput,
+    } = await wrap(
+      { file: shell, arguments: ["-c", ":"] },
+      { directory: "/", workingDirectories: [], home: "/nonexistent" },
+    );
+    const child = await spawnProcess(file, words, {
+      cwd: "/",
+      env: {},
+      stdio: ["ignore", "ignore", "pipe", "ignore", sideInput === undefined ? "ignore" : "pipe"],
+      timeout: tryLimitMs,
+      killSignal: "SIGKILL",
     });
-    if (notStarted !== undefined) return notStarted;
+    if (sideInput !== undefined) (child.stdio[4] as Duplex).resume().end(sideInput);
+    let errors = "";
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      errors = `${errors}${text}`.slice(0, maxErrorLength);
+    });
+    const [exitCode]: readonly unknown[] = await once(child, "close");
     if (exitCode === 0) return undefined;
-    return output.trim().split("\n")[0] || `it ended with ${exitCode ?? "a signal"}`;
+    return errors.trim().split("\n")[0] || `it ended with ${exitCode ?? "a signal"}`;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
+
+const maxErrorLength = 8_192;
 
 type Wrap = (invocation: Invocation, places: WallPlaces) => Promise<Invocation>;
 
