@@ -53,7 +53,10 @@ export function diffRows(
   }
   const left = lines.length - count;
   if (left === 0) return rows;
-  return [...rows, [span(`${" ".repeat(indent)}… ${plural(left, "more line")} (${wholeKey} shows all)`, dim)]];
+  return [
+    ...rows,
+    [span(`${" ".repeat(indent)}… ${plural(left, "more line")} (${wholeKey} shows all)`, dim)],
+  ];
 }
 
 const undersOf = {
