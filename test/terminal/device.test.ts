@@ -179,6 +179,30 @@ test("bursts of resizes while an answer streams double and lose no line, and lea
   expect(pty.bytes()).not.toMatch(/\u001b\[[23]J/);
 });
 
+test("in a multiplexer, which tells of a resize long after it, no line is doubled or lost while an answer streams [CLI-4]", async () => {
+  const lines = Array.from({ length: 240 }, (_, at) => `line number ${at} of the long answer`);
+  const { pty } = await openConversation([lines.join("\n\n")], {
+    words: ["write a lot"],
+    provider: { deltaDelayMs: 1, deltaSize: 40 },
+    rows: 24,
+    environment: { TMUX: "/tmp/tmux,1,0" },
+  });
+  const widths = [60, 45, 90, 30, 70, 120, 50];
+  for (const [at, columns] of widths.entries()) {
+    await pty.hasShown(`line number ${20 + at * 25} `);
+    pty.resizeUntold(columns, 24);
+    await pty.shows(`\n${"─".repeat(columns - 1)}\n`);
+  }
+  await pty.shows("line number 239");
+  await pty.isMissing("Working");
+  const numbers = (await pty.all()).flatMap((line) => /^line number (\d+)/.exec(line)?.[1] ?? []).map(Number);
+  expect(numbers).toEqual(lines.map((_, at) => at));
+  pty.type(keys.ctrlD);
+  await pty.exited;
+  // What the terminal answers last is read by the command, not by the shell after it.
+  expect((await pty.all()).slice(-3).join("")).toMatch(/Continue: retinue --resume [\w-]+$/);
+});
+
 test("a paste that is larger than the window is refused with its size, and the conversation goes on [CLI-4, CMP-4]", async () => {
   const { pty, provider } = await openConversation(["Fine."], { words: ["--model", "claude-haiku-4-5"] });
   pty.type(pasted("HUGE line\n".repeat(110_000)));

@@ -23,6 +23,8 @@ export interface PtyStage {
   readonly pid: number;
   type(text: string): void;
   resize(columns: number, rows: number): void;
+  /** The window changes before the command next asks where its end is; that it was resized the command does not hear. */
+  resizeUntold(columns: number, rows: number): void;
   /**
    * Resizes while frames are being drawn. A frame that was on its way when the window changed is still meant for the old size;
    * here the emulator changes exactly before the first frame for the new one, however late the command hears of it.
@@ -77,11 +79,21 @@ export function openPty(
       for (const look of waiting) look();
     });
   };
+  let untold: { readonly columns: number; readonly rows: number } | undefined;
+  const resizeAtQuestion = (data: string): string => {
+    const size = untold;
+    const question = size === undefined ? -1 : data.indexOf("\u001b7");
+    if (size === undefined || question === -1) return data;
+    untold = undefined;
+    draw(data.slice(0, question));
+    pending = pending.then(() => terminal.resize(size.columns, size.rows));
+    return data.slice(question);
+  };
   let resizing: { readonly columns: number; readonly rows: number; held: string } | undefined;
   child.onData((data) => {
     bytes += data;
     if (resizing === undefined) {
-      draw(data);
+      draw(resizeAtQuestion(data));
       return;
     }
     const size = resizing;
@@ -113,6 +125,9 @@ export function openPty(
     while (found.at(-1) === "") found.pop();
     return found;
   };
+  terminal.onData((answer) => {
+    if (!isOver) child.write(answer);
+  });
   const window = (): string[] => lines(terminal.buffer.active.baseY);
   const until = (what: string, isTrue: () => boolean): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -136,6 +151,9 @@ export function openPty(
     resize(newColumns, newRows) {
       terminal.resize(newColumns, newRows);
       child.resize(newColumns, newRows);
+    },
+    resizeUntold(newColumns, newRows) {
+      untold = { columns: newColumns, rows: newRows };
     },
     resizeBetweenFrames(newColumns, newRows) {
       resizing = { columns: newColumns, rows: newRows, held: "" };

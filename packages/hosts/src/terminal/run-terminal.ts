@@ -65,7 +65,7 @@ export async function runTerminal(
     return reason === undefined ? 0 : exitCodeOf(reason);
   } finally {
     const closing = session.closing();
-    face.close();
+    await face.close();
     await disposeSoon(session);
     if (summary === undefined) tellClosing(closing, context);
     else host.stdout.write(summary(closing.sessionId));
@@ -86,7 +86,7 @@ function keepMemorySmall(): void {
 /** How the conversation is shown: painted, or as lines. */
 interface Face {
   open(): Promise<void> | void;
-  close(): void;
+  close(): Promise<void> | void;
 }
 
 interface FaceOptions {

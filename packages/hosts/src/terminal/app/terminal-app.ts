@@ -110,10 +110,11 @@ export class TerminalApp implements DeviceListener {
   }
 
   /** Takes the live part away; the terminal is as it was, below what was said. */
-  close(): void {
+  async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#takeHeld();
     this.#isClosed = true;
+    if (this.#options.device.isAsking) await this.#options.device.answered();
     this.#forget();
     const timers = [this.#frameTimer, this.#tickTimer, this.#hintTimer, this.#resizeTimer, this.#heldTimer];
     for (const timer of timers) clearTimeout(timer);
@@ -244,7 +245,7 @@ export class TerminalApp implements DeviceListener {
     // OSC 52: the terminal decides whether programs may.
     copy: (text) => this.#options.device.write(`\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`),
     exit: () => this.#options.onExit(),
-    suspend: () => this.#suspend(),
+    suspend: () => void this.#suspend(),
     repaint: () => {
       this.#inline.clear();
       this.#draw();
@@ -405,10 +406,11 @@ export class TerminalApp implements DeviceListener {
     }
   }
 
-  #suspend(): void {
+  async #suspend(): Promise<void> {
     const { device } = this.#options;
-    this.#inline.clear();
     this.#isAway = true;
+    if (device.isAsking) await device.answered();
+    this.#inline.clear();
     device.close();
     const back = (): void => {
       clearTimeout(timer);
@@ -438,8 +440,9 @@ export class TerminalApp implements DeviceListener {
   /** Gives the terminal to another program until it ends. */
   async #lend<Result>(work: () => Promise<Result>): Promise<Result> {
     const { device } = this.#options;
-    if (this.#views.length === 0) this.#inline.clear();
     this.#isAway = true;
+    if (device.isAsking) await device.answered();
+    if (this.#views.length === 0) this.#inline.clear();
     device.close();
     try {
       return await work();
@@ -465,11 +468,15 @@ export class TerminalApp implements DeviceListener {
     const { device } = this.#options;
     const view = this.#views.at(-1);
     if (view !== undefined) this.#full.draw(view.frame(device.columns, device.rows));
-    else {
-      this.#inline.finish(this.#state.conversation.takeFinished());
-      this.#inline.draw(liveFrame(this.#state, device.columns, device.rows));
-    }
+    else device.withSize(() => this.#paint());
     this.#tick();
+  }
+
+  #paint(): void {
+    if (this.#isClosed || this.#isAway || this.#views.length > 0) return;
+    const { device } = this.#options;
+    this.#inline.finish(this.#state.conversation.takeFinished());
+    this.#inline.draw(liveFrame(this.#state, device.columns, device.rows));
   }
 
   /** A clock runs only while something on the screen changes by itself. */

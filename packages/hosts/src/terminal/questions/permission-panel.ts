@@ -66,6 +66,11 @@ export class PermissionPanel implements Panel {
     return this.#input !== undefined;
   }
 
+  /** What is to be read before the answer takes more than a few rows. */
+  get hasDiff(): boolean {
+    return this.#question.diff !== undefined;
+  }
+
   view(width: number, height: number): PanelView {
     const { call, diff, starts } = this.#question;
     const head = wrapRow(
@@ -91,7 +96,11 @@ export class PermissionPanel implements Panel {
         ? this.#subjectRows(width, room)
         : [
             cutRow([span(`    ${this.#context().fileName(diff.path)}`, bold)], width),
-            ...diffRows(diff, { ...this.#context(), width }, { maxRows: Math.max(1, room - 2), indent: 4 }),
+            ...diffRows(
+              diff,
+              { ...this.#context(), width },
+              { maxRows: Math.max(1, room - 2), indent: 4, wholeKey: "v" },
+            ),
           ];
     const whole = [...head, ...subject, ...below];
     const above = whole.length + written > height ? this.#shortRows(head, width, height - written) : whole;

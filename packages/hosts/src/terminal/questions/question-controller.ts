@@ -228,7 +228,8 @@ export class QuestionController {
     if (open !== undefined) {
       const { panel } = open;
       open.guardedUntil ??= this.#options.now() + unaskedGuardMs;
-      return panel.view(width, panel instanceof PermissionPanel ? height : maxHeight);
+      const isShort = panel instanceof PermissionPanel && !panel.hasDiff;
+      return panel.view(width, isShort ? height : maxHeight);
     }
     const [first] = this.#waiting.values();
     if (first === undefined) return { rows: [] };

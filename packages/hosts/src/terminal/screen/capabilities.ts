@@ -11,6 +11,8 @@ export interface Capabilities extends StyleOptions {
   readonly reflows: boolean;
   /** The cursor then moves by all lines that were added, wherever they are. */
   readonly movesCursorByAll: boolean;
+  /** The terminal is asked for its size before each frame: a multiplexer tells a resize later than it wraps lines anew. */
+  readonly asksSize: boolean;
   /** Windows Terminal reports keys such as Shift+Enter only when it is asked in its own way. */
   readonly hasWindowsKeys: boolean;
   /** How long after an Escape more of a sequence may come; longer over a network. */
@@ -38,6 +40,7 @@ export function findCapabilities(
     background: findBackground(environment),
     reflows: !cutsLines,
     movesCursorByAll: environment["TERM_PROGRAM"] === "vscode",
+    asksSize: isSet(environment["TMUX"]) && !isDumb,
     hasWindowsKeys: isSet(environment["WT_SESSION"]),
     escapeMs: isRemote ? 100 : 20,
   };

@@ -16,6 +16,13 @@ export interface DeviceListener {
 
 const outputDescriptor = 1;
 
+/** Asks where the cursor is when it is as far right and down as it can be; the answer comes as input. What reports sizes swaps them here and there. */
+const askSize = "\u001b7\u001b[9999;9999H\u001b[6n\u001b8";
+const sizeAnswer = /^\u001b\[(\d+);(\d+)R$/;
+/** How long an answer is waited for, and how many may be missing before no more are asked for. */
+const answerMs = 100;
+const maxMissing = 3;
+
 /** All that end a process and can be heard by it; Windows knows some of them. */
 const endingSignals: readonly NodeJS.Signals[] =
   process.platform === "win32"
@@ -35,7 +42,10 @@ export class TerminalDevice {
   #isOpen = false;
   #isAlternate = false;
   readonly #onData = (data: Buffer | string): void => this.#take(data.toString());
-  readonly #onResize = (): void => this.#listener?.resized();
+  readonly #onResize = (): void => {
+    this.#told = undefined;
+    this.#listener?.resized();
+  };
   readonly #onExit = (): void => this.#restoreNow();
   /** A signal that no one else handles ends the process without another word to it. */
   readonly #onSignal = (signal: NodeJS.Signals): void => {
@@ -55,11 +65,68 @@ export class TerminalDevice {
   }
 
   get columns(): number {
-    return this.#output.columns > 0 ? this.#output.columns : 80;
+    return this.#told?.columns ?? (this.#output.columns > 0 ? this.#output.columns : 80);
   }
 
   get rows(): number {
-    return this.#output.rows > 0 ? this.#output.rows : 24;
+    return this.#told?.rows ?? (this.#output.rows > 0 ? this.#output.rows : 24);
+  }
+
+  /** The size that the terminal itself has told since the last news of a resize. */
+  #told: { readonly columns: number; readonly rows: number } | undefined;
+  #asked: { paint: () => void; readonly timer: NodeJS.Timeout; readonly done: () => void } | undefined;
+  #answered = Promise.resolve();
+  #missing = 0;
+
+  /** Paints when the size is known for sure; of several that wait for the same answer, the last. */
+  withSize(paint: () => void): void {
+    if (!this.#capabilities.asksSize || this.#missing >= maxMissing) {
+      paint();
+      return;
+    }
+    if (this.#asked !== undefined) {
+      this.#asked.paint = paint;
+      return;
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#answered = promise;
+    const timer = setTimeout(() => {
+      this.#missing += 1;
+      this.#endAsking();
+    }, answerMs);
+    this.#asked = { paint, timer, done: resolve };
+    this.write(askSize);
+  }
+
+  /** An answer that is still to come would be read by whoever has the terminal next. */
+  get isAsking(): boolean {
+    return this.#asked !== undefined;
+  }
+
+  /** Resolves when no answer is waited for. */
+  answered(): Promise<void> {
+    return this.#answered;
+  }
+
+  #takeSize(sequence: string): boolean {
+    const found = this.#asked === undefined ? null : sizeAnswer.exec(sequence);
+    if (found === null) return false;
+    const [rows = 0, columns = 0] = found.slice(1).map(Number);
+    // F3 with Shift, Ctrl or Alt looks like a window of one row.
+    if (rows === 1) return false;
+    this.#told = { columns, rows };
+    this.#missing = 0;
+    this.#endAsking();
+    return true;
+  }
+
+  #endAsking(): void {
+    const asked = this.#asked;
+    if (asked === undefined) return;
+    this.#asked = undefined;
+    clearTimeout(asked.timer);
+    asked.done();
+    if (this.#isOpen) asked.paint();
   }
 
   /**
@@ -138,6 +205,7 @@ export class TerminalDevice {
   #createBuffer(): StdinBuffer {
     const buffer = new StdinBuffer({ escapeTimeout: this.#capabilities.escapeMs });
     buffer.on("data", (sequence) => {
+      if (this.#takeSize(sequence)) return;
       const key = readKey(sequence);
       if (key === undefined) return;
       this.#listener?.key(key);

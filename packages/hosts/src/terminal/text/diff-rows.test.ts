@@ -51,6 +51,28 @@ describe("a change of a file", () => {
     expect(removed.find(({ text }) => text === "10")?.style).toBe(colours.number | backgrounds.removedWord);
   });
 
+  test("where there is no room for the lines around changes, the changes are seen before them [CLI-4]", () => {
+    const lines = [" one", " two", " three", "-old", "+new", " four", " five", " six", "-gone", " seven"];
+    const hunks = [{ oldStart: 1, newStart: 1, lines }];
+    const shown = (maxRows: number): readonly string[] =>
+      diffRows({ path: "a", hunks }, plainContext(40), { maxRows, wholeKey: "v" }).map((row) =>
+        rowText(row).trimEnd(),
+      );
+    expect(shown(10)).toHaveLength(10);
+    expect(shown(8)).toEqual([
+      "  3   three",
+      "  4 - old",
+      "  4 + new",
+      "  5   four",
+      "      ⋯",
+      "  7   six",
+      "  8 - gone",
+      "  8   seven",
+    ]);
+    expect(shown(3)).toEqual(["  4 - old", "  4 + new", "      ⋯", "  … 1 more line (v shows all)"]);
+    expect(shown(2)).toEqual(["  4 - old", "  4 + new", "  … 2 more lines (v shows all)"]);
+  });
+
   test("long lines are continued below between words, and what has no room is counted", () => {
     const hunks = [{ oldStart: 1, newStart: 1, lines: ["+one two three four five six", "+seven", "+eight"] }];
     const rows = diffRows({ path: "a", hunks }, plainContext(24), { maxRows: 3 });

@@ -10,18 +10,17 @@ export interface DiffOptions {
   /** Rows after which the rest is left out and counted. */
   readonly maxRows: number;
   readonly indent?: number;
+  /** How the rest is shown; Ctrl+O unless given. */
+  readonly wholeKey?: string;
 }
 
 /** A change of a file: line numbers, what goes and what comes, and the words that differ. */
 export function diffRows(
   { path, hunks }: FileDiff,
   { width, code }: RowContext,
-  { maxRows, indent = 2 }: DiffOptions,
+  { maxRows, indent = 2, wholeKey = "ctrl+o" }: DiffOptions,
 ): readonly Row[] {
-  const lines = hunks.flatMap((hunk, at) => [
-    ...(at === 0 ? [] : [{ number: undefined, kind: " ", text: "⋯" }]),
-    ...numbered(hunk),
-  ]);
+  const lines = withinRows(hunks.map(numbered), maxRows);
   const digits = String(Math.max(1, ...lines.map(({ number = 0 }) => number))).length;
   const gutter = indent + digits + 1;
   const shown = lines.slice(0, maxRows);
@@ -54,7 +53,10 @@ export function diffRows(
   }
   const left = lines.length - count;
   if (left === 0) return rows;
-  return [...rows, [span(`${" ".repeat(indent)}… ${plural(left, "more line")} (ctrl+o shows all)`, dim)]];
+  return [
+    ...rows,
+    [span(`${" ".repeat(indent)}… ${plural(left, "more line")} (${wholeKey} shows all)`, dim)],
+  ];
 }
 
 const undersOf = {
@@ -80,6 +82,44 @@ interface DiffLine {
   readonly number: number | undefined;
   readonly kind: string;
   readonly text: string;
+}
+
+/** Where there is no room for all lines around a change, what has changed is still seen. */
+function withinRows(hunks: readonly (readonly DiffLine[])[], maxRows: number): readonly DiffLine[] {
+  const all = joinedHunks(hunks);
+  if (all.length <= maxRows) return all;
+  for (let around = maxAround; around > 0; around -= 1) {
+    const near = joinedHunks(hunks.flatMap((lines) => nearChanges(lines, around)));
+    if (near.length <= maxRows) return near;
+  }
+  return joinedHunks(hunks.flatMap((lines) => nearChanges(lines, 0)));
+}
+
+const maxAround = 2;
+
+function joinedHunks(hunks: readonly (readonly DiffLine[])[]): readonly DiffLine[] {
+  return hunks.flatMap((lines, at) => [...(at === 0 ? [] : [gap]), ...lines]);
+}
+
+const gap: DiffLine = { number: undefined, kind: " ", text: "⋯" };
+
+/** The lines that have changed with so many around them, a group for each stretch. */
+function nearChanges(lines: readonly DiffLine[], around: number): readonly (readonly DiffLine[])[] {
+  const changes = lines.flatMap(({ kind }, at) => (kind === " " ? [] : [at]));
+  const groups: DiffLine[][] = [];
+  let before = Number.NEGATIVE_INFINITY;
+  for (const at of changes.flatMap((one) => range(one - around, one + around))) {
+    const line = lines[at];
+    if (at <= before || line === undefined) continue;
+    if (at === before + 1) groups.at(-1)?.push(line);
+    else groups.push([line]);
+    before = at;
+  }
+  return groups;
+}
+
+function range(from: number, to: number): readonly number[] {
+  return Array.from({ length: to - from + 1 }, (_, at) => from + at);
 }
 
 function numbered({ oldStart, newStart, lines }: FileDiff["hunks"][number]): readonly DiffLine[] {
