@@ -169,6 +169,66 @@ describe("sessions in the background [CLI-3]", () => {
     expect(existsSync(join(folder("changed"), "work.txt"))).toBe(true);
   });
 
+  test("a session is started once, and none takes the place of another whose id begins alike", async () => {
+    const door = createDoor();
+    const { place, environment, run, one, start, reaches } = await openPlace(async () => {
+      await door.wait();
+      return "Done.";
+    });
+    const sessionId = "11111111-1111-4111-8111-111111111111";
+    const words = ["--bg", "Look.", "--session-id", sessionId];
+    const twice = await Promise.all([1, 2].map(() => runCommand(place, words, { environment })));
+    onTestFinished(async () => {
+      const pid = (await one("11111111"))?.pid;
+      if (pid !== undefined) process.kill(pid, "SIGKILL");
+    });
+    expect(twice.map(({ code }) => code).toSorted()).toEqual([0, 1]);
+    expect(twice.map(({ err }) => err).join("")).toContain("11111111 runs already.");
+    const other = "11111111-2222-4111-8111-111111111111";
+    const refused = await run("--bg", "Look.", "--session-id", other);
+    expect(refused).toMatchObject({ code: 1, out: "", err: expect.stringContaining("retinue rm 11111111") });
+    await reaches("11111111", "working");
+    expect(await one("11111111")).toMatchObject({ sessionId, kind: "background" });
+    door.open();
+    await reaches("11111111", "completed");
+    await start("Look.", "--name", "another");
+  });
+
+  test("a name means the session that runs, an id is an id, and what is not clear is listed", async () => {
+    const door = createDoor();
+    const { run, start, reaches } = await openPlace(async ({ messages }) => {
+      if (JSON.stringify(messages[0]).includes("Wait.")) await door.wait();
+      return "Done.";
+    });
+    const first = await start("Look.", "--name", "deps");
+    await reaches(first, "completed");
+    expect((await run("logs", "deps")).out).toContain("> Look.");
+    const second = await start("Wait.", "--name", "deps");
+    await reaches(second, "working");
+    expect((await run("rm", "deps")).err).toContain(`${second} still runs`);
+    // Named like the beginning of the id of another.
+    const third = await start("Look.", "--name", first.slice(0, 4));
+    await reaches(third, "completed");
+    expect((await run("rm", first.slice(0, 4))).err).toContain(`${third} (${first.slice(0, 4)}, completed)`);
+    door.open();
+    await reaches(second, "completed");
+    const unclear = await run("stop", "deps");
+    expect(unclear.err).toContain(`${first} (deps, completed)`);
+    expect((await run("rm", first)).code).toBe(0);
+    expect((await run("rm", "deps")).out).toContain(`${second} is removed`);
+  });
+
+  test("what the process of a failed session wrote is shown line by line, without what a terminal would act on", async () => {
+    const { place, run, start, reaches } = await openPlace(() => ({ failure: "unauthorized" }));
+    const id = await start("Look.");
+    await reaches(id, "failed");
+    const file = join(place.home, ".claude/background", `${id}.log`);
+    writeFileSync(file, "one\ntwo\u001b[2J\n");
+    expect((await run("logs", id)).err).toBe(`${id} is failed. It wrote last:\none\ntwo\ufffd[2J\n`);
+    writeFileSync(file, "");
+    expect((await run("logs", id)).err).toBe(`${id} is failed.\n`);
+  });
+
   test("what cannot be done is said before anything is started", async () => {
     const place = createPlace();
     const refusal = async (...words: readonly string[]) => {

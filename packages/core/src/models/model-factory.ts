@@ -270,13 +270,13 @@ export function withRetry(model: Model, options: RetryOptions): Model {
           }
           return;
         } catch (error) {
+          // Known to all before the turn is free: whoever takes it next must not ask once more.
+          const closedUntil = await noteRefusal(error, options);
           pass.leave(error instanceof ModelError && refusals.has(error.code) ? "refused" : "failed");
           signal.throwIfAborted();
           if (isAnswered) return;
           if (!(error instanceof ModelError) || !error.mayPass) throw error;
-          const { quotaResetsInMs } = error;
-          if (options.quota !== undefined && error.code === "rate-limited" && quotaResetsInMs !== undefined)
-            throw quotaExhausted(model, await options.quota.refused(quotaResetsInMs), error);
+          if (closedUntil !== undefined) throw quotaExhausted(model, closedUntil, error);
           const delayMs = delayBefore(attempt, error, options.random);
           waited += delayMs;
           if (waited > maxWaitMs) throw waitTooLong(error, maxWaitMs);
@@ -316,6 +316,14 @@ function inWords(milliseconds: number): string {
 
 function reportIn(event: ModelEvent): QuotaReport | undefined {
   return event.type === "quota-reported" ? event : undefined;
+}
+
+/** Until when the quota is used up, where that is why a request was refused. */
+async function noteRefusal(error: unknown, { quota }: RetryOptions): Promise<number | undefined> {
+  if (quota === undefined || !(error instanceof ModelError) || error.code !== "rate-limited")
+    return undefined;
+  const { quotaResetsInMs, mayPass } = error;
+  return mayPass && quotaResetsInMs !== undefined ? quota.refused(quotaResetsInMs) : undefined;
 }
 
 /** No request is made before the quota is there again; who may wait for it catches this. */

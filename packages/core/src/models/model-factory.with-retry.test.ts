@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Model, ModelEvent, ModelRequest } from "./model.ts";
 import { ModelError, type ModelErrorCode } from "./model-error.ts";
 import { delayBefore, readMaxAttempts, withRetry } from "./model-factory.ts";
+import type { QuotaWindow } from "./quota-window.ts";
 import { createCoolDowns, createRequestGate } from "./request-gate.ts";
 
 const { signal } = new AbortController();
@@ -276,4 +277,24 @@ test("[LIM-5] a request that waits for its turn says so, and leaves no place tak
   await waiting.return?.();
   inside.leave("answered");
   expect((await collect(patient)).at(-1)?.type).toBe("message-ended");
+});
+
+test("a used-up quota is known to all before the next one may ask [LIM-7]", async () => {
+  const order: string[] = [];
+  const quota: QuotaWindow = {
+    now: () => 0,
+    standing: () => ({ type: "open" }),
+    enter: async () => ({ type: "entered", turn: { leave: () => void order.push("turn is free") } }),
+    answered: async () => undefined,
+    async refused(resetsInMs) {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      order.push("closed");
+      return resetsInMs;
+    },
+  };
+  const { clock, coolDowns } = setUp();
+  const used = new ModelError("rate-limited", "Used up.", { quotaResetsInMs: 5, status: 429 });
+  const options = { coolDown: coolDowns.of("p", "m"), clock, quota, maxAttempts: 3, random: () => 0 };
+  await expect(collect(withRetry(playing([used]), options))).rejects.toMatchObject({ closedUntil: 5 });
+  expect(order.slice(0, 2)).toEqual(["closed", "turn is free"]);
 });

@@ -89,4 +89,37 @@ describe("the quota of a key [LIM-7]", () => {
       expect(one.standing()).toEqual({ type: "open" });
     }
   });
+
+  test("a provider whose times are in the past is asked less and less often, until it answers", async () => {
+    const { one, other, pass, now } = openWindows();
+    const pauses: number[] = [];
+    for (let refusal = 0; refusal < 8; refusal += 1) {
+      const until = await (refusal % 2 === 0 ? one : other).refused(0);
+      pauses.push(until - now());
+      pass(until - now());
+    }
+    expect(pauses).toEqual([0, 1_000, 4_000, 16_000, 64_000, 256_000, 300_000, 300_000]);
+    await one.answered(undefined);
+    expect([await one.refused(5), await other.refused(3)]).toEqual([now() + 5, now() + 5]);
+  });
+
+  test("refusals of requests that were sent together count as one", async () => {
+    const { one, other, pass, now } = openWindows();
+    await Promise.all([one.refused(hour), other.refused(hour), one.refused(hour)]);
+    pass(hour);
+    await Promise.all([one.refused(0), other.refused(0)]);
+    expect(one.standing()).toEqual({ type: "closed", until: now() + 1_000 });
+  });
+
+  test.each([
+    1e17,
+    Number.POSITIVE_INFINITY,
+  ])("a time of %d ms closes nothing for ever", async (resetsInMs) => {
+    const { file, one, other, now } = openWindows();
+    const until = await one.refused(resetsInMs);
+    expect(new Date(until).toISOString()).toMatch(/^1970-02-15/);
+    writeFileSync(file, JSON.stringify({ version: 1, closedUntil: 1e17, used: 1, resetsAt: 1e17 }));
+    expect(other.standing()).toEqual({ type: "open" });
+    expect(now()).toBe(1_000_000);
+  });
 });

@@ -12,7 +12,7 @@ import {
   toIdentity,
 } from "@retinue/base/storage/process-identity.ts";
 import { withFileLock } from "@retinue/base/storage/with-file-lock.ts";
-import type { QuotaReport } from "./read-quota.ts";
+import { longestQuotaMs, type QuotaReport } from "./read-quota.ts";
 
 /** How an account stands: `closing` while only last turns should be taken, `closed` while no request may be made. */
 export type QuotaStanding =
@@ -39,7 +39,10 @@ export interface QuotaWindow {
   >;
   /** A request was answered; the report is what the answer said of the quota. */
   answered(report: QuotaReport | undefined): Promise<void>;
-  /** A request was refused; gives until when no other is made, in milliseconds since 1970. */
+  /**
+   * A request was refused; gives until when no other is made, in milliseconds since 1970: what the provider said, but later
+   * each time it refuses the first request after the time it had named.
+   */
   refused(resetsInMs: number): Promise<number>;
   /** Milliseconds since 1970, by the clock that the window keeps. */
   now(): number;
@@ -85,10 +88,15 @@ const reservedFrom = 0.95;
 const lookMs = 200;
 /** A turn that is held longer was forgotten. */
 const longestTurnMs = 900_000;
+/** The pause after a second refusal in a row, four times as long after each further one. */
+const firstPauseMs = 1_000;
+const longestPauseMs = 300_000;
 
 /** What is in the file. Times are milliseconds since 1970. */
 interface WindowState {
   readonly closedUntil?: number;
+  /** How often a request was refused at the end of that time, since one was answered. */
+  readonly refusedAgain?: number;
   readonly used?: number;
   readonly resetsAt?: number;
   readonly turn?: { readonly id: string; readonly at: number; readonly process: ProcessIdentity };
@@ -163,19 +171,37 @@ export function openQuotaWindow({ file, clock, now }: QuotaWindowOptions): Quota
       });
     },
     async refused(resetsInMs) {
-      let until = now() + resetsInMs;
+      let until = now() + withinBounds(resetsInMs);
       await change((state) => {
-        until = Math.max(until, state.closedUntil ?? 0);
-        return { ...state, closedUntil: until };
+        const standing = standingOf(state, now());
+        const { refusedAgain = 0, closedUntil } = state;
+        if (standing.type === "closed") {
+          // Asked before it was known to be closed: that says nothing new.
+          until = Math.max(until, standing.until);
+          return { ...state, closedUntil: until };
+        }
+        const again = closedUntil === undefined ? 0 : refusedAgain + 1;
+        until = Math.max(until, now() + pauseAfter(again));
+        return { ...state, closedUntil: until, ...(again === 0 ? {} : { refusedAgain: again }) };
       });
       return until;
     },
   };
 }
 
+function withinBounds(milliseconds: number): number {
+  return Math.min(Math.max(0, milliseconds), longestQuotaMs);
+}
+
+/** A provider whose times are in the past is not asked at its full speed for that. */
+function pauseAfter(again: number): number {
+  return again === 0 ? 0 : Math.min(firstPauseMs * 4 ** (again - 1), longestPauseMs);
+}
+
 function standingOf({ closedUntil = 0, used = 0, resetsAt = 0 }: WindowState, now: number): QuotaStanding {
-  if (closedUntil > now) return { type: "closed", until: closedUntil };
-  return used >= reservedFrom && resetsAt > now ? { type: "closing", until: resetsAt } : { type: "open" };
+  if (closedUntil > now && closedUntil <= now + longestQuotaMs) return { type: "closed", until: closedUntil };
+  const isClosing = used >= reservedFrom && resetsAt > now && resetsAt <= now + longestQuotaMs;
+  return isClosing ? { type: "closing", until: resetsAt } : { type: "open" };
 }
 
 /** A window that was closed stays tight until a request has been answered in the next one. */
@@ -197,10 +223,11 @@ function readState(file: string): WindowState {
     return {};
   }
   if (!isRecord(value) || value["version"] !== 1) return {};
-  const { closedUntil, used, resetsAt, turn } = value;
+  const { closedUntil, refusedAgain, used, resetsAt, turn } = value;
   const process = isRecord(turn) ? toIdentity(turn["process"]) : undefined;
   return {
     ...(isTime(closedUntil) ? { closedUntil } : {}),
+    ...(isTime(closedUntil) && isTime(refusedAgain) ? { refusedAgain } : {}),
     ...(isTime(used) && isTime(resetsAt) ? { used, resetsAt } : {}),
     ...(isRecord(turn) && process !== undefined && typeof turn["id"] === "string" && isTime(turn["at"])
       ? { turn: { id: turn["id"], at: turn["at"], process } }

@@ -92,6 +92,24 @@ describe("what headers say of a quota [LIM-7]", () => {
       11 * 3_600_000,
     ],
     ["no time at all", {}, undefined],
+    ["a time that no provider counts", { "retry-after": "1e18" }, undefined],
+    [
+      "a moment that no calendar has",
+      {
+        "anthropic-ratelimit-unified-status": "rejected",
+        "anthropic-ratelimit-unified-reset": "99999999999999",
+        "retry-after": "60",
+      },
+      60_000,
+    ],
+    [
+      "a moment without end",
+      {
+        "anthropic-ratelimit-unified-status": "rejected",
+        "anthropic-ratelimit-unified-reset": "Infinity",
+      },
+      undefined,
+    ],
   ])("a refusal: %s", (_title, values, expected) => {
     expect(readQuotaReset(headers(values as Record<string, string>))).toBe(expected);
   });

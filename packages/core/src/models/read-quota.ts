@@ -9,10 +9,13 @@ export interface QuotaReport {
 /** A limit that is free again sooner is a rate, which requests wait for anyway. */
 const shortestMs = 600_000;
 
+/** No provider counts over a longer time: what says so is a mistake, or comes from a clock that is wrong. */
+export const longestQuotaMs = 45 * 86_400_000;
+
 /** What the headers of an answer say about the quota that is used up first; undefined where they name none. */
 export function readQuotaReport(header: HeaderReader): QuotaReport | undefined {
   const reports = [...unifiedWindows(header), ...countedWindows(header).filter(isLong)];
-  return reports.toSorted((a, b) => b.used - a.used)[0];
+  return reports.filter(isPlausible).toSorted((a, b) => b.used - a.used)[0];
 }
 
 /**
@@ -22,12 +25,16 @@ export function readQuotaReport(header: HeaderReader): QuotaReport | undefined {
 export function readQuotaReset(header: HeaderReader): number | undefined {
   if (header("anthropic-ratelimit-unified-status") === "rejected") {
     const reset = untilSeconds(header("anthropic-ratelimit-unified-reset"), clockOf(header));
-    return reset ?? readRetryAfter(header);
+    return [reset, readRetryAfter(header)].find((wait) => wait !== undefined && wait <= longestQuotaMs);
   }
-  const used = countedWindows(header).filter(({ used }) => used >= 1);
+  const used = countedWindows(header).filter((report) => report.used >= 1 && isPlausible(report));
   const waits = [readRetryAfter(header) ?? 0, ...used.map(({ resetsInMs }) => resetsInMs)];
   const longest = Math.max(...waits);
-  return longest > shortestMs ? longest : undefined;
+  return longest > shortestMs && longest <= longestQuotaMs ? longest : undefined;
+}
+
+function isPlausible({ used, resetsInMs }: QuotaReport): boolean {
+  return used >= 0 && resetsInMs <= longestQuotaMs;
 }
 
 function isLong({ resetsInMs }: QuotaReport): boolean {

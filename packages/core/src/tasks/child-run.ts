@@ -110,7 +110,8 @@ const reporting = [
 ];
 const longest = 120;
 
-function shortInput(input: unknown): string {
+/** What a call is about, on one line. */
+export function shortInput(input: unknown): string {
   if (!isRecord(input)) return "";
   const key = reporting.find((name) => typeof input[name] === "string");
   const text = key === undefined ? JSON.stringify(input) : String(input[key]);

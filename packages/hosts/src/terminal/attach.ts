@@ -5,6 +5,7 @@ import { findBackground } from "../commands/background/find-background.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import type { RunFlags } from "../shared/flags.ts";
 import { misuse } from "../shared/misuse.ts";
+import { harmlessLines } from "../shared/strip-control-characters.ts";
 
 const startMs = 15_000;
 const lookMs = 100;
@@ -33,6 +34,6 @@ async function waitForStart({ host }: CommandContext, found: BackgroundSession):
   }
   if (session.transcript !== undefined) return session;
   throw new RetinueError("not-started", `${session.id} has not begun.`, {
-    advice: readOutput(session, 5) || `Its output is in ${session.output}.`,
+    advice: harmlessLines(readOutput(session, 5)) || `Its output is in ${session.output}.`,
   });
 }

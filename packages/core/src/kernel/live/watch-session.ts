@@ -4,8 +4,9 @@ import { readNewLines } from "@retinue/base/storage/read-lines.ts";
 import type { Message } from "../../conversation/message.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import { isShownMessage } from "../../journal/session-title.ts";
-import { callText } from "../../tasks/child-run.ts";
+import { callText, shortInput } from "../../tasks/child-run.ts";
 import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
+import { readApprovals } from "../approvals/find-approvals.ts";
 import { messageIn } from "../project/project-tasks.ts";
 import type { LivePiece } from "./live-text.ts";
 import { readLiveText } from "./read-live-text.ts";
@@ -30,9 +31,23 @@ export interface SessionWatch extends Disposable {
   /** What is being said, since the last time. */
   pieces(): Promise<readonly LivePiece[]>;
   agents(): Promise<readonly WatchedAgent[]>;
+  /** What waits in its inbox for an answer. */
+  questions(): readonly WatchedQuestion[];
 }
 
-export function watchSession(transcripts: string, sessionId: string): SessionWatch {
+export interface WatchedQuestion {
+  readonly id: string;
+  /** Tool and what the call is about. */
+  readonly call: string;
+  /** From the main agent to each one that asks. */
+  readonly agents: readonly string[];
+}
+
+export function watchSession(
+  transcripts: string,
+  sessionId: string,
+  { now }: { readonly now: () => number },
+): SessionWatch {
   const files = sessionFiles(transcripts, sessionId);
   const live = readLiveText(files);
   let at = 0;
@@ -48,6 +63,18 @@ export function watchSession(transcripts: string, sessionId: string): SessionWat
       const found = await findTasks(transcripts, { sessionId });
       return found.map((task) => ({ ...task, activity: activityOf(task) }));
     },
+    questions: () =>
+      readApprovals(files.approvals, { now }).flatMap(({ state, question: { id, tool, input, places } }) =>
+        state === "waiting"
+          ? [
+              {
+                id,
+                call: callText({ name: tool, input: shortInput(input) }),
+                agents: places.map(({ path }) => path),
+              },
+            ]
+          : [],
+      ),
     [Symbol.dispose]: () => live[Symbol.dispose](),
   };
 }

@@ -1,8 +1,9 @@
 // @io
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sleep } from "@retinue/base/foundation/abortable.ts";
+import { errorCode } from "@retinue/base/foundation/file-error.ts";
 import { isRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { spawnProcess } from "@retinue/base/foundation/spawn-process.ts";
@@ -11,9 +12,11 @@ import {
   identifyProcess,
   livenessOf,
   type ProcessIdentity,
+  thisProcess,
   toIdentity,
 } from "@retinue/base/storage/process-identity.ts";
 import { readLines } from "@retinue/base/storage/read-lines.ts";
+import { withFileLock } from "@retinue/base/storage/with-file-lock.ts";
 import { runOwnGitNow } from "@retinue/gate/git/own-git.ts";
 import { mainAgentId } from "../../conversation/agent-event.ts";
 import { isSessionId, sessionFiles } from "../../journal/session-files.ts";
@@ -113,11 +116,18 @@ export function openBackgroundSessions({
   };
   const find = async (written: string): Promise<BackgroundSession | undefined> => {
     const all = await list();
-    const byId = all.filter(({ sessionId }) => written !== "" && sessionId.startsWith(written));
-    const meant = byId.length > 0 ? byId : all.filter(({ name }) => name === written);
-    if (meant.length < 2) return meant[0];
+    const whole = all.find(({ id, sessionId }) => id === written || sessionId === written);
+    if (whole !== undefined) return whole;
+    const isMeant = ({ sessionId, name }: BackgroundSession): boolean =>
+      written !== "" && (sessionId.startsWith(written) || name === written);
+    const meant = all.filter(isMeant);
+    const running = meant.filter(({ isRunning }) => isRunning);
+    // A name is given again when the work before it has ended.
+    const [found, ...others] = running.length > 0 ? running : meant;
+    if (others.length === 0) return found;
+    const shown = meant.slice(0, 10).map(({ id, name, state }) => `${id} (${name}, ${state})`);
     throw new RetinueError("ambiguous-session", `Several sessions are meant by ${JSON.stringify(written)}.`, {
-      advice: `Write more of the id: ${meant.map(({ sessionId }) => sessionId).join(", ")}.`,
+      advice: `Write one of these ids: ${shown.join(", ")}${meant.length > shown.length ? ", …" : ""}.`,
     });
   };
   return {
@@ -126,7 +136,9 @@ export function openBackgroundSessions({
     async start(options) {
       const { sessionId, name, cwd, worktree, program, environment, input } = options;
       const id = sessionId.slice(0, 8);
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      const about = { id, sessionId, name, cwd, startedAt: Date.now(), worktree };
+      const file = fileOf(id, "json");
+      const giveBack = await reserve(file, { ...about, process: thisProcess() });
       const output = fileOf(id, "log");
       const inputFile = fileOf(id, "in");
       if (input !== undefined) writeFileSync(inputFile, input, { mode: 0o600 });
@@ -147,9 +159,11 @@ export function openBackgroundSessions({
           throw new RetinueError("not-started", `${program.file} could not be started.`, {
             advice: `Look into ${output}.`,
           });
-        const record = { id, sessionId, name, cwd, startedAt: Date.now(), process: identity, worktree };
-        replaceWholeFile(fileOf(id, "json"), `${JSON.stringify({ version: 1, ...record })}\n`);
+        writeRecord(file, { ...about, process: identity });
         return { id, output };
+      } catch (error) {
+        giveBack();
+        throw error;
       } finally {
         closeSync(log);
         if (piped !== undefined) closeSync(piped);
@@ -166,6 +180,45 @@ export function openBackgroundSessions({
       return kept;
     },
   };
+}
+
+/**
+ * Until the session has a process of its own this one stands for it, so that nobody starts it twice, and none takes the place
+ * of another whose id begins alike. Returns how to put things back.
+ */
+function reserve(file: string, record: BackgroundRecord): Promise<() => void> {
+  return withFileLock(file, () => {
+    const before = readText(file);
+    const known = readRecord(before);
+    const { id, sessionId } = record;
+    if (known !== undefined && known.sessionId !== sessionId)
+      throw new RetinueError(
+        "id-taken",
+        `The session ${known.sessionId} in the background is ${id} already.`,
+        {
+          advice: `Leave out --session-id, choose one that begins otherwise, or forget that one: retinue rm ${id}.`,
+        },
+      );
+    if (known !== undefined && livenessOf(known.process) !== "gone")
+      throw new RetinueError("session-open", `${id} runs already.`, {
+        advice: `\`retinue attach ${id}\` opens it.`,
+      });
+    writeRecord(file, record);
+    return () => (known === undefined ? rmSync(file, { force: true }) : writeRecord(file, known));
+  });
+}
+
+function writeRecord(file: string, record: BackgroundRecord): void {
+  replaceWholeFile(file, `${JSON.stringify({ version: 1, ...record })}\n`);
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return "";
+    throw error;
+  }
 }
 
 const tailBytes = 256 * 1024;

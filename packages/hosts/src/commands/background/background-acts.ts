@@ -4,7 +4,7 @@ import type { CliHost } from "../../shared/cli-host.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { misuse } from "../../shared/misuse.ts";
 import { createPaint } from "../../shared/paint.ts";
-import { stripControlCharacters } from "../../shared/strip-control-characters.ts";
+import { harmlessLines } from "../../shared/strip-control-characters.ts";
 import { renderTranscript } from "../views/render-transcript.ts";
 import { findBackground, openBackground } from "./find-background.ts";
 
@@ -16,15 +16,16 @@ export async function showLogs(
 ): Promise<void> {
   const { stdout, stderr } = host;
   const paint = createPaint(stdout.isColourAllowed);
-  if (session.transcript === undefined) stdout.write(`${stripControlCharacters(readOutput(session))}\n`);
+  if (session.transcript === undefined) stdout.write(`${harmlessLines(readOutput(session))}\n`);
   else
     for await (const { records, damage } of readLog(session.transcript, { follow, signal })) {
       stdout.write(renderTranscript(records, paint));
       if (damage !== undefined) stderr.write(`${damage}\n`);
     }
   const { state, id } = await findBackground(host, session.sessionId);
-  if (state === "failed" || state === "interrupted")
-    stderr.write(`${id} is ${state}. It wrote last:\n${stripControlCharacters(readOutput(session, 5))}\n`);
+  if (state !== "failed" && state !== "interrupted") return;
+  const last = harmlessLines(readOutput(session, 5));
+  stderr.write(last === "" ? `${id} is ${state}.\n` : `${id} is ${state}. It wrote last:\n${last}\n`);
 }
 
 /** Ends a session in the background. */

@@ -37,12 +37,8 @@ export async function startBackground(
   const name = stripControlCharacters(options.name ?? prompt)
     .replace(/\s+/g, " ")
     .slice(0, 60);
-  const background = openBackground(host);
-  const running = (await background.list()).find((one) => one.sessionId === sessionId && one.isRunning);
-  if (running !== undefined)
-    throw misuse(`${running.id} runs already.`, `\`retinue attach ${running.id}\` opens it.`);
   const program = ownProgram();
-  const { id, output } = await background.start({
+  const { id, output } = await openBackground(host).start({
     sessionId,
     name,
     cwd: host.cwd,

@@ -40,6 +40,8 @@ export class WatchedConversation implements Disposable {
   readonly #complete: string[] = [];
   /** The answer of which a piece was shown last. */
   #streaming: string | undefined;
+  /** Questions that the person has been told of. */
+  readonly #asked = new Set<string>();
   #agentsAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -48,7 +50,7 @@ export class WatchedConversation implements Disposable {
   constructor(options: WatchOptions) {
     this.#options = options;
     this.sessionId = options.sessionId;
-    this.#watch = watchSession(options.transcripts, options.sessionId);
+    this.#watch = watchSession(options.transcripts, options.sessionId, { now: Date.now });
   }
 
   /** Whether the other process still has it. */
@@ -92,6 +94,7 @@ export class WatchedConversation implements Disposable {
     for (const task of tasks) this.#showAgent(task);
     for (const entry of entries) this.#show(entry);
     for (const piece of pieces) this.#showPiece(piece);
+    if (isOwned) this.#showQuestions();
     if (isOwned) this.#timer = setTimeout(() => void this.#look(), lookMs);
     else this.#ownerLeft();
   }
@@ -101,6 +104,16 @@ export class WatchedConversation implements Disposable {
     if (now - this.#agentsAt < agentsMs) return [];
     this.#agentsAt = now;
     return this.#watch.agents().catch(() => []);
+  }
+
+  /** Nobody is asked in the process that has the session: its questions wait in the inbox. */
+  #showQuestions(): void {
+    for (const { id, call, agents } of this.#watch.questions()) {
+      if (this.#asked.has(id)) continue;
+      this.#asked.add(id);
+      const text = `${agents.join(", ")} waits for an answer: ${call} (/approvals, or retinue approve ${id}).`;
+      this.#options.report({ type: "notice", level: "warning", text });
+    }
   }
 
   #showPiece({ agentId, answer, block, text }: LivePiece): void {
