@@ -245,10 +245,9 @@ export const requirements: readonly Requirement[] = [
   ),
   built("STU-2", "Everything that the page does goes through the runtime and is journaled with who did it."),
 
-  partly(
+  built(
     "VRF-1",
     "Checks that a definition, call, setting or step names are run by the runtime after the last turn.",
-    "Steps of workflows name none yet.",
   ),
   built("VRF-2", "Every result has a status and a receipt, the same everywhere."),
   built(

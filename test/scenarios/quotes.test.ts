@@ -431,6 +431,21 @@ describe("quotes at the command line", () => {
     expect(provider.requests.some(({ body }) => JSON.stringify(body).includes("You work."))).toBe(false);
   });
 
+  test("are at the price of the model that is planned, also where there is no key for it [BIL-1]", async () => {
+    const place = createPlace();
+    place.write(".claude/agents/worker.md", "---\nname: worker\ndescription: Works.\n---\nYou work.\n");
+    const costOf = async (environment: Readonly<Record<string, string>>) => {
+      const words = ["plan", "worker", "--cost", "--json", "--model", "claude-sonnet-5"];
+      const run = await runInProcess(place, words, {
+        environment: { RETINUE_LOCAL_MODELS: "0", ...environment },
+      });
+      return JSON.parse(run.out).quote.total.costUsd;
+    };
+    const keyed = await costOf({ ANTHROPIC_API_KEY: "x" });
+    expect(keyed.low).toBeGreaterThan(0);
+    expect(await costOf({})).toEqual(keyed);
+  });
+
   test("a threshold that cannot be read is an error, and --cost is for one agent [BIL-2]", async () => {
     const place = createPlace();
     place.write(".claude/settings.json", JSON.stringify({ quotes: { askAboveUsd: "two" } }));

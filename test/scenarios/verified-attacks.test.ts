@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { VerifyInput } from "@retinue/config/agents/verify-checks.ts";
+import type { VerifyInput } from "@retinue/config/settings/verify-checks.ts";
 import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { VerifyInput } from "@retinue/config/agents/verify-checks.ts";
+import type { VerifyInput } from "@retinue/config/settings/verify-checks.ts";
 import type { RuntimeOptions, SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import type { ModelRequest } from "@retinue/core/models/model.ts";
 import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";

@@ -9,6 +9,12 @@ import {
   permissionModes,
 } from "@retinue/gate/permission-policy.ts";
 import { type HookRule, readHooks } from "../hooks/read-hooks.ts";
+import {
+  readVerifyChecks,
+  type VerifyChecks,
+  verifyAdvice,
+  verifySchema,
+} from "../settings/verify-checks.ts";
 import { type AgentLimits, readAgentLimits } from "./agent-limits.ts";
 import { type AgentRunner, readRunner, runnerAdvice, runnerSchema } from "./agent-runner.ts";
 import type { AgentSource } from "./agent-source.ts";
@@ -16,7 +22,6 @@ import { booleanWords, fieldSchemas } from "./field-schemas.ts";
 import { type OwnVariables, readVariables, refuseVariable, variablesSchema } from "./own-variables.ts";
 import type { FrontmatterField } from "./read-frontmatter.ts";
 import { readDisallowedTools, readTools } from "./read-tool-list.ts";
-import { readVerifyChecks, type VerifyChecks, verifyAdvice, verifySchema } from "./verify-checks.ts";
 
 export type MemoryScope = "user" | "project" | "local";
 

@@ -20,8 +20,10 @@ import {
   text,
   textList,
   type ValueReader,
+  type WrongPart,
   workflows,
 } from "./read-environment.ts";
+import { verifyByAgent } from "./verify-checks.ts";
 
 /** The settings that are read one by one; permissions, hooks and env have readers of their own. */
 export const plainReaders = {
@@ -87,7 +89,7 @@ export const plainReaders = {
   subagentStatusLine: object,
   teammateMode: choice("in-process", "process", "auto", "tmux", "iterm2"),
   teams: enabledObject,
-  verify: object,
+  verify: verifyByAgent,
   workflowKeywordTriggerEnabled: flag,
   workflows,
   workflowSizeGuideline: choice("small", "medium", "large", "unrestricted"),
@@ -119,6 +121,9 @@ export const restrictingPlainKeys: ReadonlySet<string> = new Set<PlainKey>([
   "quotes",
   "sandbox",
 ]);
+
+/** Keys that guard something, which a value that cannot be read would leave unguarded; checks that are dropped would pass. */
+const guardingPlainKeys: ReadonlySet<string> = new Set<string>([...restrictingPlainKeys, "verify"]);
 
 /** Keys that are read and checked and have no effect here, each with why. Each use of one is a diagnostic; docs/settings.md lists them. */
 export const keysWithoutEffect: ReadonlyMap<string, string> = new Map<PlainKey, string>([
@@ -160,11 +165,13 @@ export function readPlainSettings(
   for (const [key, reader] of Object.entries<ValueReader<unknown>>(plainReaders)) {
     if (!Object.hasOwn(value, key) || value[key] === null) continue;
     const read = reader.read(value[key]);
-    if (read === undefined && restrictingPlainKeys.has(key)) {
-      issues.push({ ...wrongValue(key, reader.expected, value[key]), severity: "error" });
-      broken.push(key);
-    } else if (read === undefined) issues.push(wrongValue(key, reader.expected, value[key]));
-    else if (managedOnlyKeys.has(key) && !isManaged) issues.push(managedOnly(key));
+    if (read === undefined) {
+      const part = reader.wrongPart?.(value[key]);
+      const issue = part ? wrongPartOf(key, part) : wrongValue(key, reader.expected, value[key]);
+      const isGuarding = guardingPlainKeys.has(key);
+      issues.push(isGuarding ? { ...issue, severity: "error" } : issue);
+      if (isGuarding) broken.push(key);
+    } else if (managedOnlyKeys.has(key) && !isManaged) issues.push(managedOnly(key));
     else {
       entries.push([key, read]);
       const why = keysWithoutEffect.get(key);
@@ -173,6 +180,16 @@ export function readPlainSettings(
   }
   // Each value comes from the reader that gives PlainSettings the type of its key.
   return { settings: Object.fromEntries(entries) as PlainSettings, issues, broken };
+}
+
+function wrongPartOf(key: string, { path, reason, advice }: WrongPart): Issue {
+  return {
+    severity: "warning",
+    code: "wrong-setting-value",
+    message: `The setting "${[key, ...path].join(".")}" cannot be read: ${reason}; "${key}" was not used.`,
+    advice,
+    path: [key, ...path],
+  };
 }
 
 export function wrongValue(

@@ -7,8 +7,16 @@ import { effortLevels } from "@retinue/base/foundation/option-words.ts";
 export interface ValueReader<T> {
   readonly expected: string;
   readonly read: (value: unknown) => T | undefined;
+  /** Where in a value that it does not take something is wrong, and what. */
+  readonly wrongPart?: (value: unknown) => WrongPart | undefined;
   /** What `read` takes, for editors and other programs. */
   readonly schema: JsonSchema;
+}
+
+export interface WrongPart {
+  readonly path: readonly string[];
+  readonly reason: string;
+  readonly advice: string;
 }
 
 export const flag: ValueReader<boolean> = {

@@ -24,3 +24,24 @@ describe("[VRF-1] checks of several settings files", () => {
     expect(plain.verify).toEqual({ fixer: "npm test", main: ["make"] });
   });
 });
+
+describe("[VRF-1] checks of a settings file that cannot be read are an error at their place, and leave nothing unchecked", () => {
+  test.each<[unknown, string[], string]>([
+    [{ fixer: { run: "npm test", tmeout: 3 } }, ["verify", "fixer"], 'the unknown key "tmeout"'],
+    [{ main: ["make", ""] }, ["verify", "main"], "a command is empty"],
+    [{ fixer: [], main: "make" }, ["verify", "fixer"], "it names no command"],
+    [{ fixer: { run: "make", timeout: 6000 } }, ["verify", "fixer"], "`timeout` is not a number of seconds"],
+    ["npm test", ["verify"], "an object of checks by agent type"],
+    [[], ["verify"], "an object of checks by agent type"],
+  ])("%j", (verify, path, words) => {
+    const { settings, issues } = readSettings({ verify }, { scope: "user" });
+    expect(settings.brokenRestrictions).toEqual(["verify"]);
+    expect(issues).toMatchObject([
+      { severity: "error", code: "wrong-setting-value", path, message: expect.stringContaining(words) },
+    ]);
+  });
+
+  test.each<unknown>([{}, { fixer: null }, { main: { run: "make", retries: 0 } }])("%j is none", (verify) => {
+    expect(readSettings({ verify }, { scope: "user" }).issues).toEqual([]);
+  });
+});

@@ -47,7 +47,7 @@ it("each place has its phase, its options and what is known of its prompt [WFL-4
   const { steps, startsWorkflows } = plannedSteps(
     `export const meta = { name: 'w', description: 'd' }
 phase('Look')
-await agent('Look at ' + args.file + ' well', { label: 'look', agentType: 'Explore', model: 'haiku', schema: {}, effort: args.effort })
+await agent('Look at ' + args.file + ' well', { label: 'look', agentType: 'Explore', model: 'haiku', schema: {}, effort: args.effort, verify: ['npm test', { run: args.file }] })
 await agent(\`Check \${args.file}\`, { phase: 'Check' })
 await workflow('other')`,
     { file: "a.ts", effort: "low" },
@@ -57,8 +57,9 @@ await workflow('other')`,
     {
       ...{ times: 1, isOpen: false, phase: "Look", prompt: "Look at a.ts well" },
       options: { label: "look", agentType: "Explore", model: "haiku", effort: "low" },
+      checks: ["npm test", "a.ts"],
     },
-    { times: 1, isOpen: false, phase: "Check", prompt: "Check ", options: {} },
+    { times: 1, isOpen: false, phase: "Check", prompt: "Check ", options: {}, checks: [] },
   ]);
 });
 

@@ -20,6 +20,8 @@ export interface PlannedStep {
   readonly options: Readonly<
     Partial<Record<"label" | "agentType" | "model" | "effort" | "isolation", string>>
   >;
+  /** The commands of its `verify`; undefined in the place of one that is decided while the script runs. */
+  readonly checks: readonly (string | undefined)[];
 }
 
 export interface PlannedSteps {
@@ -175,10 +177,8 @@ function readNames(program: AnyNode, args: unknown) {
   /** `Array.from({ length: 5 })` */
   function lengthOf(node: AnyNode | undefined): number | undefined {
     if (node?.type !== "ObjectExpression") return undefined;
-    const length = node.properties.find(
-      (property) => property.type === "Property" && keyName(property.key) === "length",
-    );
-    const value = length?.type === "Property" ? knownOf(length.value)?.value : undefined;
+    const length = propertyOf(node, "length");
+    const value = length && knownOf(length)?.value;
     return typeof value === "number" && value >= 0 ? Math.trunc(value) : undefined;
   }
 
@@ -303,7 +303,8 @@ function readSteps(
       if (name === "phase") own = typeof value === "string" ? value : undefined;
       else if (stepOptions.has(name) && typeof value === "string") said[name] = value;
     }
-    const step = { ...scale, prompt: prompt === undefined ? "" : textOf(prompt), options: said };
+    const checks = checksOf(options, knownOf);
+    const step = { ...scale, prompt: prompt === undefined ? "" : textOf(prompt), options: said, checks };
     steps.push(own === undefined ? step : { ...step, phase: own });
     places.set(steps.at(-1) ?? step, start);
   }
@@ -316,6 +317,36 @@ function readSteps(
 }
 
 const stepOptions: ReadonlySet<string> = new Set(["label", "agentType", "model", "effort", "isolation"]);
+
+/** The commands that `verify` in the options of a step names. */
+function checksOf(options: AnyNode | undefined, knownOf: (node: AnyNode) => Value): PlannedStep["checks"] {
+  const commandsOf = (node: AnyNode): PlannedStep["checks"] => {
+    if (node.type === "ArrayExpression")
+      return node.elements.flatMap((element) => (element === null ? [] : commandsOf(element)));
+    const run = node.type === "ObjectExpression" ? propertyOf(node, "run") : node;
+    const known = run && knownOf(run);
+    if (known === undefined) return [undefined];
+    const given: readonly unknown[] = Array.isArray(known.value) ? known.value : [known.value];
+    return given.flatMap((each) => (each == null ? [] : [commandOf(each)]));
+  };
+  const verify = options?.type === "ObjectExpression" ? propertyOf(options, "verify") : undefined;
+  return verify === undefined ? [] : commandsOf(verify);
+}
+
+function propertyOf(
+  { properties }: Extract<AnyNode, { type: "ObjectExpression" }>,
+  name: string,
+): AnyNode | undefined {
+  const found = properties.find(
+    (property) => property.type === "Property" && !property.computed && keyName(property.key) === name,
+  );
+  return found?.type === "Property" ? found.value : undefined;
+}
+
+function commandOf(value: unknown): string | undefined {
+  const run = isRecord(value) ? value["run"] : value;
+  return typeof run === "string" ? run : undefined;
+}
 
 function memberOf(object: Value, name: string | undefined): Value {
   if (object === undefined || name === undefined) return undefined;

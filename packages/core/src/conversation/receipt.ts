@@ -65,41 +65,6 @@ export function withFlaky(now: CheckRun, earlier: readonly CheckRun[]): CheckRun
   };
 }
 
-/** What a check's output says where it exits with 0 and has tested nothing. */
-export function ranNothing(output: string): string | undefined {
-  const text = output.replaceAll(/\u001b\[[0-9;]*m/g, "");
-  const counted = emptyRuns.flatMap(([pattern, runner]) =>
-    [...text.matchAll(pattern)].map((match) => ({ runner, count: Number(match[1] ?? 0) })),
-  );
-  // Of several runners, and of several packages, some may have no tests.
-  if (counted.some(({ count }) => count > 0) || passedInGo.test(text)) return undefined;
-  return counted[0] === undefined ? undefined : `${counted[0].runner} found no test to run`;
-}
-
-/** A package whose tests have run. */
-const passedInGo = /^ok\s+\S+\s+(?:[\d.]+s|\(cached\))\s*$/m;
-
-/** Lines in which runners count their tests; the group is the number, and absent where the line itself says none. */
-const emptyRuns: readonly (readonly [RegExp, string])[] = [
-  [/^(?:# |ℹ )tests (\d+)$/gm, "node --test"],
-  [/^running (\d+) tests?$/gm, "cargo test"],
-  [/^\s*(\d+) passing\b/gm, "mocha"],
-  [/^collected (\d+) items?\b/gm, "pytest"],
-  [/^Ran (\d+) tests? in /gm, "unittest"],
-  [/^\s*Tests:?\s+(\d+) (?:passed|total)/gm, "the test runner"],
-  [/^(?:No tests? (?:files? )?found\b|No tests to run\b|no tests ran\b)/gim, "the test runner"],
-  [/^testing: warning: no tests to run$/gm, "go test"],
-  [/^\?\s+\S+\s+\[no test files\]$/gm, "go test"],
-  [/^(\d+) examples?, \d+ failures?\b/gm, "rspec"],
-  [/^(?:\d+ doctests?, )?(\d+) tests?, \d+ failures?\b/gm, "mix test"],
-  [/^No tests (?:executed|were found)\b/gm, "the test runner"],
-  [/^OK \((\d+) tests?, /gm, "phpunit"],
-  [/^\s*(\d+) pass$/gm, "bun test"],
-  [/^ok \| (\d+) passed\b/gm, "deno test"],
-  [/^\s*Executed (\d+) tests?, with /gm, "swift test"],
-  [/^No test is available in /gm, "dotnet test"],
-];
-
 /** What an agent did, in order; enough to state facts. */
 export interface RunFacts {
   readonly calls: readonly { readonly tool: string; readonly effect: string; readonly command?: string }[];

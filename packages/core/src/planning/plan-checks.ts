@@ -1,6 +1,6 @@
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import { mayWiden } from "@retinue/config/agents/agent-source.ts";
-import { readVerifyChecks, type VerifyChecks } from "@retinue/config/agents/verify-checks.ts";
+import { readVerifyChecks, type VerifyChecks } from "@retinue/config/settings/verify-checks.ts";
 import type { PlannedCheck, PlannedChecks } from "./agent-plan.ts";
 import type { AgentRequest } from "./agent-request.ts";
 

@@ -49,15 +49,13 @@ function readOptions(value: unknown): StepOptions | undefined {
   if (!isRecord(value)) return undefined;
   const { schema, verify } = value;
   if (!textOptions.every((key) => isText(value[key]))) return undefined;
-  const isChecks =
-    isText(verify) || (Array.isArray(verify) && verify.every((line) => typeof line === "string"));
   return {
     ...Object.fromEntries(
       textOptions.flatMap((key) => (value[key] === undefined ? [] : [[key, value[key]]])),
     ),
-    // What is no object is refused with the step, whose promise then rejects.
+    // What is no object, and checks that cannot be read, are refused with the step, whose promise then rejects.
     ...(schema === undefined ? {} : { schema: schema as NonNullable<StepOptions["schema"]> }),
-    ...(verify === undefined || !isChecks ? {} : { verify: verify as string | readonly string[] }),
+    ...(verify === undefined ? {} : { verify: verify as NonNullable<StepOptions["verify"]> }),
   };
 }
 

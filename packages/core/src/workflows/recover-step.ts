@@ -19,10 +19,19 @@ export function recoverStep({ messages, records }: EarlierAgent, hasSchema: bool
     records.findLastIndex(isPartOfRun) <= records.findLastIndex(({ runEnding }) => isRecord(runEnding));
   if (!isRecord(ending) || !isAfter) return { type: "cut-off" };
   if (ending["status"] === "stopped") return { type: "cut-off" };
-  if (ending["status"] !== "completed") return { type: "lost" };
+  if (ending["status"] !== "completed" || hasFailedCheck(ending)) return { type: "lost" };
   if (!hasSchema) return { type: "done", value: lastTextOf(messages) };
   const value = handedIn(messages);
   return value === undefined ? { type: "lost" } : { type: "done", value };
+}
+
+/** By its receipt; a result of the wrong form is no failed command. */
+function hasFailedCheck({ receipt }: JsonRecord): boolean {
+  const checks = isRecord(receipt) ? receipt["checks"] : undefined;
+  return (
+    Array.isArray(checks) &&
+    checks.some((check) => isRecord(check) && check["kind"] === "command" && check["passed"] !== true)
+  );
 }
 
 function isPartOfRun({ type }: JsonRecord): boolean {

@@ -1,3 +1,5 @@
+import type { VerifyInput } from "@retinue/config/settings/verify-checks.ts";
+
 /** What a script asks the runtime for, or reports to it. Plain JSON: it passes between processes. */
 export type ScriptMessage =
   | { readonly type: "agent"; readonly id: number; readonly prompt: string; readonly options: StepOptions }
@@ -36,7 +38,7 @@ export interface StepOptions {
   readonly isolation?: string;
   readonly agentType?: string;
   /** Commands that must pass after the step. */
-  readonly verify?: string | readonly string[];
+  readonly verify?: VerifyInput;
 }
 
 /** What the runtime answers to `agent` and `workflow`. */

@@ -124,9 +124,15 @@ async function billOf(
 }
 
 /** Each agent of a phase is in the sum; one by one they would only be long. */
-function billAsJson({ phases, quote, isOpen, most }: WorkflowBill): JsonRecord {
+function billAsJson({ phases, quote, checks, isOpen, most }: WorkflowBill): JsonRecord {
   const { agents, ...sums } = quote;
-  return { phases, quote: { ...sums, agents: agents.length }, isOpen, most };
+  return {
+    phases,
+    quote: { ...sums, agents: agents.length },
+    checks: checks.map((run) => run ?? null),
+    isOpen,
+    most,
+  };
 }
 
 export interface WorkflowRunOptions extends RunFlags {

@@ -139,6 +139,26 @@ export function knownFacts(
   parent: Pick<ChildSession["parent"], "plan" | "model">,
 ): Pick<ModelFacts, "price" | "supportsServerTools"> {
   if (runtime.model !== undefined || isSameModel(chosen, parent.plan.chosenModel)) return parent.model.facts;
+  return writtenFacts(chosen, runtime);
+}
+
+/** The price that a model is quoted at: its own, also where the offline model stands in for it because there is no key. */
+export function quotedPrice(
+  chosen: ChosenModel,
+  runtime: AgentServices["runtime"],
+  parent: Pick<ChildSession["parent"], "plan" | "model">,
+): ModelFacts["price"] {
+  const facts = isServed(runtime, chosen)
+    ? knownFacts(chosen, runtime, parent)
+    : writtenFacts(chosen, runtime);
+  return facts.price;
+}
+
+/** What the catalog and settings say of a model. */
+function writtenFacts(
+  chosen: ChosenModel,
+  runtime: AgentServices["runtime"],
+): Pick<ModelFacts, "price" | "supportsServerTools"> {
   const overrides = readModelOverrides(runtime.discovered.settings.settings.plain);
   if (chosen.provider !== undefined && chosen.provider !== "anthropic")
     return { ...findOverride(overrides, chosen), supportsServerTools: false };

@@ -25,7 +25,7 @@ import type { SessionTeamParts } from "../teams/found-team.ts";
 import type { SessionTeam } from "../teams/session-team.ts";
 import { createWorkflowTool, type WorkflowCalls } from "../workflows/create-workflow-tool.ts";
 import { createSessionWorkflows, type SessionWorkflows } from "../workflows/session-workflows.ts";
-import { type ChildSession, knownFacts, listedAgents, sessionFacts } from "./child-session.ts";
+import { type ChildSession, listedAgents, quotedPrice, sessionFacts } from "./child-session.ts";
 import type { Capability } from "./open-agent.ts";
 import { openChild, openChildPlan, planChild, plannedTools } from "./open-child.ts";
 import { createNestedCount, openNested, planBelow } from "./open-nested.ts";
@@ -126,7 +126,7 @@ export function openChildren(parts: ChildrenParts): Children {
   const nested = createNestedCount(runtime, parent.plan.sessionId);
   const quotes = openQuotes(runtime, {
     tools: services.tools.tools,
-    priceOf: ({ chosenModel }) => knownFacts(chosenModel, runtime, parent).price,
+    priceOf: ({ chosenModel }) => quotedPrice(chosenModel, runtime, parent),
   });
   const session: ChildSession = {
     ...parts,

@@ -1,4 +1,4 @@
-import type { VerifyInput } from "@retinue/config/agents/verify-checks.ts";
+import type { VerifyInput } from "@retinue/config/settings/verify-checks.ts";
 import type { MergeEvent, MergeQueue } from "../../protocol/merge-step.ts";
 
 /** How the changes of children are brought back. */

@@ -5,7 +5,7 @@ import { sleep } from "@retinue/base/foundation/abortable.ts";
 import { invalid } from "@retinue/base/foundation/check-arguments.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
-import { readVerifyChecks } from "@retinue/config/agents/verify-checks.ts";
+import { readVerifyChecks } from "@retinue/config/settings/verify-checks.ts";
 import type { AgentPlan, PlannedCheck } from "../../planning/agent-plan.ts";
 import type { WorktreePlace } from "../../planning/in-worktree.ts";
 import {

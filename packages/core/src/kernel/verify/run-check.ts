@@ -1,4 +1,5 @@
-import { type CheckRun, maxCheckOutput, ranNothing } from "../../conversation/receipt.ts";
+import { ranNothing } from "../../conversation/ran-nothing.ts";
+import { type CheckRun, maxCheckOutput } from "../../conversation/receipt.ts";
 import type { Authorization, CallRequest } from "../../loop/loop-ports.ts";
 import { type PlannedCheck, startOf } from "../../planning/agent-plan.ts";
 import type { Tool } from "../../tools/tool.ts";

@@ -15,6 +15,8 @@ export interface WorkflowBill {
   readonly requests: readonly SpawnRequest[];
   readonly quote: BatchQuote;
   readonly phases: readonly BilledPhase[];
+  /** The commands of `verify` in its steps; undefined where one is decided while it runs. */
+  readonly checks: readonly (string | undefined)[];
   /** How many agents start is decided while it runs. */
   readonly isOpen: boolean;
   /** What the run can cost at most. */
@@ -90,6 +92,7 @@ export async function billWorkflow(
   return {
     requests,
     quote,
+    checks: [...new Set(steps.flatMap(({ checks }) => checks))],
     phases: phases.filter(({ title, agents }) => title !== undefined || agents > 0),
     isOpen: startsWorkflows || placed.some(({ isOpen }) => isOpen),
     most: {
@@ -115,7 +118,7 @@ export function previewWorkflow({ meta, text, file, saved }: FoundWorkflow, bill
 }
 
 /** The bill as rows of at most 74 columns. */
-export function billRows({ phases, quote, isOpen, most }: WorkflowBill): readonly string[] {
+export function billRows({ phases, quote, checks, isOpen, most }: WorkflowBill): readonly string[] {
   const table = phases.map(({ title, agents, isOpen: isMore, total: { costUsd } }) => [
     title === undefined ? "no phase" : `phase ${cut(title, 28)}`,
     `${agents} agent${agents === 1 ? "" : "s"}${isMore ? " or more" : ""}`,
@@ -146,9 +149,23 @@ export function billRows({ phases, quote, isOpen, most }: WorkflowBill): readonl
         .join("  ")
         .trimEnd(),
     ),
+    ...checkRows(checks),
     ...rest,
   ];
 }
+
+/** The commands that steps are checked with. */
+function checkRows(checks: WorkflowBill["checks"]): readonly string[] {
+  const shown = checks
+    .slice(0, maxShownChecks)
+    .map((run) => cut(run ?? "a command that is decided while it runs", 62));
+  const more = checks.length - shown.length;
+  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].map(
+    (row, at) => `${at === 0 ? "checks:    " : " ".repeat(11)}${row}`,
+  );
+}
+
+const maxShownChecks = 8;
 
 function cut(text: string, width: number): string {
   const line = text.replaceAll(/\s+/g, " ");

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { WorkflowPhase } from "@retinue/config/workflows/workflow-meta.ts";
+import { type Receipt, whyFailed } from "../../conversation/receipt.ts";
 import type { RunEnding } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";
 import { loadSession } from "../../journal/session-choices.ts";
@@ -239,24 +240,30 @@ const budgetReasons: ReadonlySet<string> = new Set(["max_budget", "max_total_tok
 
 /** Null only where the provider failed or a person skipped it; what else went wrong is an error. */
 function outcomeOf(ending: RunEnding, { text, schema, value, done }: Ended): StepOutcome {
-  const { status, reason, error = "", provider } = ending;
+  const { status, reason, error = "", provider, receipt } = ending;
   if (status === "stopped") return { type: "nothing", reason: "It was skipped.", isSkipped: true };
   if (budgetReasons.has(reason)) return refused(error);
-  const failed = ending.receipt?.checks.find(({ kind, passed }) => kind === "command" && !passed);
-  if (failed !== undefined)
-    return refused(
-      `The check \`${failed.run}\` of the step failed${failed.reason === undefined ? "" : `: ${failed.reason}`}.`,
-    );
   if (status === "failed") {
     const said = provider === undefined ? error : `API Error: ${provider.status} ${provider.message}`;
     return { type: "nothing", reason: said };
   }
+  const unchecked = receipt === undefined ? undefined : whyUnchecked(receipt);
+  if (unchecked !== undefined) return refused(unchecked);
   if (schema !== undefined) {
     if (value !== undefined) return { ...done, value: value.output };
     return refused("The agent did not hand in a result that matches the schema with StructuredOutput.");
   }
   const said = stepText(text);
   return { ...done, value: said, ...(said.trim() === "" ? { isEmpty: true } : {}) };
+}
+
+/** Why the work of a step does not count; the form of its result is looked at by itself. */
+function whyUnchecked({ checks, status }: Receipt): string | undefined {
+  const commands = checks.filter(({ kind }) => kind === "command");
+  const failed = commands.find(({ passed }) => !passed);
+  if (failed !== undefined) return `The check \`${failed.run}\` of the step failed${whyFailed(failed)}.`;
+  if (status !== "failed-check" || commands.length < checks.length) return undefined;
+  return "The files of the step changed while its checks ran, so none of them counts.";
 }
 
 /** What became of an agent whose process died, by its transcript. */

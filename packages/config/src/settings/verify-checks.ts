@@ -1,5 +1,6 @@
-import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { type JsonSchema, orNull } from "@retinue/base/foundation/json-schema.ts";
+import type { ValueReader, WrongPart } from "./read-environment.ts";
 
 /** A command that the runtime runs after an agent's last turn, in the agent's own working tree. */
 export interface VerifyCheck {
@@ -70,6 +71,25 @@ export function readVerifyChecks(value: unknown): ChecksReading {
     if (read.retries !== undefined) retries = Math.max(retries ?? 0, read.retries);
   }
   return { type: "checks", checks: { checks, ...(retries === undefined ? {} : { retries }) } };
+}
+
+/** `verify` of a settings file: the checks of each type of agent. */
+export const verifyByAgent: ValueReader<JsonRecord> = {
+  expected: 'an object of checks by agent type, as in {"fixer": "npm test", "main": ["npm run lint"]}',
+  read: (value) => (isRecord(value) && wrongChecks(value) === undefined ? value : undefined),
+  wrongPart: (value) => (isRecord(value) ? wrongChecks(value) : undefined),
+  schema: { type: "object", additionalProperties: verifySchema },
+};
+
+const advice =
+  'Write "npm test", a list of commands, or entries such as {"run": "npm test", "timeout": 300, "retries": 1}.';
+
+function wrongChecks(value: JsonRecord): WrongPart | undefined {
+  for (const [type, checks] of Object.entries(value)) {
+    const reading = checks === null ? undefined : readVerifyChecks(checks);
+    if (reading?.type === "unreadable") return { path: [type], reason: reading.reason, advice };
+  }
+  return undefined;
 }
 
 const known: ReadonlySet<string> = new Set(["run", "timeout", "retries"]);

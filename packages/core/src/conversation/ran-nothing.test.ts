@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import { ranNothing } from "./ran-nothing.ts";
+
+describe("[VRF-3] a check that exits with 0 and has tested nothing", () => {
+  test.each([
+    ["# tests 0\n# pass 0", "node --test ran no test"],
+    ["ℹ tests 0", "node --test ran no test"],
+    ["running 0 tests\n\ntest result: ok. 0 passed", "cargo test ran no test"],
+    ["  0 passing (2ms)", "mocha ran no test"],
+    ["collected 0 items", "pytest ran no test"],
+    ["Ran 0 tests in 0.000s\n\nOK", "unittest ran no test"],
+    ["\u001b[33mNo test files found, exiting with code 0\u001b[39m", "the test runner ran no test"],
+    ["testing: warning: no tests to run\nPASS", "go test ran no test"],
+    ["?   \texample.com/a\t[no test files]", "go test ran no test"],
+    ["0 examples, 0 failures", "rspec ran no test"],
+    ["No tests executed!", "the test runner ran no test"],
+    ["bun test v1\n 0 pass\n 0 fail", "bun test ran no test"],
+    ["ok | 0 passed | 0 failed (1ms)", "deno test ran no test"],
+    ["No tests found, exiting with code 0\n# tests 0", "node --test ran no test"],
+    ["Tests:       5 skipped, 5 total", "the test runner ran no test"],
+    [" Test Files  1 skipped (1)\n      Tests  5 skipped (5)", "the test runner ran no test"],
+    ["Tests:       0 total", "the test runner ran no test"],
+    ["collected 5 items\n\na.py sssss\n\n====== 5 skipped in 0.01s ======", "pytest ran no test"],
+    ["sssss\n5 skipped, 1 warning in 0.01s", "pytest ran no test"],
+    ["# tests 5\n# pass 0\n# fail 0\n# skipped 5", "node --test ran no test"],
+    [
+      "running 5 tests\ntest result: ok. 0 passed; 0 failed; 5 ignored; 0 measured; 0 filtered out",
+      "cargo test ran no test",
+    ],
+    ["Ran 5 tests in 0.0s\n\nOK (skipped=5)", "unittest ran no test"],
+    ["ok  \tfoo\t0.002s [no tests to run]", "go test ran no test"],
+    ["5 examples, 0 failures, 5 pending", "rspec ran no test"],
+    ["5 tests, 0 failures, 2 excluded, 3 skipped", "mix test ran no test"],
+    [
+      "OK, but incomplete, skipped, or risky tests!\nTests: 5, Assertions: 0, Skipped: 5.",
+      "phpunit ran no test",
+    ],
+    ["Running 5 tests using 1 worker\n\n  5 skipped\n", "playwright ran no test"],
+    ["Skipped! - Failed:     0, Passed:     0, Skipped:     5, Total:     5", "dotnet test ran no test"],
+    ["Executed 5 tests, with 5 tests skipped and 0 failures (0 unexpected)", "swift test ran no test"],
+    ["[INFO] Tests are skipped.", "Maven ran no test"],
+    ["Tests run: 4, Failures: 0, Errors: 0, Skipped: 4", "Maven ran no test"],
+    ["> Task :compileJava\n> Task :test NO-SOURCE\n\nBUILD SUCCESSFUL", "Gradle ran no test"],
+    ["make: 'test' is up to date.", "make ran no test"],
+    ["make[1]: Nothing to be done for 'check'.", "make ran no test"],
+    ["No tasks were executed as part of this run.", "turbo ran no test"],
+    ["lerna info No packages found with the lifecycle script test", "the workspace ran no test"],
+    ["1..0 # SKIP not here", "the TAP producer ran no test"],
+  ])("%j has run nothing", (output, reason) => {
+    expect(ranNothing(output)).toBe(reason);
+  });
+
+  test.each([
+    "# tests 3",
+    "running 0 tests\ntest result: ok. 0 passed; 0 failed; 0 ignored\nrunning 12 tests\ntest result: ok. 12 passed; 0 failed; 0 ignored",
+    "No tests found, exiting with code 0\nTests:       7 passed, 7 total",
+    "?   \texample.com/a\t[no test files]\nok  \texample.com/b\t0.02s",
+    "testing: warning: no tests to run\nok  \texample.com/a\t0.01s [no tests to run]\nok  \texample.com/b\t(cached)",
+    " Tests  7 passed (7)",
+    "Ran 10 tests in 0.1s",
+    "collected 3 items",
+    "Tests:       1 skipped, 5 passed, 6 total",
+    "Tests:       7 total",
+    " Tests  5 passed | 1 skipped (6)",
+    " Tests  1 expected fail (1)",
+    "collected 5 items\n\n==== 2 passed, 3 skipped in 0.01s ====",
+    "==== 1 skipped, 4 xfailed in 0.01s ====",
+    "# tests 5\n# pass 2\n# skipped 3",
+    "Ran 5 tests in 0.0s\n\nOK (skipped=4)",
+    "5 examples, 0 failures, 4 pending",
+    "5 tests, 0 failures, 1 skipped",
+    "Tests: 5, Assertions: 9, Skipped: 1.",
+    "Running 5 tests using 1 worker\n\n  2 skipped\n  3 passed (1.2s)",
+    "Passed!  - Failed:     0, Passed:     3, Skipped:     2, Total:     5",
+    "Tests run: 4, Failures: 0, Errors: 0, Skipped: 1",
+    "> Task :a:test NO-SOURCE\n> Task :b:test UP-TO-DATE",
+    "test result: ok. 0 passed; 0 failed; 0 ignored; 3 measured; 0 filtered out",
+    "make: Nothing to be done for 'all'.",
+    "Tasks:    2 successful, 2 total\nCached:    2 cached, 2 total",
+    "1..3\nok 1\nok 2\nok 3",
+    "  12 skipped",
+    "checked 0 files with problems",
+    "",
+  ])("%j is a pass", (output) => {
+    expect(ranNothing(output)).toBeUndefined();
+  });
+});
