@@ -82,7 +82,7 @@ export const requirements: readonly Requirement[] = [
   built("PRM-2", "Each of the six modes allows, asks or refuses as described."),
   built("PRM-3", "A child's mode never widens what its parent may do."),
   built("PRM-4", "A parent's deny and ask rules hold in the child."),
-  built("PRM-5", "In the background no one is asked, and what is not allowed is refused clearly."),
+  built("PRM-5", "In the background nobody is asked, and what is not allowed is refused clearly."),
   built("PRM-6", "Before a background start the caller can be asked once for the tools."),
   built("PRM-7", "An agent that was missing permission in the background can be resumed in front."),
   built("PRM-8", "Rules have a grammar per tool, and scopes merge."),

@@ -5,7 +5,7 @@ import { runBash } from "./run-bash.ts";
 import { runSession } from "./run-session.ts";
 import { isThere } from "./stub-programs.ts";
 
-/** An everyday command, and what a gate that is neither weak nor a nuisance does with it when no one can be asked. */
+/** An everyday command, and what a gate that is neither weak nor a nuisance does with it when nobody can be asked. */
 export interface BenignCommand {
   readonly command: string;
   /** `either`: a gate may let it through or ask. */
@@ -25,7 +25,7 @@ export interface BenignGroup {
 
 /**
  * `over-blocked`: refused and should not be. `let-through`: allowed and should not be. `distorted`: allowed, but it printed
- * something else than bash does.
+ * something other than bash does.
  */
 export interface BenignResult {
   readonly group: string;

@@ -112,7 +112,7 @@ describe("retinue agents check --locked", () => {
     const broken = await run(["agents", "check", "--locked"]);
     expect(broken.code).toBe(1);
     expect(broken.err).toContain("retinue.lock:");
-    expect(broken.err).toContain('`tools` must be "all" or a list of texts.');
+    expect(broken.err).toContain('`tools` must be "all" or a list of strings.');
     write("retinue.lock", `<<<<<<< HEAD\n${text}`);
     expect((await run(["agents", "check", "--locked"])).err).toContain(
       "`retinue agents lock` writes it anew",

@@ -394,7 +394,7 @@ describe("retinue agents new", () => {
     fixture.write("project/.claude/agents/sql.md", "mine");
     const { code, err } = await fixture.run(flags);
     expect(code).toBe(1);
-    expect(err).toContain(".claude/agents/sql.md is there already and was not touched.");
+    expect(err).toContain(".claude/agents/sql.md already exists and was not touched.");
     expect(readFileSync(join(fixture.cwd, ".claude/agents/sql.md"), "utf8")).toBe("mine");
     expect((await fixture.run([...flags, "--force"])).code).toBe(0);
     expect(readFileSync(join(fixture.cwd, ".claude/agents/sql.md"), "utf8")).toContain("name: sql");
@@ -441,7 +441,7 @@ describe("retinue agents new", () => {
     expect(err).toContain('Two names were given: "sql" and --name "other"');
   });
 
-  it("needs a name where no one can be asked", async () => {
+  it("needs a name where nobody can be asked", async () => {
     const { code, err } = await createFixture().run(["agents", "new"]);
     expect(code).toBe(2);
     expect(err).toContain("needs a name");
@@ -680,11 +680,11 @@ describe("the command line itself", () => {
     [["agents", "--jsn"], "Unknown option '--jsn'.\nDid you mean --json?"],
     [["doctor", "now"], "Too many arguments for 'doctor'."],
     [["agents", "show"], "Missing required argument 'name'."],
-    [["--add-dir", "nope", "agents"], '--add-dir names a folder that is not there: "nope".'],
-    [["--plugin-dir", "nope", "agents"], '--plugin-dir names a folder that is not there: "nope".'],
+    [["--add-dir", "nope", "agents"], '--add-dir names a folder that does not exist: "nope".'],
+    [["--plugin-dir", "nope", "agents"], '--plugin-dir names a folder that does not exist: "nope".'],
     [["--settings", "nope.json", "agents"], "--settings cannot be used:"],
     [["--settings", "{", "agents"], "--settings cannot be used:"],
-    [["--disallowedTools", "Task(", "agents"], "--disallowedTools holds a rule that cannot be understood"],
+    [["--disallowedTools", "Task(", "agents"], "--disallowedTools contains a rule that cannot be understood"],
   ])("answers %j with a sentence, advice and exit code 2 [CLI-6]", async (arguments_, expected) => {
     const { code, out, err } = await createFixture().run(arguments_);
     expect({ code, out }).toEqual({ code: 2, out: "" });

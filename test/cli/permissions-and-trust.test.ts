@@ -176,7 +176,7 @@ describe("retinue permissions test", () => {
     const { out } = await settled().run(["permissions", "test", "--explain", "Bash(npm publish)"]);
     expect(out).toContain("mode: default, from the default");
     expect(out).toContain("rules: 1 deny, 1 ask, 1 allow");
-    expect(out).toContain("with -p no one can be asked, and the call is refused");
+    expect(out).toContain("with -p nobody can be asked, and the call is refused");
   });
 
   it.each([
@@ -304,7 +304,7 @@ describe("retinue trust [PRM-11]", () => {
     expect(fixture.state().projects[fixture.cwd]).toEqual({ hasTrustDialogAccepted: true });
   });
 
-  it("needs --yes where no one can be asked", async () => {
+  it("needs --yes where nobody can be asked", async () => {
     const fixture = createFixture();
     expect(await fixture.run(["trust"])).toMatchObject({ code: 2 });
     expect(await fixture.run(["trust", "--yes"])).toMatchObject({ code: 0 });
@@ -338,7 +338,7 @@ describe("retinue trust [PRM-11]", () => {
     await fixture.run(["trust", "sub", "--yes"]);
     expect(fixture.state().projects[sub]).toEqual({ hasTrustDialogAccepted: true });
     const { code, out } = await fixture.run(["trust", "sub", "--remove"]);
-    expect({ code, out }).toEqual({ code: 0, out: `${sub} is not trusted any more.\n` });
+    expect({ code, out }).toEqual({ code: 0, out: `${sub} is no longer trusted.\n` });
     expect(fixture.state().projects[sub]).toEqual({ hasTrustDialogAccepted: false });
     expect((await fixture.run(["trust", "sub", "--remove"])).out).toContain("nothing was changed");
   });

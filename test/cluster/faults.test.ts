@@ -190,7 +190,7 @@ describe.skipIf(postgres.missing !== "")(`workers among faults${postgres.missing
     expect((await run("doctor")).out).toContain(`agent ${deadly}: dead letter.`);
     expect((await run("tasks", "retry", deadly.slice(0, 4))).out).toContain("given to the workers again");
     expect((await run("stop", deadly)).code).toBe(0);
-    expect((await run("tasks", "retry", deadly)).err).toContain("is no dead letter: it is stopped");
+    expect((await run("tasks", "retry", deadly)).err).toContain("is not a dead letter: it is stopped");
     expect(await reviveAgent(store, deadly)).toBe("stopped");
     expect((await inspectAgent(store, deadly)).status).toBe("stopped");
   }, 180_000);

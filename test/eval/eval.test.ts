@@ -258,7 +258,7 @@ describe("mistakes in the file are named", () => {
     ["a", "e.yaml: the file must be an object with tasks."],
     ["tasks: []", "e.yaml: tasks must be a list with at least one task."],
     ["tasks: [{ prompt: x }]", "e.yaml: tasks[0] must be scored by check, schema or judge."],
-    ["tasks: [{ check: x }]", "e.yaml: tasks[0].prompt must be a text."],
+    ["tasks: [{ check: x }]", "e.yaml: tasks[0].prompt must be a string."],
     ["tasks: [{ prompt: x, check: y, chek: z }]", 'tasks[0] has the key "chek"'],
     [
       "tasks: [{ prompt: x, judge: { question: q, pass: 2 } }]",

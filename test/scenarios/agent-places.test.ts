@@ -52,9 +52,9 @@ describe("[DEF-2, AGT-1] where an agent starts", () => {
   });
 
   test.each([
-    ["outside", "..", "outside of the folders"],
-    ["elsewhere", "/", "outside of the folders"],
-    ["behind a link", "link", "outside of the folders"],
+    ["outside", "..", "outside the folders"],
+    ["elsewhere", "/", "outside the folders"],
+    ["behind a link", "link", "outside the folders"],
     ["missing", "nowhere", "is not there"],
     ["a file", "a.txt", "is no folder"],
   ])("a folder that is %s refuses the start", async (_what, cwd, reason) => {

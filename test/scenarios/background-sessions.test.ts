@@ -138,7 +138,7 @@ describe("sessions in the background [CLI-3]", () => {
     door.open();
   });
 
-  test("a call that no one can be asked about waits in the inbox", async () => {
+  test("a call that nobody can be asked about waits in the inbox", async () => {
     const { run, place, start, reaches } = await openPlace((request) =>
       request.messages.some(({ role }) => role === "assistant")
         ? "Written."

@@ -167,7 +167,7 @@ describe("a place that cannot be used", () => {
     });
     expect(code).toBe(1);
     expect(err).toContain(join(place.home, "file"));
-    expect(err).toContain("Move away what is there.");
+    expect(err).toContain("Move it out of the way.");
   });
 
   test("[TRN-2] a transcript that is a folder is no session, and nothing in it is touched", async () => {

@@ -249,7 +249,7 @@ describe("servers of a session", () => {
     expect(denials.map(({ call }) => call.name)).toEqual(["mcp__more__change"]);
   });
 
-  test("[PRM-8] without a rule a call is refused where no one can be asked; a rule may name the server as it is called", async () => {
+  test("[PRM-8] without a rule a call is refused where nobody can be asked; a rule may name the server as it is called", async () => {
     const server = fake();
     const named: RuntimeOptions = { mcpServers: { "my.tools": sdk(server) } };
     await using sample = await createSampleRuntime(

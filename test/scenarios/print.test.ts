@@ -414,7 +414,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
       /^retinue: The model cannot be used: "sonnet or opus" contains spaces/,
     ],
     [["-p", "hi", "--settings", "{bad"], 1, /^retinue: The settings given to this run cannot be used: /],
-    [["-p", "hi", "--add-dir", "nowhere"], 1, /^retinue: --add-dir names a folder that is not there/],
+    [["-p", "hi", "--add-dir", "nowhere"], 1, /^retinue: --add-dir names a folder that does not exist/],
     [["-p", "hi", "--session-id", "../x"], 1, /^retinue: "\.\.\/x" is not a session id\.\n/],
     [["-p", "hi", "--json-schema", '{"type":"objekt"}'], 1, /^retinue: The output schema cannot be used/],
     [["-p", "hi", "--wrong"], 1, /^retinue: Unknown option '--wrong'\.\n/],

@@ -95,7 +95,7 @@ describe("a batch of agents above a threshold", () => {
     expect(results).toContain("between");
   });
 
-  test("is refused with a sentence where no one can be asked, and what settings say is not lifted by a mode [BIL-2]", async () => {
+  test("is refused with a sentence where nobody can be asked, and what settings say is not lifted by a mode [BIL-2]", async () => {
     const sample = await openSample(twoWorkers, {
       settings: { quotes: { askAboveAgents: 1 }, permissions: { allow: ["Bash(echo:*)"] } },
     });
@@ -105,7 +105,7 @@ describe("a batch of agents above a threshold", () => {
       expect(session.tasks.list()).toEqual([]);
       expect(denials).toHaveLength(2);
       expect(denials[0]?.reason).toMatch(
-        /None of these 2 agents was started\. .*2 agents would start: likely \$\d.*settings ask above 1 agents \(quotes\.askAboveAgents\), and no one can be asked here\. A person can raise `quotes`/,
+        /None of these 2 agents was started\. .*2 agents would start: likely \$\d.*settings ask above 1 agents \(quotes\.askAboveAgents\), and nobody can be asked here\. A person can raise `quotes`/,
       );
     }
   });
@@ -419,7 +419,7 @@ describe("quotes at the command line", () => {
     const { retinue, provider } = await createStage();
     const { out } = await retinue("-p", "Go.", "--output-format", "json");
     expect(JSON.parse(out)).toMatchObject({ result: "Answered.", permission_denials: [{}, {}] });
-    expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain("and no one can be asked here");
+    expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain("and nobody can be asked here");
 
     const running = retinue("-p", "Go.", "--approvals", "wait", "--output-format", "json");
     const waiting = async () => JSON.parse((await retinue("approvals", "--json")).out).approvals;

@@ -53,7 +53,7 @@ describe.skipIf(process.platform === "win32")("[CLI-6] a place that is not there
     ]);
     expect({ code, err }).toEqual({
       code: 1,
-      err: "retinue: The folder this was started in has been removed.\nChange to a folder that is there, then run it again.\n",
+      err: "retinue: The folder Retinue was started in no longer exists.\nChange to an existing folder and run it again.\n",
     });
   });
 

@@ -229,7 +229,7 @@ describe("what a skill may do besides its text", () => {
     await sample.runtime.run("One.", { allowedTools: ["Skill(echo *)"] }).result;
     const text = results(sample.requests[1])[0]?.text ?? "";
     expect(text).toContain(`Say ${args}`);
-    expect(text).toContain("was not run: its arguments hold characters");
+    expect(text).toContain("was not run: its arguments contain characters");
     for (const name of ["one", "two", "three"]) expect(existsSync(sample.workspace.path(name))).toBe(false);
   });
 

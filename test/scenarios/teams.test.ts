@@ -240,7 +240,7 @@ describe("the tools of a team", () => {
       done("ada"),
     ]);
     const text = all(of(stage.sample, isLead).at(-1));
-    expect(text).toContain("Task 1 was created: for ada. ada is no member yet");
+    expect(text).toContain("Task 1 was created: for ada. ada is not a member yet");
     expect(text).toMatch(/There is no member .{2}\.\.\/x/);
     expect(text).toContain("the name is reserved");
     expect(last(of(stage.sample, isMember("ada"))[0])).toContain("Task 2 is assigned to you: free");

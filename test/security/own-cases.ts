@@ -11,7 +11,7 @@ export const ownCases: readonly SecurityCase[] = [
     context: { include: "./docs/style.md" },
     rules: { allow: [], ask: [], deny: ["Read(./.env)", "Read(~/.ssh/**)"] },
   }),
-  own("include", "deny", "a file outside of the project", { context: { include: "~/.ssh/id_rsa" } }),
+  own("include", "deny", "a file outside the project", { context: { include: "~/.ssh/id_rsa" } }),
   own("hook_exec", "deny", "a hook of a project's agent before trust", {
     context: { scope: "project-agent", event: "Stop", command: "./evil" },
     trusted: false,
@@ -286,7 +286,7 @@ export const ownCases: readonly SecurityCase[] = [
   own("mode_enter", "allow", "the person's own word", {
     context: { requested: "bypassPermissions", by: "user", hostAllowsBypass: true },
   }),
-  own("memory_load", "deny", "notes that a rule forbids to read", {
+  own("memory_load", "deny", "notes that a rule forbids reading", {
     context: { agent: { name: "rev", memory: "project" }, content: "- x" },
     rules: { allow: [], ask: [], deny: ["Read(.claude/agent-memory/**)"] },
   }),

@@ -37,7 +37,7 @@ test("--no-ask refuses what would be asked [CLI-4]", async () => {
     { words: ["-p", "do it", "--no-ask"] },
   );
   expect(await pty.exited).toEqual({ code: 0 });
-  expect((await pty.all()).join("\n")).toMatch(/not run: .*no one can be asked here[\s\S]*Not done\./);
+  expect((await pty.all()).join("\n")).toMatch(/not run: .*nobody can be asked here[\s\S]*Not done\./);
   expect(existsSync(join(place.cwd, "made"))).toBe(false);
 });
 
@@ -51,7 +51,7 @@ test("ctrl+c ends a run with -p with 130, also in an open question, and the term
   expect((await pty.all()).join("\n")).toContain("Interrupted");
 });
 
-test("in CI nothing is painted and no one is asked, also on a terminal [CLI-1]", async () => {
+test("in CI nothing is painted and nobody is asked, also on a terminal [CLI-1]", async () => {
   const { pty } = await openConversation(
     [{ calls: [{ name: "Bash", input: { command: "touch made" } }] }, "Plain answer."],
     { words: ["-p", "go"], environment: { CI: "true" } },

@@ -145,8 +145,7 @@ function createAnswering(
   };
 }
 
-const revivingAdvice =
-  "See to the reason, then give it to the workers again: retinue tasks retry ID --store URL";
+const revivingAdvice = "Fix the cause, then give it to the workers again: retinue tasks retry ID --store URL";
 
 function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => {

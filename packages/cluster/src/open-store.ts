@@ -68,7 +68,7 @@ export function storeFolder(address: string): string {
     "invalid-store-url",
     `The address ${JSON.stringify(address)} names no folder for a store.`,
     {
-      advice: "Write the whole path of the folder behind file://, such as file:///var/lib/retinue.",
+      advice: "Write the full path of the folder after file://, such as file:///var/lib/retinue.",
     },
   );
 }

@@ -68,7 +68,7 @@ export interface DecideOptions {
 
 /**
  * Decides about one call: input and granted tools, deny rules, ask rules, guards, the mode, allow rules, then asking.
- * Deny always wins. Where no one can be asked, asking is refusing.
+ * Deny always wins. Where nobody can be asked, asking is refusing.
  */
 export function decide(
   request: PermissionRequest,
@@ -91,7 +91,7 @@ export function decide(
   const decision = withCommand(denyInsteadOfAsking(judged, policy), call, policy);
   const isAlone = lacksInBackground(policy, "questions") && options.parks !== true;
   if (decision.type !== "ask" || (options.attended !== false && !isAlone)) return decision;
-  return { ...decision, type: "deny", reason: `${decision.reason}, and no one can be asked here` };
+  return { ...decision, type: "deny", reason: `${decision.reason}, and nobody can be asked here` };
 }
 
 /** Whether a policy allows every call of a tool beforehand, whatever its input: for tools that others run without asking. */
@@ -170,16 +170,16 @@ function refuse({ call, guards, denied, options }: Judging, policy: PermissionPo
   if (invalid !== undefined) return { type: "deny", reason: `the call is not valid: ${invalid}` };
   if (guards.outOfScope !== undefined) return { type: "deny", reason: guards.outOfScope };
   if (lacksInBackground(policy, "mcpTools") && (call.isMcp || mcp !== undefined))
-    return { type: "deny", reason: "in the background there are no tools of MCP servers" };
+    return { type: "deny", reason: "in the background there are no MCP tools" };
   if (denied !== undefined) return byRule("deny", "denies it", denied);
   if (guards.answersApprovals !== undefined) return { type: "deny", reason: guards.answersApprovals };
   if (guards.outside !== undefined) return { type: "deny", reason: guards.outside };
   if (hooks === "deny") return { type: "deny", reason: "a hook refuses it" };
   const isAlone = (!attended || lacksInBackground(policy, "questions")) && !parks;
   const isSilent = isAlone || policy.mode === "dontAsk";
-  if (call.effect === "interact" && isSilent) return { type: "deny", reason: "no one can answer here" };
+  if (call.effect === "interact" && isSilent) return { type: "deny", reason: "nobody can answer here" };
   if (call.input["dangerouslyDisableSandbox"] === true && policy.sandbox?.allowUnsandboxed === false)
-    return { type: "deny", reason: "settings forbid to run commands outside the sandbox" };
+    return { type: "deny", reason: "settings forbid running commands outside the sandbox" };
   return undefined;
 }
 

@@ -135,10 +135,10 @@ async function gatherSearchRoot(
 
 function flawOf({ requiredFields = [], pathFields = [] }: DeclaredFacts, input: Fields): string | undefined {
   const wrong = requiredFields.find((field) => typeof input[field] !== "string" || input[field] === "");
-  if (wrong !== undefined) return `\`${wrong}\` must be a text`;
+  if (wrong !== undefined) return `\`${wrong}\` must be a string`;
   const fields = [...requiredFields, ...pathFields];
   const odd = fields.find((field) => input[field] !== undefined && typeof input[field] !== "string");
-  if (odd !== undefined) return `\`${odd}\` must be a text`;
+  if (odd !== undefined) return `\`${odd}\` must be a string`;
   const broken = fields.find((field) => String(input[field] ?? "").includes("\0"));
-  return broken === undefined ? undefined : `\`${broken}\` holds a NUL character`;
+  return broken === undefined ? undefined : `\`${broken}\` contains a NUL character`;
 }

@@ -232,7 +232,7 @@ async function findLinks(
     },
   });
   if (to !== undefined && links.length > 0)
-    return [{ forms: [to], use: "write", unknown: "it holds links, which may lead elsewhere from there" }];
+    return [{ forms: [to], use: "write", unknown: "it contains links, which may lead elsewhere from there" }];
   if (isIncomplete === true || links.length > maxLinks)
     return [{ forms: [folder], use, unknown: "there are too many files below it to look at" }];
   return Promise.all(links.map((path) => gatherPathFact({ path, use }, environment)));

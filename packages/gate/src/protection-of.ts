@@ -24,7 +24,7 @@ export function protectionOf(
   const found = names.findIndex((name, at) => isSteering(names, name, at));
   if (found !== -1) return `${names.slice(found).join("/")} steers what runs by itself`;
   const own = steering.find((place) => isSameOrAbove(foldName(place), foldName(path)));
-  if (own !== undefined) return `${own} holds settings or sessions of this product`;
+  if (own !== undefined) return `${own} contains settings or sessions of this product`;
   if (platform === "win32" && names.some((name) => /~\d/.test(name)))
     return "the short name may mean a protected file";
   const root = workingDirectories.find((directory) => isBareRepositoryPart(path, directory));

@@ -19,7 +19,7 @@ export type WebTarget =
 
 /** Reads a URL as fetching it would; `addresses` are those its name was resolved to, where that has happened. */
 export function readWebTarget(text: unknown, addresses: readonly string[] = []): WebTarget {
-  if (typeof text !== "string") return invalid("the URL is not a text");
+  if (typeof text !== "string") return invalid("the URL is not a string");
   if (/[\u0000-\u001f\u007f]/.test(text.trim())) return invalid("the URL has a control character in it");
   if (!URL.canParse(text)) return invalid("the URL cannot be read");
   const url = new URL(text);

@@ -69,7 +69,7 @@ export interface Script {
 /** A list of texts, functions and objects such as `{ text, calls }`. */
 export const isScript = checks.listOf(
   checks.either(
-    "must be a text, a function or an object such as { text, calls }",
+    "must be a string, a function or an object such as { text, calls }",
     checks.text,
     checks.call,
     checks.thing,

@@ -441,7 +441,7 @@ export const deniedReads: AttackClass = {
       { effect: { leaks: "env" } },
     ),
     ...family(
-      "what has to be asked for is not read either, where no one can be asked",
+      "what has to be asked for is not read either, where nobody can be asked",
       [
         ["asked-cat", "cat .env", "cat"],
         ["asked-class", "cat .[[:alpha:]]nv", "a class"],

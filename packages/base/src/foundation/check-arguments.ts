@@ -23,12 +23,12 @@ export function nameValue(value: unknown, limit = 60): string {
 
 const text: Check = (value) => (typeof value === "string" ? undefined : "must be a string");
 const filled: Check = (value) =>
-  typeof value === "string" && value.trim() !== "" ? undefined : "must be a string that is not empty";
+  typeof value === "string" && value.trim() !== "" ? undefined : "must be a non-empty string";
 const flag: Check = (value) => (typeof value === "boolean" ? undefined : "must be true or false");
 const call: Check = (value) => (typeof value === "function" ? undefined : "must be a function");
 const thing: Check = (value) => (isPlainObject(value) ? undefined : "must be an object");
 /** By name, so no list. */
-const record: Check = (value) => (isPlainObject(value) ? undefined : "must be an object by name");
+const record: Check = (value) => (isPlainObject(value) ? undefined : "must be an object keyed by name");
 const variables: Check = (value) =>
   isPlainObject(value) &&
   Object.values(value).every((entry) => entry === undefined || typeof entry === "string")

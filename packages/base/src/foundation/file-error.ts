@@ -25,18 +25,18 @@ interface Kind {
 
 const full: Kind = {
   code: "disk-full",
-  reason: "there is no space left on the disk, or your share of it is used up",
+  reason: "the disk is full, or your quota is used up",
   advice: "Free some space, then continue; everything written before is still there.",
 };
 const noAccess: Kind = {
   code: "no-access",
-  reason: "this user may not write or read there",
+  reason: "this user has no permission to read or write there",
   advice: "Check the owner and the permissions of the file and of its folder.",
 };
 const notAFile: Kind = {
   code: "not-a-file",
-  reason: "something else than an ordinary file or folder is at that path",
-  advice: "Move away what is there.",
+  reason: "something other than a regular file or folder is at that path",
+  advice: "Move it out of the way.",
 };
 const tooManyOpen: Kind = {
   code: "too-many-open-files",
@@ -52,8 +52,7 @@ const kinds: ReadonlyMap<string, Kind> = new Map([
     {
       code: "read-only-disk",
       reason: "the file system is mounted read-only",
-      advice:
-        "Set CLAUDE_CONFIG_DIR to a folder that can be written, or keep no transcript (--no-session-persistence).",
+      advice: "Set CLAUDE_CONFIG_DIR to a writable folder, or keep no transcript (--no-session-persistence).",
     },
   ],
   ["EACCES", noAccess],
@@ -66,7 +65,7 @@ const kinds: ReadonlyMap<string, Kind> = new Map([
     "EFBIG",
     {
       code: "file-too-large",
-      reason: "the file would grow past the size that is allowed",
+      reason: "the file would exceed the allowed size",
       advice: "Continue in a new session, or raise the limit of file sizes (ulimit -f).",
     },
   ],

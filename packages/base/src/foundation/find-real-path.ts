@@ -25,7 +25,7 @@ export async function findRealPath(path: string): Promise<string> {
     missing.unshift(basename(current));
     current = parent;
   }
-  throw new RetinueError("too-many-links", `${path} leads through more than ${maxLinks} links.`);
+  throw new RetinueError("too-many-links", `${path} follows more than ${maxLinks} links.`);
 }
 
 /** Each path with its real one. */

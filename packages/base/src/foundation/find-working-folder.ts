@@ -9,8 +9,8 @@ export function findWorkingFolder(): string {
   try {
     return process.cwd();
   } catch (error) {
-    throw new RetinueError("working-folder-gone", "The folder this was started in has been removed.", {
-      advice: "Change to a folder that is there, then run it again.",
+    throw new RetinueError("working-folder-gone", "The folder Retinue was started in no longer exists.", {
+      advice: "Change to an existing folder and run it again.",
       cause: error,
     });
   }
@@ -25,7 +25,7 @@ export async function checkWorkingFolder(folder: string): Promise<void> {
     "unusable-folder",
     `The working folder ${JSON.stringify(folder)} cannot be used: it ${why}.`,
     {
-      advice: "Give the path of a folder that is there.",
+      advice: "Give the path of an existing folder.",
     },
   );
 }
@@ -39,7 +39,7 @@ export async function checkFolders(
     for (const folder of options[option] ?? []) {
       const found = await stat(resolve(cwd, folder)).catch(() => undefined);
       if (found?.isDirectory() === true) continue;
-      const message = `The option ${option} names a folder that is not there: ${quote(folder, 300)}.`;
+      const message = `The option ${option} names a folder that does not exist: ${quote(folder, 300)}.`;
       throw new RetinueError("unusable-folder", message, { advice: "Check the path." });
     }
   }
@@ -56,7 +56,7 @@ export function checkHome(home: string): void {
       "invalid-home",
       `The home folder ${JSON.stringify(home)} is not an absolute path.`,
       {
-        advice: "Give an absolute path as `home`: what is below a relative one may be anybody's.",
+        advice: "Give an absolute path as `home`: a relative path could lead anywhere.",
       },
     );
   if (!isSystemPath(home)) return;
@@ -64,7 +64,7 @@ export function checkHome(home: string): void {
     "invalid-home",
     `The home folder ${JSON.stringify(home)} is part of the system, and nothing can be kept there.`,
     {
-      advice: "Set HOME to a folder of your own.",
+      advice: "Set HOME to a folder you own.",
     },
   );
 }
@@ -80,7 +80,7 @@ export async function refuseSystemPath(path: string): Promise<void> {
   throw new RetinueError(
     "system-path",
     `Nothing can be written to ${JSON.stringify(path)}: it is part of the system.`,
-    { advice: "Give a path in a folder of your own." },
+    { advice: "Give a path in a folder you own." },
   );
 }
 

@@ -42,7 +42,7 @@ function syntaxDiagnostic(
     advice:
       code === "InvalidCommentToken"
         ? "Remove the comment: JSON has none."
-        : "Fix the JSON at this place; nothing of the file was used.",
+        : "Fix the JSON here; none of the file was used.",
     file,
     ...place,
     column: place.line === 1 ? place.column + shift : place.column,
@@ -51,10 +51,10 @@ function syntaxDiagnostic(
 
 const explanations: Readonly<Record<string, string>> = {
   InvalidSymbol:
-    "a word or symbol is where a value or punctuation was expected; often a quote inside a string needs a backslash",
+    "there is a word or symbol where a value or punctuation was expected; often a quote inside a string needs a backslash",
   InvalidNumberFormat: "a number is malformed",
-  PropertyNameExpected: "a property name in double quotes was expected; often a comma too many",
-  ValueExpected: "a value was expected; often a comma too many",
+  PropertyNameExpected: "a property name in double quotes was expected; often an extra comma",
+  ValueExpected: "a value was expected; often an extra comma",
   ColonExpected: "a colon was expected after the property name",
   CommaExpected: "a comma was expected between two entries",
   CloseBraceExpected: "a closing brace is missing",

@@ -154,7 +154,7 @@ function createLog(open: OpenFile): AppendLog {
   };
   const append = (lines: readonly string[]): number => {
     if (isClosed)
-      throw new RetinueError("log-closed", `${file} was closed before this was to be written to it.`);
+      throw new RetinueError("log-closed", `${file} was closed before this could be written to it.`);
     const failure = group.failure();
     if (failure !== undefined) throw failure;
     if (lines.length === 0) return length;
@@ -201,7 +201,7 @@ function joinLines(lines: readonly string[], file: string): string {
   if (lines.some((line) => line.includes("\n")))
     throw new RetinueError(
       "line-break-in-line",
-      `A line for ${file} has a line break in it; it would be read as two.`,
+      `A line for ${file} contains a line break and would be read as two.`,
     );
   return `${lines.join("\n")}\n`;
 }
@@ -217,8 +217,8 @@ function openFile(file: string): number {
 function statusOf(descriptor: number, file: string): Stats {
   const status = fstatSync(descriptor);
   if (!status.isFile())
-    throw new RetinueError("not-a-file", `${file} is not an ordinary file, so nothing can be kept in it.`, {
-      advice: "Move away what is there.",
+    throw new RetinueError("not-a-file", `${file} is not a regular file, so nothing can be stored in it.`, {
+      advice: "Move it out of the way.",
     });
   return status;
 }
@@ -274,7 +274,7 @@ function takenOver(file: string): RetinueError {
     `Another process has taken over ${file}, so this one stops writing to it.`,
     {
       advice:
-        "What is done from now on is written there; continue in that process, or resume the session here later.",
+        "The other process writes the session from now on; continue there, or resume the session here later.",
     },
   );
 }
@@ -294,7 +294,7 @@ function removed(file: string): RetinueError {
     "file-removed",
     `${file} was removed or replaced while this process was writing to it.`,
     {
-      advice: "Start a new session; what was said so far is still in memory but no longer on disk.",
+      advice: "Start a new session; the conversation so far is still in memory but no longer on disk.",
     },
   );
 }

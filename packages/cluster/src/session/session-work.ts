@@ -266,7 +266,7 @@ function createLogWriter({
 
 /** The script of a workflow is in no log, so it would end with this process while its agents go on elsewhere. */
 const noWorkflows =
-  "Sessions of a store run no workflows. `retinue workflow run` runs one outside of the store; agents can be started with the Agent tool.";
+  "Sessions of a store run no workflows. `retinue workflow run` runs one outside the store; agents can be started with the Agent tool.";
 
 /** Before each call, of children too: what led to it is stored, and no other worker has taken over. */
 function createFence(

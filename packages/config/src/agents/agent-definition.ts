@@ -209,7 +209,7 @@ export const definitionFields = {
     schema: orNull({ enum: [...permissionModes, "manual"] }),
     docs: [
       "`default` `acceptEdits` `plan` `dontAsk` `bypassPermissions` `delegate` `auto` (`manual` is `default`)",
-      "what holds for calls that no rule speaks of",
+      "what happens to calls that no rule matches",
       "its parent's",
     ],
     restricts: true,
@@ -329,7 +329,7 @@ export const definitionFields = {
     schema: orNull(fieldSchemas.limits),
     docs: [
       "`seconds` `tokens` `usd` `toolCalls` `toolSeconds` `silenceSeconds` `repeatedCalls` below it",
-      "what it may take ([limits](limits.md)); a field of Retinue alone",
+      "what it may take ([limits](limits.md)); only in Retinue",
       "what settings say",
     ],
     isNested: true,
@@ -342,7 +342,7 @@ export const definitionFields = {
     schema: fieldSchemas.word,
     docs: [
       "a folder",
-      "where it starts: inside the folders that its parent works in ([place](subagents.md#place-variables-and-time)); a field of Retinue alone",
+      "where it starts: inside the folders that its parent works in ([place](subagents.md#place-variables-and-time)); only in Retinue",
       "its parent's folder",
     ],
     notInPlugins: true,
@@ -354,7 +354,7 @@ export const definitionFields = {
     schema: orNull(variablesSchema),
     docs: [
       "names and values below it",
-      "variables for its commands, none that steers programs ([which](subagents.md#place-variables-and-time)); a field of Retinue alone",
+      "variables for its commands, none that steers programs ([which](subagents.md#place-variables-and-time)); only in Retinue",
       "none",
     ],
     notInPlugins: true,
@@ -367,7 +367,7 @@ export const definitionFields = {
     schema: { anyOf: [{ type: "number", exclusiveMinimum: 0 }, schemas.numberText, schemas.null] },
     docs: [
       "seconds",
-      "the most time it may take, as `limits.seconds`; the smaller one counts; a field of Retinue alone",
+      "the most time it may take, as `limits.seconds`; the smaller one counts; only in Retinue",
       "no limit of its own",
     ],
     restricts: true,
@@ -380,7 +380,7 @@ export const definitionFields = {
     schema: verifySchema,
     docs: [
       "a command, a list of commands, or entries of `run`, `timeout`, `retries`",
-      "what the runtime runs after its last turn ([verified results](verify.md)); a field of Retinue alone",
+      "what the runtime runs after its last turn ([verified results](verify.md)); only in Retinue",
       "no checks",
     ],
     restricts: true,
@@ -395,7 +395,7 @@ export const definitionFields = {
     schema: runnerSchema,
     docs: [
       "`acp` below it: a known name, a command line or a list of words; `env`, `unguarded`",
-      "[another vendor's agent](runners.md) does its work, over the Agent Client Protocol; a field of Retinue alone",
+      "[another vendor's agent](runners.md) does its work, over the Agent Client Protocol; only in Retinue",
       "its model does",
     ],
     restricts: true,
@@ -416,7 +416,7 @@ export function fieldOf(key: DefinitionKey): DefinitionField {
 function readName(field: FrontmatterField, to: FieldReport): string | undefined {
   if (field.value === null) return undefined;
   if (typeof field.value === "string") return field.value.trim();
-  if (typeof field.value === "object") return to.unreadable("it is not a text");
+  if (typeof field.value === "object") return to.unreadable("it is not a string");
   return field.text
     .split("\n")[0]
     ?.replace(/\s+#.*$/, "")
@@ -430,7 +430,7 @@ function readDescription(field: FrontmatterField, to: FieldReport): string | und
     to.report(
       "note",
       "literal-backslash-n",
-      "The description holds the two characters `\\n`; they were read as line breaks.",
+      "The description contains the two characters `\\n`; they were read as line breaks.",
     );
   }
   return value === "" ? undefined : value;
@@ -472,7 +472,7 @@ function readWord(field: FrontmatterField, to: FieldReport): string | undefined 
 function readText(field: FrontmatterField, to: FieldReport): string | undefined {
   if (typeof field.value === "string") return field.value.trim() === "" ? undefined : field.value.trim();
   const prose = proseOf(field);
-  return prose === "" ? to.unreadable("it is not a text") : prose;
+  return prose === "" ? to.unreadable("it is not a string") : prose;
 }
 
 function readMode(field: FrontmatterField, to: FieldReport): string | undefined {
@@ -586,7 +586,7 @@ function readSeconds(field: FrontmatterField, to: FieldReport): number | undefin
   if (field.value === null) return undefined;
   const seconds = typeof field.value === "string" ? Number(field.value.trim() || "x") : field.value;
   if (typeof seconds === "number" && Number.isFinite(seconds) && seconds > 0) return seconds;
-  return to.unreadable("it is no number of seconds above 0");
+  return to.unreadable("it is not a number of seconds above 0");
 }
 
 function readBoolean(field: FrontmatterField, to: FieldReport): boolean | undefined {

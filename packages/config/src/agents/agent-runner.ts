@@ -126,7 +126,7 @@ const knownKeys: readonly string[] = ["acp", "env", "unguarded"];
 
 /** Reads `runner`. What cannot be honoured makes the whole unreadable: without it another program would do the work. */
 export function readRunner(value: unknown): RunnerReading {
-  if (!isRecord(value)) return unreadable(`it is no mapping with \`acp\`, but ${quote(value)}`);
+  if (!isRecord(value)) return unreadable(`it is not a mapping with \`acp\`, but ${quote(value)}`);
   const strange = Object.keys(value).find((key) => !knownKeys.includes(key));
   if (strange !== undefined) {
     const nearest = nearestName(strange, knownKeys);
@@ -178,16 +178,16 @@ function readCommand(acp: unknown): CommandReading {
     const words = splitWords(acp);
     if (words === undefined)
       return unreadable(
-        `\`acp\` is no plain command line, but ${quote(acp)}; no shell reads it, so write a list of words instead`,
+        `\`acp\` is not a plain command line, but ${quote(acp)}; no shell reads it, so write a list of words instead`,
       );
     return commandOf(words);
   }
   if (!Array.isArray(acp))
-    return unreadable(`\`acp\` is neither a text nor a list of words, but ${quote(acp)}`);
+    return unreadable(`\`acp\` is neither a string nor a list of words, but ${quote(acp)}`);
   const words = acp.map((each) => (typeof each === "number" ? String(each) : each));
   if (words.length > maxWords) return unreadable(`\`acp\` has more than ${maxWords} words`);
   const isTexts = words.every((each): each is string => typeof each === "string" && !each.includes("\0"));
-  return isTexts ? commandOf(words) : unreadable("a word of `acp` is no text");
+  return isTexts ? commandOf(words) : unreadable("a word of `acp` is not a string");
 }
 
 function commandOf(words: readonly string[]): CommandReading {
@@ -213,11 +213,11 @@ function splitWords(line: string): readonly string[] | undefined {
 function readNames(env: unknown): readonly string[] | string {
   if (env === undefined || env === null) return [];
   const names = typeof env === "string" ? env.split(",").map((name) => name.trim()) : env;
-  if (!Array.isArray(names)) return "`env` is no list of names of variables";
+  if (!Array.isArray(names)) return "`env` is not a list of variable names";
   if (names.length > maxVariables) return `\`env\` names more than ${maxVariables} variables`;
   const flaw = names.find((name) => typeof name !== "string" || !variableName.test(name));
   if (flaw !== undefined)
-    return `\`env\` has ${quote(flaw)}, which is no name of a variable; values stay in the environment`;
+    return `\`env\` has ${quote(flaw)}, which is not a valid variable name; values stay in the environment`;
   return names;
 }
 

@@ -64,7 +64,7 @@ export function defineAgent(input: AgentInput): AgentDefinition {
     if (typeof value === "bigint" || typeof value === "symbol")
       throw unusable(name, `Its ${key} must be a value that a file could have, but is ${quote(value)}.`);
   if (typeof prompt !== "string" && typeof prompt !== "function")
-    throw unusable(name, `Its prompt must be a text or a function, but is ${quote(prompt)}.`);
+    throw unusable(name, `Its prompt must be a string or a function, but is ${quote(prompt)}.`);
   if (onEnd !== undefined && typeof onEnd !== "function")
     throw unusable(name, `Its onEnd must be a function, but is ${quote(onEnd)}.`);
   const text = typeof prompt === "string" ? prompt : "";

@@ -275,7 +275,7 @@ function onlyForMain(): Issue {
     severity: "warning",
     code: "only-for-main-agent",
     message:
-      "`tools` holds nothing but starting other agents, which only a main agent may; as a subagent it is refused.",
+      "`tools` allows nothing but starting other agents, which only a main agent may; as a subagent it is refused.",
     advice: "Add a tool that works in a subagent, such as `Read`, unless it is only started with `--agent`.",
     path: ["tools"],
   };

@@ -29,7 +29,7 @@ function sameName(loser: AgentDefinition, stronger: AgentDefinition): Diagnostic
     severity: isOneFolder ? "warning" : "note",
     code: isOneFolder ? "same-name" : "shadowed-by-nearer",
     message: `The name \`${loser.name}\` is also used by ${stronger.source.file}, which wins; this file has no effect.`,
-    advice: isOneFolder ? "Rename or remove one of the two." : "Nothing to do if that is what you want.",
+    advice: isOneFolder ? "Rename or remove one of the two." : "Nothing, if that is what you want.",
     file: loser.source.file,
     ...loser.written["name"]?.place,
   };

@@ -21,11 +21,11 @@ export const variablesSchema: JsonSchema = {
 
 /** Reads names with their values. What cannot be read makes the whole unreadable: a variable that is missing changes what commands do. */
 export function readVariables(value: unknown): VariablesReading {
-  if (!isRecord(value)) return unreadable(`it is no mapping of names to values, but ${quote(value)}`);
+  if (!isRecord(value)) return unreadable(`it is not a mapping of names to values, but ${quote(value)}`);
   const entries = Object.entries(value);
   if (entries.length > maxVariables) return unreadable(`it has more than ${maxVariables} variables`);
   const flaw = entries.find(([, written]) => textOf(written) === undefined);
-  if (flaw !== undefined) return unreadable(`the value of ${quote(flaw[0])} is no text`);
+  if (flaw !== undefined) return unreadable(`the value of ${quote(flaw[0])} is not a string`);
   const variables = new Map(entries.map(([name, written]) => [name, textOf(written) ?? ""]));
   return { type: "variables", variables: Object.fromEntries(variables) };
 }
@@ -44,7 +44,7 @@ function unreadable(reason: string): VariablesReading {
  * what steers no program and pays for nothing.
  */
 export function refuseVariable(name: string, by: "person" | "model"): string | undefined {
-  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return `${quote(name)} is no name of a variable`;
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return `${quote(name)} is not a valid variable name`;
   if (isSafeVariable(name)) return undefined;
   if (by === "model")
     return `a model sets only variables that change what commands print or how they build, such as NODE_ENV or CI, and not ${name}`;

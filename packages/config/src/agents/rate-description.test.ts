@@ -39,7 +39,7 @@ describe("a description is rated by action, trigger and limits [CLI-2]", () => {
     expect(rateDescription(description).score).toBe(expected.replaceAll("-", "").length);
   });
 
-  it("counts examples as triggers, but looks for verbs and limits outside of them", () => {
+  it("counts examples as triggers, but looks for verbs and limits outside them", () => {
     const description =
       'Terraform specialist.\n<example>\nuser: "Plan this, but never apply"\nassistant: "I will review it only"\n</example>';
     expect(letters(description)).toBe("-T-");

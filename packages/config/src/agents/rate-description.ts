@@ -158,7 +158,7 @@ function summary(prose: string, parts: DescriptionParts): string[] {
   if (isPlatitude(prose)) {
     return ["It would fit any agent: name the kind of work, files or problems that only this one is for."];
   }
-  if (!parts.action && prose.split(" ").length <= 8) return ["It is a title: add what the agent does."];
+  if (!parts.action && prose.split(" ").length <= 8) return ["It is only a title: add what the agent does."];
   return [];
 }
 

@@ -108,8 +108,8 @@ describe("[DEF-10] agents defined in code", () => {
     ["a model", { model: { doStream: () => undefined } }, /`model` cannot be read/],
     ["a hook", { hooks: { PreToolUse: [{ hooks: [() => ({})] }] } }, /A hook must be an object/],
     ["a server", { mcpServers: [5] }, /An MCP server was left out/],
-    ["a prompt", { prompt: 42 }, /prompt must be a text or a function, but is 42/],
-    ["no prompt", { prompt: undefined }, /prompt must be a text or a function/],
+    ["a prompt", { prompt: 42 }, /prompt must be a string or a function, but is 42/],
+    ["no prompt", { prompt: undefined }, /prompt must be a string or a function/],
     ["a callback", { onEnd: "x" }, /onEnd must be a function/],
   ])("what would have no effect throws: %s", (_what, change, expected) => {
     const input = { name: "a", description: "d", prompt: "p", ...change };

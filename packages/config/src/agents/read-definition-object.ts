@@ -55,7 +55,7 @@ export function readDefinitionObject(
   }
   const { prompt } = object;
   if (prompt !== undefined && typeof prompt !== "string") {
-    const message = `The prompt of ${JSON.stringify(name)} is not a text.`;
+    const message = `The prompt of ${JSON.stringify(name)} is not a string.`;
     return {
       diagnostics: [
         {

@@ -79,7 +79,7 @@ export function readToolList(field: FrontmatterField, to: ToolsReport): readonly
     .filter((entry) => entry !== null)
     .map(textOfEntry);
   if (!entries.every((entry) => entry !== undefined))
-    return to.unreadable("an entry of the list is not a text");
+    return to.unreadable("an entry of the list is not a string");
   return rejoinEntries(entries).flatMap((entry) => (entry.includes(",") ? splitEntries(entry) : [entry]));
 }
 

@@ -17,7 +17,7 @@ export function refuseAgentName(name: string): NameRefusal | undefined {
   if (name.startsWith("-"))
     return { code: "name-leading-dash", reason: "it starts with `-`, which reads as a flag" };
   if (/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/.test(name)) {
-    return { code: "name-unsafe", reason: "it holds a control or invisible character" };
+    return { code: "name-unsafe", reason: "it contains a control or invisible character" };
   }
   if (/^__.*__$/.test(name)) return { code: "name-unsafe", reason: "such names mean something to programs" };
   if (isPathLike(name)) return { code: "name-unsafe", reason: "it could lead out of a directory" };

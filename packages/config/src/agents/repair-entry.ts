@@ -102,7 +102,7 @@ function asText(entry: FrontmatterEntry, vocabulary: KeyVocabulary): RepairedVal
   const parts = [isBlockScalar ? "" : entry.head, ...below];
   const text = unquote(parts.join("\n").trim());
   if (isStructure(entry, vocabulary)) {
-    return { type: "unreadable", reason: "it holds nested keys that are not valid YAML" };
+    return { type: "unreadable", reason: "it contains nested keys that are not valid YAML" };
   }
   return { type: "repaired", value: text, ...explain(entry, text) };
 }

@@ -334,7 +334,7 @@ function readFlagRules(options: DiscoverOptions): { rules: PermissionRule[]; dia
     const reading = parseRule(text, { list: "deny" });
     if (reading.type === "rule") rules.push(reading.rule);
     else {
-      const message = `--disallowedTools holds a rule that cannot be understood: ${reading.reason}.`;
+      const message = `--disallowedTools contains a rule that cannot be understood: ${reading.reason}.`;
       diagnostics.push({
         severity: "error",
         code: "invalid-permission-rule",

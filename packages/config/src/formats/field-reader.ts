@@ -87,7 +87,7 @@ export function createFieldTaker(
       if (typeof value === "string") return splitEntries(value);
       if (!Array.isArray(value)) return fails(key, "it is not a list");
       const flat: readonly unknown[] = value.flat(2);
-      if (!flat.every((entry) => typeof entry === "string")) return fails(key, "an entry is not a text");
+      if (!flat.every((entry) => typeof entry === "string")) return fails(key, "an entry is not a string");
       return rejoinEntries(flat);
     },
     servers(key) {

@@ -110,7 +110,7 @@ export function readJson(
         {
           severity: "error",
           code: "not-an-object",
-          message: "The file must hold one JSON object.",
+          message: "The file must contain one JSON object.",
           advice: 'Write {"name": "…", "description": "…"}.',
           file,
           line: 1,
@@ -132,8 +132,8 @@ function parseLoosely(source: string, file: string) {
       diagnostic: {
         severity: "error",
         code: "invalid-json",
-        message: "This is not valid JSON with comments; nothing of the file was used.",
-        advice: "Fix the JSON at this place.",
+        message: "This is not valid JSON with comments; none of the file was used.",
+        advice: "Fix the JSON here.",
         file,
         ...placeOfOffset(source, first.offset),
       } as const,

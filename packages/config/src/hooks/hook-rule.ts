@@ -152,7 +152,7 @@ function identityOf(handler: HookHandler, origin: HookOrigin): string {
 
 function describeUnusable({ matcher }: HookRule, event: FiredEvent): string {
   const result = isGuard(event) ? "so its hooks run for every call" : "so its hooks did not run";
-  return `The matcher ${JSON.stringify(matcher?.slice(0, 200))} of ${event} is no regular expression that can be used, ${result}.`;
+  return `The matcher ${JSON.stringify(matcher?.slice(0, 200))} of ${event} is not a valid regular expression, ${result}.`;
 }
 
 /** How a hook is called in messages. */

@@ -65,7 +65,7 @@ function brokenField(value: JsonRecord, type: HookHandlerType): BrokenField | un
   const missing = neededFields[type].find((field) => !isText(value[field]));
   if (missing !== undefined) {
     const message = Object.hasOwn(value, missing)
-      ? `The field "${missing}" of a ${type} hook must be a text that is not empty, but here it is ${kindOf(value[missing])}`
+      ? `The field "${missing}" of a ${type} hook must be a non-empty string, but here it is ${kindOf(value[missing])}`
       : `A hook of type ${type} needs the field "${missing}"`;
     return { name: missing, message, advice: `Add "${missing}" with what the hook is to do.` };
   }
@@ -76,7 +76,7 @@ function brokenField(value: JsonRecord, type: HookHandlerType): BrokenField | un
   }
   const args = value["args"];
   if (type === "command" && args !== undefined && args !== null && !isTextList(args)) {
-    const message = `The field "args" must be a list of texts, but here it is ${kindOf(args)}`;
+    const message = `The field "args" must be a list of strings, but here it is ${kindOf(args)}`;
     return {
       name: "args",
       message,
@@ -115,7 +115,7 @@ type Kind = Pick<FieldRule, "read" | "expected" | "schema">;
 const text: Kind = { read: textOrNothing, expected: "a text", schema: schemas.text };
 const texts: Kind = {
   read: textListOrNothing,
-  expected: "a list of texts",
+  expected: "a list of strings",
   schema: { type: "array", items: { type: ["string", "number"] } },
 };
 const headers: Kind = {

@@ -301,7 +301,7 @@ function checkToolMatcher(matcher: string | undefined, path: DocumentPath): read
   if (!/[\s=&"]/.test(matcher)) return [];
   return report(
     "hook-matcher-matches-nothing",
-    'Write names as in "Edit|Write"; conditions belong into "if", as in "Bash(git push *)".',
+    'Write names as in "Edit|Write"; conditions belong in "if", as in "Bash(git push *)".',
   );
 }
 
@@ -350,7 +350,7 @@ function wrongKind(value: unknown, path: DocumentPath): Issue {
   return {
     severity: "error",
     code: "hook-matcher-invalid",
-    message: `A matcher is a text, but here it is ${kindOf(value)}; these hooks were left out.`,
+    message: `A matcher must be a string, but here it is ${kindOf(value)}; these hooks were left out.`,
     advice:
       'Write the names with bars between them, as in "Edit|Write", or leave the matcher out to match everything.',
     path,

@@ -14,7 +14,7 @@ export function heldBackDiagnostic(target: string, spot: ImportSpot | undefined,
   return {
     severity: "warning",
     code: "outside-import",
-    message: `${quote(target, 300)} lies outside of the project; it was held back.`,
+    message: `${quote(target, 300)} is outside the project; it was held back.`,
     advice:
       "Allow instructions from outside of this project if you trust the file, or copy it into the project.",
     ...(spot ?? { file }),
@@ -29,8 +29,8 @@ export function deniedImportDiagnostic(
   return {
     severity: "warning",
     code: "denied-import",
-    message: `A rule forbids to read ${quote(target, 300)}; it was left out.`,
-    advice: "Take the import away, or change the deny rule; `retinue permissions list` shows where it is.",
+    message: `A rule forbids reading ${quote(target, 300)}; it was left out.`,
+    advice: "Remove the import, or change the deny rule; `retinue permissions list` shows where it is.",
     ...(spot ?? { file }),
   };
 }
@@ -50,7 +50,7 @@ export function missingImportDiagnostic(path: string, spot: ImportSpot): Diagnos
     severity: "warning",
     code: "missing-import",
     message: `There is no file ${quote(path, 300)}; the import was left out.`,
-    advice: "Write the path relative to this file, or put it in backticks if it is no import.",
+    advice: "Write the path relative to this file, or put it in backticks if it is not an import.",
     ...spot,
   };
 }
@@ -60,7 +60,7 @@ export function circularImportDiagnostic(path: string, spot: ImportSpot): Diagno
     severity: "note",
     code: "circular-import",
     message: `${quote(path, 300)} leads back to this file; it is read once.`,
-    advice: "Take one of the imports away.",
+    advice: "Remove one of the imports.",
     ...spot,
   };
 }

@@ -121,7 +121,7 @@ async function loadIndex(
     if (mayLoad !== undefined && !((await mayLoad(written)) && (await mayLoad(path)))) return "denied";
     const { stats, content } = await loadDecidedBeginning(path, maxRead);
     if (content === undefined) return { reason: "it is not a regular file" };
-    if (content.includes(0)) return { reason: "it is not a text" };
+    if (content.includes(0)) return { reason: "it is not a string" };
     return beginningOf(withoutByteOrderMark(content.toString("utf8")), {
       totalBytes: Math.max(stats.size, content.length),
       isWhole: content.length < maxRead,
@@ -133,14 +133,14 @@ async function loadIndex(
   }
 }
 
-const deniedReason = "a rule forbids to read it";
+const deniedReason = "a rule forbids reading it";
 
 function denied({ directory }: MemoryPlace): Diagnostic {
   const file = join(directory, memoryFile);
   return {
     severity: "warning",
     code: "memory-denied",
-    message: `A rule forbids to read ${file}; it is not shown to the agent.`,
+    message: `A rule forbids reading ${file}; it is not shown to the agent.`,
     advice: "Change the rule; `retinue permissions list` shows where it is.",
     file,
   };

@@ -252,7 +252,7 @@ describe("[SPN-3] sizes", () => {
   });
 });
 
-describe("[SPN-3] what rules forbid to read", () => {
+describe("[SPN-3] what rules forbid reading", () => {
   const mayLoad = async (file: string) => !file.endsWith("/.env");
 
   it("is left out with its place, also behind a link", async () => {

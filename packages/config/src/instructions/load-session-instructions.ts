@@ -68,7 +68,7 @@ export interface InstructionOptions extends InstructionPlaces {
   readonly disabled?: boolean;
   /** Globs over absolute paths, as the setting `claudeMdExcludes` has them; the organisation's file is never skipped. */
   readonly excludes?: readonly string[];
-  /** Whether a file outside of the project may be read because a file of the project points to it. */
+  /** Whether a file outside the project may be read because a file of the project points to it. */
   readonly allowOutside?: (file: string) => boolean;
   /** Whether rules let a file be read. */
   readonly mayLoad?: MayLoad;

@@ -71,7 +71,7 @@ describe("[MEM-2] what an agent is shown about its memory", () => {
   test.each([
     ["missing", "missing", "There is no MEMORY.md yet"],
     ["empty", begin(" \n"), "MEMORY.md is empty so far"],
-    ["unusable", { reason: "it is not a text" }, "not shown: it is not a text"],
+    ["unusable", { reason: "it is not a string" }, "not shown: it is not a string"],
   ] as const)("where the file is %s, that", (_, found, words) => {
     expect(memoryText(place, found)).toContain(words);
     expect(memoryText(place, found)).not.toContain("<agent-memory");

@@ -83,7 +83,7 @@ const textField = (description: string): LockField => ({
   schema: { description, ...text },
 });
 const textsField = (description: string): LockField => ({
-  expected: "a list of texts",
+  expected: "a list of strings",
   accepts: isTexts,
   schema: { description, ...texts },
   isOptional: true,
@@ -103,7 +103,7 @@ const wordField = (description: string, words: readonly string[]): LockField => 
 
 const rightsFields: Fields<Required<LockedRights>> = {
   tools: {
-    expected: '"all" or a list of texts',
+    expected: '"all" or a list of strings',
     accepts: (value) => value === "all" || isTexts(value),
     schema: { description: "The tools of an agent.", anyOf: [{ const: "all" }, texts] },
     isOptional: true,

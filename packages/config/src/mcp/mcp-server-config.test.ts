@@ -87,7 +87,7 @@ describe("[MCP-1] a file with MCP servers", () => {
     expect(read({ other: 1 }).codes).toEqual(["mcp-no-servers"]);
   });
 
-  test("is unreadable as a whole only where it is no mapping", () => {
+  test("is unreadable as a whole only where it is not a mapping", () => {
     for (const value of [null, [], "x", 3, { mcpServers: [] }])
       expect(readMcpServers(value)).toMatchObject({ servers: undefined, issues: [{ severity: "error" }] });
   });

@@ -10,7 +10,7 @@ export function readOauth(value: unknown): McpOauth | string | undefined {
   if (unknown !== undefined)
     return `its \`oauth\` has ${quote(unknown, 40)}, which is not known; there are ${[...known].join(", ")}`;
   const wrong = texts.find((key) => value[key] !== undefined && !isText(value[key]));
-  if (wrong !== undefined) return `\`oauth.${wrong}\` must be a text`;
+  if (wrong !== undefined) return `\`oauth.${wrong}\` must be a string`;
   const { grant = "authorization_code", callbackPort, clientId, clientSecret } = value;
   if (grant !== "authorization_code" && grant !== "client_credentials")
     return `\`oauth.grant\` must be authorization_code or client_credentials, but it is ${quote(grant, 40)}`;

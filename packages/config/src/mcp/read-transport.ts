@@ -62,9 +62,9 @@ function readProcess(written: JsonRecord, to: Report): TransportReading {
   const [command, ...first] = words ?? [];
   if (command === undefined || command.trim() === "") return { kind, unusable: "its command is missing" };
   if (words?.some((word) => word.includes("\0")))
-    return { kind, unusable: "its command holds a NUL character" };
+    return { kind, unusable: "its command contains a NUL character" };
   const args = readArguments(own(written, "args"), to);
-  if (args === undefined) return { kind, unusable: "its arguments must be a list of texts" };
+  if (args === undefined) return { kind, unusable: "its arguments must be a list of strings" };
   const cwd = own(written, "cwd");
   const env = readTexts(written, "env", to);
   return {
@@ -90,7 +90,7 @@ function commandWords(written: JsonRecord, to: Report): readonly string[] | unde
   to.issues.push({
     severity: "warning",
     code: "mcp-command-line",
-    message: `\`command\` of the MCP server ${quote(to.name)} holds a whole line; it was taken apart at the spaces.`,
+    message: `\`command\` of the MCP server ${quote(to.name)} contains a whole command line; it was split at the spaces.`,
     advice: 'Write the program in "command" and each argument in "args".',
     path: [...to.path, "command"],
   });
@@ -103,7 +103,7 @@ function readArguments(value: unknown, to: Report): readonly string[] | undefine
   if (!Array.isArray(value)) return undefined;
   const words = value.map((word: unknown) => asText(word));
   if (words.some((word) => word === undefined || word.includes("\0"))) {
-    to.issues.push(ignored(to, "args", "a list of texts", value));
+    to.issues.push(ignored(to, "args", "a list of strings", value));
     return undefined;
   }
   return words.flatMap((word) => word ?? []);
@@ -179,7 +179,7 @@ function ignored({ name, path }: Report, key: string, expected: string, value: u
   return {
     severity: "warning",
     code: "mcp-field-ignored",
-    message: `${quote(key)} of the MCP server ${quote(name)} must be ${expected}, but it is ${kindOf(value)} or holds what it must not; it was not used.`,
+    message: `${quote(key)} of the MCP server ${quote(name)} must be ${expected}, but it is ${kindOf(value)} or contains something it must not; it was not used.`,
     advice: `Write ${expected}, or remove it.`,
     path: [...path, key],
   };

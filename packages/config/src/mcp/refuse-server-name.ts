@@ -6,8 +6,7 @@ const maxName = 200;
 export function refuseServerName(name: string): string | undefined {
   if (name.trim() === "") return "a name must not be empty";
   if (name.length > maxName) return `a name has at most ${maxName} characters`;
-  if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u.test(name))
-    return "a name must not hold characters that do not show";
+  if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u.test(name)) return "a name must not contain invisible characters";
   if (name.includes("__")) return "`__` separates server and tool in the names of tools";
   if (/_$/.test(name)) return "with `_` at its end, its tools could be taken for those of another server";
   // `@scope/name` is how packages are called and stays possible.

@@ -132,7 +132,7 @@ function notADirectory(directory: string): Diagnostic {
     code: "plugin-directory-missing",
     file: directory,
     message: "--plugin-dir names this place, but there is no folder here.",
-    advice: "Give the folder that holds the plugin's `agents` or `.claude-plugin`.",
+    advice: "Give the folder that contains the plugin's `agents` or `.claude-plugin`.",
   };
 }
 

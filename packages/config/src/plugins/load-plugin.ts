@@ -216,8 +216,7 @@ async function loadHooksOf(plugin: Plugin, dataDirectory: string): Promise<Plugi
 
 const missingHooks = {
   severity: "error",
-  message:
-    "The plugin's manifest names this file under `hooks`, but there is none; hooks it should hold do not run.",
+  message: "The plugin's manifest names this file under `hooks`, but there is none; its hooks do not run.",
 } as const;
 
 interface PluginServersOptions {

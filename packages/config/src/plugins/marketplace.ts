@@ -38,7 +38,7 @@ export interface MarketplaceReading {
 /** Reads the value of a `marketplace.json`. Never throws; an entry that cannot be used does not hide the others. */
 export function readMarketplace(value: unknown): MarketplaceReading {
   if (!isJsonObject(value)) {
-    const message = "A marketplace must be a JSON object; nothing of it was used.";
+    const message = "A marketplace must be a JSON object; none of it was used.";
     return {
       marketplace: undefined,
       issues: [{ severity: "error", code: "wrong-type", path: [], message }],

@@ -236,7 +236,7 @@ function notAnObject(path: DocumentPath): Issue {
     severity: "error",
     code: "wrong-type",
     path,
-    message: "A plugin manifest must be a JSON object; nothing of it was used.",
+    message: "A plugin manifest must be a JSON object; none of it was used.",
     advice: 'Write at least `{ "name": "my-plugin" }`.',
   };
 }
@@ -250,7 +250,7 @@ type PathReading =
 export function readInnerPath(written: string): PathReading {
   const text = written.trim().replaceAll("\\", "/");
   if (text === "") return { type: "refused", why: "it is empty" };
-  if (text.includes("\0")) return { type: "refused", why: "it holds a NUL character" };
+  if (text.includes("\0")) return { type: "refused", why: "it contains a NUL character" };
   const relative = text.startsWith(rootVariable) ? `.${text.slice(rootVariable.length)}` : text;
   if (/^(?:\/|~|[A-Za-z]:|[a-z][a-z0-9+.-]*:\/\/)/.test(relative)) {
     return { type: "refused", why: "it is not relative" };

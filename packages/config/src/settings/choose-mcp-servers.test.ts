@@ -59,7 +59,7 @@ describe("[MCP-1, PRM-11] a server of the project", () => {
       "ask",
     ],
     [
-      "is held back when it changed and no one can be asked",
+      "is held back when it changed and nobody can be asked",
       { enabled, allEnabled: true, recorded: recorded("B") },
       "changed",
     ],
@@ -69,14 +69,14 @@ describe("[MCP-1, PRM-11] a server of the project", () => {
       "ask",
     ],
     [
-      "is held back when no one knows and no one can be asked",
+      "is held back when no one knows and nobody can be asked",
       { recorded: "unreadable" as const },
       "changed",
     ],
     ["is started when a person has named it", { attended: true, enabled }, "connect"],
     ["is started when a person wants all of them", { attended: true, allEnabled: true }, "connect"],
     ["is asked about otherwise", { attended: true }, "ask"],
-    ["is started in a trusted folder when no one can be asked", {}, "connect"],
+    ["is started in a trusted folder when nobody can be asked", {}, "connect"],
   ])("%s", (_, given, expected) => {
     expect(verdict(given)).toBe(expected);
   });
@@ -111,7 +111,7 @@ describe("[MCP-1, PRM-11] a server of the project that wants a key of a model pr
 
   test.each([
     ["is asked about by name, although its name was enabled", { attended: true, enabled }, "ask"],
-    ["is held back where no one can be asked", {}, "hold"],
+    ["is held back where nobody can be asked", {}, "hold"],
     ["is held back where all servers were enabled", { allEnabled: true }, "hold"],
     ["is started when this definition was approved", { recorded: recorded("A") }, "connect"],
   ] as const)("%s", (_, given, expected) => {

@@ -120,7 +120,7 @@ function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: EntryFact
   const same = findSameSpelling(config.name, others);
   if (same !== undefined) {
     const reason = `its tools would have the same names as those of ${quote(same)}`;
-    return hold("name-refused", reason, "Give one of them another name.", [nameDiagnostic(entry, reason)]);
+    return hold("name-refused", reason, "Rename one of them.", [nameDiagnostic(entry, reason)]);
   }
   if (entry.needsTrust === true && !facts.trusted)
     return hold("untrusted", untrusted.reason, untrusted.advice);
@@ -157,7 +157,7 @@ function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: EntryFact
   return { type: "server", server, diagnostics: expanded.diagnostics };
 }
 
-/** What can be said without looking at trust, so that no one is asked about a server that will not run anyway. */
+/** What can be said without looking at trust, so that nobody is asked about a server that will not run anyway. */
 function refuseBeforeAsking(
   { config, scope }: McpEntry,
   { strict, exclusive, policy }: McpFacts,
@@ -186,7 +186,7 @@ function nameDiagnostic(entry: McpEntry, reason: string): Diagnostic {
     severity: "warning",
     code: "mcp-name-refused",
     message: `The MCP server ${quote(entry.config.name)} is not used: ${reason}.`,
-    advice: "Give one of them another name.",
+    advice: "Rename one of them.",
     ...placeOf(entry),
   };
 }
@@ -214,14 +214,14 @@ function refuseExpanded(transport: McpTransport): string | undefined {
   if (transport.type === "sdk") return undefined;
   if (transport.type === "stdio") return transport.command.trim() === "" ? "its command is empty" : undefined;
   const bad = Object.entries(transport.headers).find(([name, value]) => !isHeader(name, value));
-  if (bad !== undefined) return `the value of its header ${quote(bad[0], 40)} holds a line break`;
+  if (bad !== undefined) return `the value of its header ${quote(bad[0], 40)} contains a line break`;
   if (transport.url.trim() === "") return "its URL is empty";
   const oauth = transport.oauth === undefined ? undefined : readOauth(transport.oauth);
   if (typeof oauth === "string") return oauth;
   if (Object.values(transport.oauth ?? {}).some((value) => String(value).includes("${")))
-    return "its `oauth` holds a variable that is not set";
+    return "its `oauth` contains a variable that is not set";
   return transport.url.includes("${")
-    ? "its URL holds a variable that is not set"
+    ? "its URL contains a variable that is not set"
     : refuseAddress(transport.url);
 }
 

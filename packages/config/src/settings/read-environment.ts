@@ -30,14 +30,14 @@ export const flag: ValueReader<boolean> = {
 };
 
 export const text: ValueReader<string> = {
-  expected: "a text that is not empty",
+  expected: "a non-empty string",
   read: (value) => (typeof value === "string" && value.trim() !== "" ? value : undefined),
   schema: schemas.text,
 };
 
 /** A single text is taken for a list of one. */
 export const textList: ValueReader<readonly string[]> = {
-  expected: "a list of texts",
+  expected: "a list of strings",
   read: (value) => {
     if (typeof value === "string") return [value];
     return Array.isArray(value) && value.every((entry) => typeof entry === "string") ? value : undefined;
@@ -58,7 +58,7 @@ export const objectList: ValueReader<readonly JsonRecord[]> = {
 };
 
 export const flagOrTextList: ValueReader<boolean | readonly string[]> = {
-  expected: "true, false or a list of texts",
+  expected: "true, false or a list of strings",
   read: (value) => (typeof value === "string" ? undefined : (flag.read(value) ?? textList.read(value))),
   schema: { anyOf: [{ type: "boolean" }, { type: "array", items: { type: "string" } }] },
 };
@@ -153,7 +153,7 @@ export const statusLine: ValueReader<StatusLineValue> = {
   },
 };
 
-/** What happens to calls that no one can be asked about. */
+/** What happens to calls that nobody can be asked about. */
 export interface ApprovalsValue {
   readonly mode: "refuse" | "inbox";
   readonly webhook?: {

@@ -180,7 +180,7 @@ function unusable(code: string, message: string): SettingsReading {
       {
         severity: "error",
         code,
-        message: `${message} Nothing of it was used.`,
+        message: `${message} None of it was used.`,
         advice: "Write one JSON object.",
         path: [],
       },

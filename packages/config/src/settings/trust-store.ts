@@ -90,7 +90,7 @@ export function createTrustStore(options: TrustStoreOptions): TrustStore {
     trust: async (folder, accepted) => {
       const root = await trustRoot(folder, home);
       if (isTooWide(root, await realFolder(home))) {
-        const why = `${root} holds the whole home directory; trust for it is never stored, only given for one session`;
+        const why = `${root} contains the whole home directory; trust for it is never stored, only given for one session`;
         return { type: "refused", folder: root, why };
       }
       return storeTrust(stateFile, { folder: root, trusted: true, accepted }, updating);

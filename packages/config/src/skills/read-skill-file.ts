@@ -237,7 +237,7 @@ const maxName = 256;
 function refuseSkillName(name: string): string | undefined {
   if (name.trim() === "") return "it is empty";
   if (name.length > maxName) return `it is longer than ${maxName} characters`;
-  if (invisible.test(name)) return "it holds a control or invisible character";
+  if (invisible.test(name)) return "it contains a control or invisible character";
   if (/[/\\]/.test(name) || /^[.~]/.test(name)) return "it reads as a path";
   if (/^[-$]/.test(name) || /\s/.test(name)) return "it cannot be typed as one word";
   if (/^__.*__$/.test(name)) return "such names mean something to programs";

@@ -80,7 +80,7 @@ function shadowedBy(loser: Skill, winner: Skill | undefined): Diagnostic {
     code: "same-name",
     file: loser.source.file,
     message: `The name \`${loser.name}\` is also used by ${winner?.source.file}, which wins; this file has no effect.`,
-    advice: isSame ? "Rename or remove one of the two." : "Nothing to do if that is what you want.",
+    advice: isSame ? "Rename or remove one of the two." : "Nothing, if that is what you want.",
   };
 }
 

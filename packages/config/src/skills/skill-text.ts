@@ -153,7 +153,7 @@ function fillPiece(piece: SkillPiece, values: PlaceValues): FilledPiece {
     return place.value;
   });
   if (!isOdd) return { type: "command", command };
-  return { type: "unusable", reason: "its arguments hold characters that mean something to a shell" };
+  return { type: "unusable", reason: "its arguments contain characters that mean something to a shell" };
 }
 
 function escaped(text: string): string {

@@ -152,7 +152,7 @@ function readMeta(first: Program["body"][number] | undefined): MetaReading {
   for (const key of ["name", "description"] as const) {
     const text = value.value[key];
     if (typeof text !== "string" || text.trim() === "")
-      return failed(`\`meta.${key}\` must be a text that is not empty.`, declared.init);
+      return failed(`\`meta.${key}\` must be a non-empty string.`, declared.init);
   }
   return { type: "read", meta: metaOf(value.value), node: first };
 }
@@ -212,7 +212,7 @@ function literalOf(node: Expression): Literal {
           return failed("a computed key, a method or a variable", property);
         const { key } = property;
         const name = keyName(key);
-        if (name === undefined) return failed("a key that is no name", property);
+        if (name === undefined) return failed("a key that is not a name", property);
         const value = literalOf(property.value);
         if (value.type === "failed") return value;
         entries.push([name, value.value]);

@@ -132,7 +132,7 @@ export function readCommandOutput(event: FiredEvent, output: CommandOutput): Hoo
 
 /** Reads what was printed, or what a server answered: JSON where it begins with a brace, else plain text. */
 export function readPrinted(event: FiredEvent, text: string, truncated: boolean): HookReading {
-  if (truncated) return failed(`it printed more than ${text.length} characters, which is no answer`);
+  if (truncated) return failed(`it printed more than ${text.length} characters, which is not an answer`);
   if (!looksLikeJson(text)) {
     if (hidesDecision(event, text))
       return failed(`its decision is not the object that it printed: ${brief(text)}`);
@@ -227,7 +227,7 @@ const specificTextKeys = ["permissionDecisionReason", "additionalContext"] as co
 function wrongKinds(value: JsonRecord, specific: JsonRecord): string | undefined {
   const wrong = (fields: JsonRecord, keys: readonly string[]): string | undefined => {
     const key = keys.find((name) => isGiven(fields[name]) && typeof fields[name] !== "string");
-    return key === undefined ? undefined : `"${key}" must be a text, but it is ${kindOf(fields[key])}`;
+    return key === undefined ? undefined : `"${key}" must be a string, but it is ${kindOf(fields[key])}`;
   };
   if (isGiven(value["continue"]) && typeof value["continue"] !== "boolean")
     return `"continue" must be true or false, but it is ${quote(value["continue"])}`;

@@ -119,7 +119,7 @@ describe("[HKS-7] a hook over http", () => {
     "not an address",
     "http://user:pass@127.0.0.1/",
   ])("%s is not asked", async (url) => {
-    expect((await guard({ url })).reason).toMatch(/is no http address|user name or password/);
+    expect((await guard({ url })).reason).toMatch(/is not an http address|user name or password/);
   });
 
   test("sends only variables that the hook names and the settings permit", async () => {

@@ -49,9 +49,9 @@ function refuseAddress({ handler, limits }: HttpCall): string | undefined {
   const written = handler.url ?? "";
   const url = URL.canParse(written) ? new URL(written) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    return `${JSON.stringify(written)} is no http address`;
+    return `${JSON.stringify(written)} is not an http address`;
   if (url.username !== "" || url.password !== "")
-    return "its address holds a user name or password; use a header";
+    return "its address contains a user name or password; use a header";
   const { allowedUrls } = limits;
   // Compared after parsing, so that another spelling of the same address is no way around the list.
   const isAllowed = allowedUrls?.some((pattern) => matchesPattern(pattern, url.href) || pattern === written);

@@ -34,7 +34,7 @@ export async function findNamedInspected(
     });
   const what = JSON.stringify(written);
   if (found.type === "ambiguous")
-    throw new RetinueError("session-ambiguous", `Several sessions or agents are meant by ${what}.`, {
+    throw new RetinueError("session-ambiguous", `${what} matches several sessions or agents.`, {
       advice: `Write one of these, or more of its beginning: ${found.ids.join(", ")}.`,
     });
   const near = found.nearest === undefined ? "" : ` Did you mean ${JSON.stringify(found.nearest)}?`;

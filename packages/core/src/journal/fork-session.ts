@@ -47,7 +47,7 @@ export async function forkSession({
   if (createWholeFile(file, text, { durable: true }) === "exists")
     throw new RetinueError(
       "session-exists",
-      `There is a session ${sessionId} already, so nothing was copied to it.`,
+      `The session ${sessionId} already exists, so nothing was copied to it.`,
       {
         advice: "Leave the id of the copy out, or choose another.",
       },

@@ -1,7 +1,7 @@
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import type { ParsedLines } from "@retinue/base/storage/read-lines.ts";
 
-/** What of a transcript is not there any more, as far as the rest shows. */
+/** What of a transcript no longer exists, as far as the rest shows. */
 export interface TranscriptDamage {
   /** Lines that are there and cannot be read. */
   readonly broken: number;

@@ -227,7 +227,7 @@ function hasEffect(event: RunEvent): boolean {
 
 /** What is written beside the conversation, for the recovery of a run that was interrupted. */
 interface RecoveryRecords {
-  /** Lines that belong into the same write as the next ones of the conversation. */
+  /** Lines that belong in the same write as the next ones of the conversation. */
   take(event?: RunEvent): readonly string[];
   /** Writes the result of a call down while others of the same answer still run. */
   finish(event: Extract<RunEvent, { type: "call-finished" }>): void;

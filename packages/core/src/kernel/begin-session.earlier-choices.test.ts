@@ -105,7 +105,7 @@ describe("[TRN-3] a session that is continued", () => {
     await writeFile(stage.workspace.path(".claude/agents/scribe.md"), "");
     await expect(stage.start().open({ resume })).rejects.toMatchObject({
       code: "unknown-agent",
-      message: 'The session ran as the agent "scribe", which is not there any more.',
+      message: 'The session ran as the agent "scribe", which no longer exists.',
     });
     await stage.start().run("Two.", { resume, agent: "" }).result;
     expect(asked(stage).map(([, isScribe]) => isScribe)).toEqual([true, false]);

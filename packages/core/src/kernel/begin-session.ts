@@ -122,7 +122,7 @@ async function withEarlierChoices<Output>(
 /** Without its agent the session would continue with other rights than it had. */
 function refuseLostAgent(found: "found" | "denied" | "unknown", agent: string): void {
   if (found === "found") return;
-  const what = found === "denied" ? "is denied by a rule now" : "is not there any more";
+  const what = found === "denied" ? "is denied by a rule now" : "no longer exists";
   throw new RetinueError(
     "unknown-agent",
     `The session ran as the agent ${JSON.stringify(agent)}, which ${what}.`,

@@ -188,7 +188,7 @@ async function* answer(
     else yield { type: "run-ended", ending: ready.ending };
   } finally {
     live.parts.agent.skills?.endTurn();
-    left.abort(new RetinueError("left", "The events of this run are not read any more."));
+    left.abort(new RetinueError("left", "The events of this run are no longer read."));
     const interrupted = interruptedResults(live.messages);
     if (interrupted.length > 0) live.messages.push({ role: "user", content: interrupted });
     setBusy(live, false);

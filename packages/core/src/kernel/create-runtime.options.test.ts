@@ -75,7 +75,7 @@ describe("what can be mistyped is answered with one sentence and the closest mat
     ["an approver", () => createRuntime(any({ approver: {} })), /must have a function approve\(\)/],
     ["a host", () => createRuntime(any({ host: { ask: true } })), /must have a function ask\(\)/],
     ["variables", () => createRuntime(any({ env: [42] })), /must be an object of strings/],
-    ["servers", () => createRuntime(any({ mcpServers: [{}] })), /must be an object by name/],
+    ["servers", () => createRuntime(any({ mcpServers: [{}] })), /must be an object keyed by name/],
     [
       "a matcher",
       () => createRuntime(any({ hooks: { PreToolUse: [{ matcher: /bash/i, hooks: [() => ({})] }] } })),

@@ -184,7 +184,7 @@ async function computed(
     });
   }
   if (text === undefined || typeof text === "string") return text;
-  throw new RetinueError("invalid-prompt", `${who} must return a text, but returned ${quote(text)}.`);
+  throw new RetinueError("invalid-prompt", `${who} must return a string, but returned ${quote(text)}.`);
 }
 
 /** An agent that wants none of the people's instructions still gets those of the organisation. */

@@ -319,7 +319,7 @@ export interface AgentResult<Output = unknown> extends RunResult<Output> {
 export interface AgentHandle<Output = unknown> extends RunHandle<Output, AgentResult<Output>> {
   /** Resolves when the child runs or is queued; rejects where it was refused. */
   readonly started: Promise<void>;
-  /** From now on no one is asked for it; the parent is notified at its end. */
+  /** From now on nobody is asked for it; the parent is notified at its end. */
   detach(): Promise<void>;
   /** Read between its turns; a child that has ended is resumed by the next spawn with `resume`. */
   send(text: string): Promise<boolean>;

@@ -66,7 +66,7 @@ export interface RuntimeContext {
   readonly host: ToolHost;
   readonly canUseTool?: CanUseTool;
   readonly approver?: Approver;
-  /** Where questions wait while no one can be asked; absent: such calls are refused. */
+  /** Where questions wait while nobody can be asked; absent: such calls are refused. */
   readonly approvals?: ApprovalSettings;
   /** Hooks of the program itself, in code. */
   readonly hooks: readonly HookFunction[];

@@ -74,7 +74,7 @@ describe("[PRM-1, SPN-3] a session whose rules forbid a file", () => {
       expect(system.join("\n")).toContain("Be kind.");
       expect(system.join("\n")).not.toContain("SECRET");
     }
-    expect(session.plan.notes.join("\n")).toContain("AGENTS.md:2: A rule forbids to read");
+    expect(session.plan.notes.join("\n")).toContain("AGENTS.md:2: A rule forbids reading");
   });
 });
 
@@ -101,7 +101,7 @@ describe("[PRM-1, MEM-2, SKL-1] what else is loaded obeys the same rules", () =>
     const reported = JSON.stringify([request?.system, request?.tools, request?.messages]);
     expect(reported).not.toMatch(forbidden);
     expect(reported).toMatch(loaded);
-    expect(session.plan.notes.join("\n")).toMatch(/A rule forbids to read|a rule denies it/);
+    expect(session.plan.notes.join("\n")).toMatch(/A rule forbids reading|a rule denies it/);
   });
 
   it("a skill whose file may not be read cannot be called, nor one that is a link to such a file", async () => {

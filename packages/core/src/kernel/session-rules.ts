@@ -141,9 +141,13 @@ function fromFlags(list: RuleList, texts: readonly string[] = [], directory: str
     const reading = parseRule(text, { list });
     if (reading.type === "rule") return { rule: reading.rule, anchor: directory };
     const option = list === "allow" ? "allowedTools" : "disallowedTools";
-    throw new RetinueError("invalid-rule", `${option} holds a rule that cannot be used: ${reading.reason}.`, {
-      advice: reading.advice,
-    });
+    throw new RetinueError(
+      "invalid-rule",
+      `${option} contains a rule that cannot be used: ${reading.reason}.`,
+      {
+        advice: reading.advice,
+      },
+    );
   });
 }
 

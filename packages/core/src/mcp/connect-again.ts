@@ -164,7 +164,7 @@ async function openConnection(link: LinkState, signal: AbortSignal): Promise<Ser
   const recent = recentStarts(link);
   const { most } = options.restarts ?? defaultRestarts;
   if (link.connecting === undefined && recent.length >= most)
-    return `The MCP server ${JSON.stringify(server.name)} ended ${recent.length + 1} times in a short while and is not started again for now: ${reasonOf(link.life)}. Continue without it, or look at its configuration.`;
+    return `The MCP server ${JSON.stringify(server.name)} ended ${recent.length + 1} times within a short time and is not started again for now: ${reasonOf(link.life)}. Continue without it, or look at its configuration.`;
   await abortable(connectOnce(link, restart), signal);
   const { life } = link;
   if (life.type === "open") return life.connection;

@@ -141,7 +141,7 @@ function createOutputReader(options: {
     else if (line.trim() !== "") {
       garbage ??= line.slice(0, 200);
       garbageLength += line.length;
-      if (garbageLength > maxGarbage) fail(`wrote more than ${maxGarbage} characters that are no messages`);
+      if (garbageLength > maxGarbage) fail(`wrote more than ${maxGarbage} characters that are not messages`);
     }
   });
   return {
@@ -220,7 +220,7 @@ function describeEnd({ child, flaw, garbage, stderr }: Remains): string {
   const said = [
     how === undefined ? "" : `it ${how}`,
     words.length === 0 ? "" : `its last words on stderr: ${quote(words.join(" ⏎ "), 400)}`,
-    garbage === undefined ? "" : `it wrote to stdout what is no message: ${quote(garbage)}`,
+    garbage === undefined ? "" : `it wrote something other than messages to stdout: ${quote(garbage)}`,
   ].filter((part) => part !== "");
   // Models read it as a part of errors.
   return escapeControlTags(said.join("; "));

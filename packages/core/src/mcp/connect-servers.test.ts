@@ -219,7 +219,7 @@ describe("calls", () => {
   test("[MCP-2] a server that prints without end what is no message is ended", async () => {
     const connections = await connected(unruly("loud"));
     const { text } = await connections.call("loud", "chatter", {}, free);
-    expect(text).toContain("characters that are no messages");
+    expect(text).toContain("characters that are not messages");
     expect(await connections.call("loud", "echo", { text: "hi" }, free)).toMatchObject({ text: "hi" });
   });
 

@@ -225,7 +225,7 @@ function withoutNamesakes(servers: readonly McpServer[]): {
     if (owner === undefined) owners.set(spelled, server);
     else {
       const reason = `in the names of tools it reads like the server ${JSON.stringify(owner.name)}`;
-      refused.push({ server, status: { type: "failed", reason, advice: "Give one of them another name." } });
+      refused.push({ server, status: { type: "failed", reason, advice: "Rename one of them." } });
     }
   }
   return { taken: [...owners.values()], refused };

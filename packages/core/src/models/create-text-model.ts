@@ -90,6 +90,6 @@ function readPieces(given: unknown): AsyncIterable<string> {
   if (typeof Object(given)[Symbol.asyncIterator] === "function") return given as AsyncIterable<string>;
   throw new ModelError(
     "invalid-request",
-    `The function of createTextModel() must answer with text or an async iterable of texts, but answered with ${kindOf(given)}.`,
+    `The function of createTextModel() must answer with text or an async iterable of strings, but answered with ${kindOf(given)}.`,
   );
 }

@@ -41,7 +41,7 @@ export function decideMode(requests: ModeRequests): ModeDecision {
 
 const bypassRefused: ModeDecision = {
   type: "refused",
-  reason: "Settings forbid to bypass permissions (`disableBypassPermissionsMode`).",
+  reason: "Settings forbid bypassing permissions (`disableBypassPermissionsMode`).",
   advice: "Choose another mode, and allow what is needed by rules.",
 };
 

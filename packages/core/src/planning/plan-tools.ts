@@ -313,7 +313,7 @@ export function chooseTools(
 function notAName(text: string): ToolChoice {
   return {
     type: "refused",
-    reason: `The list of tools holds ${JSON.stringify(text)}, which is not the name of a tool.`,
+    reason: `The list of tools contains ${JSON.stringify(text)}, which is not the name of a tool.`,
     advice:
       "Name whole tools there, and say with allowedTools and disallowedTools which calls they may make.",
   };

@@ -24,7 +24,7 @@ export interface PermissionQuestion extends QuestionBase {
   readonly reason: string;
   /** Rules that together would have allowed it; none where no rule can. */
   readonly rules: readonly string[];
-  /** Paths of the call outside of the working directories. */
+  /** Paths of the call outside the working directories. */
   readonly outsidePaths?: readonly string[] | undefined;
   /** Whose tool it is, where it is one of an MCP server. */
   readonly server?: { readonly name: string; readonly source: string } | undefined;

@@ -34,7 +34,7 @@ export function compareRecordings(before: Recording, after: Recording): ReplayRe
     if (other === undefined) {
       if (!wasRecordedCall(agent, before, after))
         differences.push(
-          about(agent, { kind: "turns", title: "this agent is not started any more", lines: [] }),
+          about(agent, { kind: "turns", title: "this agent is no longer started", lines: [] }),
         );
       continue;
     }

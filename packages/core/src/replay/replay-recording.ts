@@ -42,7 +42,7 @@ export function findGaps({ requests, damage }: Pick<ReplayReport, "requests" | "
     ...(made === 0 ? ["Nothing was compared: the record has no answer of a model."] : []),
     ...(uncompared === 0
       ? []
-      : [`${counted(uncompared)} could not be compared: the record does not hold what was sent.`]),
+      : [`${counted(uncompared)} could not be compared: the record does not contain what was sent.`]),
     ...(other === 0
       ? []
       : [

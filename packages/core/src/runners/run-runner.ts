@@ -77,7 +77,7 @@ export async function* runRunner(
     stop.abort(error);
   } finally {
     if (ending === undefined)
-      stop.abort(stop.signal.reason ?? new RetinueError("aborted", "No one reads its events."));
+      stop.abort(stop.signal.reason ?? new RetinueError("aborted", "Nobody reads its events."));
     await work;
   }
   const last: Ending = ending ?? { status: "failed", reason: "error", text: tally.lastText() };
@@ -430,7 +430,7 @@ function programError(error: unknown, name: string): unknown {
     {
       ...(isLogin
         ? {
-            advice: `Log in with ${name} itself once, or name the variable that holds its key under \`runner.env\`.`,
+            advice: `Log in with ${name} itself once, or name the variable that contains its key under \`runner.env\`.`,
           }
         : {}),
     },

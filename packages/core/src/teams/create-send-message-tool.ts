@@ -244,7 +244,7 @@ async function answerPlan(
 }
 
 function memberGone(name: string): RetinueError {
-  return new RetinueError("member-gone", `The member ${JSON.stringify(name)} is not in the team any more.`);
+  return new RetinueError("member-gone", `The member ${JSON.stringify(name)} is no longer in the team.`);
 }
 
 function unknownMember(to: string, teamContext: TeamContext | undefined): string {

@@ -137,7 +137,7 @@ export function refuseMemberName(name: string, taken: readonly string[]): string
   if (reserved.has(name.toLowerCase())) return "the name is reserved";
   // File systems that ignore case would give both the same inbox.
   const twin = taken.find((other) => other.toLowerCase() === name.toLowerCase());
-  return twin === undefined ? undefined : `the team has a member ${JSON.stringify(twin)} already`;
+  return twin === undefined ? undefined : `the team already has a member ${JSON.stringify(twin)}`;
 }
 
 /** The team that a session has without creating one. */

@@ -16,7 +16,7 @@ export function explainMismatch(text: string, wanted: string): string {
     }
   }
   if (!wanted.includes("\n") && wanted.includes("\\n")) {
-    return "It holds a backslash and an n where a line break may be meant; give real line breaks.";
+    return "It contains a backslash and an n where a line break may be meant; give real line breaks.";
   }
   const best = maxAlike(lines, target);
   if (best === undefined) return "Nothing in the file is like it. Read the file again.";

@@ -9,7 +9,7 @@ export function readPageRange(
 ): PageRange {
   if (given === undefined) return { type: "pages", first: 1, last: Math.min(total, limit) };
   const match = /^\s*(\d+)\s*(?:([-–])\s*(\d*))?\s*$/.exec(given);
-  if (match === null) return refused(`"${given}" is no page range; write "3", "10-20" or "10-".`);
+  if (match === null) return refused(`"${given}" is not a page range; write "3", "10-20" or "10-".`);
   const first = Number(match[1]);
   const open = match[2] !== undefined && (match[3] ?? "") === "";
   const wanted = match[2] === undefined ? first : Number(match[3]);

@@ -16,7 +16,7 @@ export type ResolvedPath =
 export function resolveWorkspacePath(given: string, { directory, home }: PathBase): ResolvedPath {
   if (given.trim() === "") return { type: "refused", reason: "The path is empty; give the path of a file." };
   if (given.includes("\0")) {
-    return { type: "refused", reason: "The path holds a NUL character, which no file name can have." };
+    return { type: "refused", reason: "The path contains a NUL character, which no file name can have." };
   }
   if (given !== "~" && !given.startsWith("~/")) return { type: "path", path: resolve(directory, given) };
   if (home === undefined || !isAbsolute(home)) {

@@ -171,7 +171,7 @@ export interface TodoItem {
 
 /** What tools may ask of the program around them. A part that is absent does not exist for this run. */
 export interface ToolHost {
-  /** Puts questions to a person; absent when no one can be asked. */
+  /** Puts questions to a person; absent when nobody can be asked. */
   readonly ask?:
     | ((
         questions: readonly HostQuestion[],

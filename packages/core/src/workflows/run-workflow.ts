@@ -17,7 +17,7 @@ export interface StepOrder {
   readonly prompt: string;
   readonly options: StepOptions;
   readonly agentId: string;
-  /** The agent began this step before, and goes on with it. */
+  /** The agent began this step before, and continues it. */
   readonly isContinued: boolean;
   readonly signal: AbortSignal;
   /** Called with what is new about it, while it works. */

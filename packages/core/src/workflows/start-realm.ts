@@ -115,11 +115,11 @@ export async function startRealm(
       works(-1);
       begun.resolve();
     } else if (typeof scope !== "number")
-      broke("The process of the script sent something that is no message.");
+      broke("The process of the script sent something that is not a message.");
     else if (read["broke"] === "time") events.broke(scope, tooLong(limits));
     else if (read["broke"] === "error")
       events.broke(scope, `The script could not go on: ${String(read["text"])}.`);
-    else if (message === undefined) broke("The script sent something that is no message of a workflow.");
+    else if (message === undefined) broke("The script sent something that is not a message of a workflow.");
     else events.message(scope, message);
   }
 

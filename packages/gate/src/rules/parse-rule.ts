@@ -20,7 +20,7 @@ export interface RuleOptions {
 const ruleShape = checks.shape({ list: checks.oneOf(["allow", "ask", "deny"]) });
 const formatShape = checks.shape({ tool: checks.filled }, ["tool"]);
 
-/** Reads `Tool` or `Tool(specifier)`. A rule that could be taken for something else than was meant is invalid. */
+/** Reads `Tool` or `Tool(specifier)`. A rule that could be taken for something other than was meant is invalid. */
 export function parseRule(text: string, options: RuleOptions = {}): RuleReading {
   checkArgument("The first argument of parseRule()", checks.text, text);
   checkArgument("The options of parseRule()", ruleShape, options);
@@ -66,7 +66,7 @@ export function readRule(value: unknown, options: RuleOptions = {}): RuleReading
   if (text !== undefined) return parseRule(text, options);
   return {
     type: "invalid",
-    reason: `a rule must be a text such as "Bash(git status)", but here it is ${kindOf(value)}`,
+    reason: `a rule must be a string such as "Bash(git status)", but here it is ${kindOf(value)}`,
     advice: "Write it as one text in double quotes.",
   };
 }

@@ -288,7 +288,10 @@ function promptOf(content: readonly ContentBlock[]): readonly UserBlock[] {
     if (block.type === "resource_link") return { type: "text", text: nameOf(block.uri) };
     if (block.type === "resource" && "text" in block.resource)
       return { type: "text", text: `${nameOf(block.resource.uri)}:\n${block.resource.text}` };
-    throw new RetinueError("unsupported-content", `A prompt cannot hold a block of the type ${block.type}.`);
+    throw new RetinueError(
+      "unsupported-content",
+      `A prompt cannot contain a block of the type ${block.type}.`,
+    );
   });
 }
 

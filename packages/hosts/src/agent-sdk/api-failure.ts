@@ -80,7 +80,7 @@ export function answerFailureOf(ending: RunEnding): ApiFailure | undefined {
     return {
       category: "invalid_request",
       status: null,
-      text: "API Error: The model declined to answer this request. Say it differently, or choose another model.",
+      text: "API Error: The model declined to answer this request. Rephrase it, or choose another model.",
     };
   if (ending.reason === "max_tokens" || ending.reason === "model_context_window_exceeded")
     return {

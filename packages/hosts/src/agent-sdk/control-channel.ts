@@ -101,7 +101,7 @@ function take(line: string, reading: Reading): void {
   else if (type === "user") handlers.user({ type, ...rest });
   // What is sent only as a sign of life, or by newer hosts for others to read, needs no answer.
   else if (type === "invalid" || type === "control_request")
-    handlers.invalid(`A line of the input is no message: ${line.slice(0, 200)}`);
+    handlers.invalid(`A line of the input is not a message: ${line.slice(0, 200)}`);
 }
 
 async function answer(
@@ -150,5 +150,5 @@ export function refused(reason: string): RetinueError {
 }
 
 function hostGone(): RetinueError {
-  return new RetinueError("host-gone", "The host has closed its input and cannot answer any more");
+  return new RetinueError("host-gone", "The host has closed its input and can no longer answer");
 }

@@ -66,7 +66,7 @@ function readMatcher(event: string, value: unknown): HostHook {
   if (!Array.isArray(ids) || !ids.every((id) => typeof id === "string"))
     throw invalid(`a matcher of ${event} has no list \`hookCallbackIds\``);
   if (matcher !== undefined && matcher !== null && typeof matcher !== "string")
-    throw invalid(`the matcher of ${event} must be a text`);
+    throw invalid(`the matcher of ${event} must be a string`);
   if (timeout !== undefined && timeout !== null && !(typeof timeout === "number" && timeout > 0))
     throw invalid(`the timeout of ${event} must be a number of seconds`);
   if (onFailure !== undefined && onFailure !== "continue" && onFailure !== "block")

@@ -24,7 +24,7 @@ export function readPromptMessage(line: JsonRecord): QueuedPrompt | string {
     typeof content !== "string" &&
     !(Array.isArray(content) && content.length > 0 && content.every(isBlock))
   )
-    return "A user message has no content: it must be a text or a list of text, image and document blocks.";
+    return "A user message has no content: it must be a string or a list of text, image and document blocks.";
   return {
     // What blocks hold beyond their type is the provider's to judge.
     content: content as UserMessage["content"],

@@ -119,7 +119,7 @@ function readPrompt(value: unknown): { readonly systemPrompt?: string } {
 function readText<Key extends string>(request: JsonRecord, key: Key): { readonly [K in Key]?: string } {
   const value = request[key];
   if (!isAsked(value)) return {};
-  if (typeof value !== "string") throw invalid(`\`${key}\` must be a text`);
+  if (typeof value !== "string") throw invalid(`\`${key}\` must be a string`);
   // The one key is the one asked for, which a computed name cannot show the compiler.
   return { [key]: value } as { readonly [K in Key]?: string };
 }
@@ -183,7 +183,7 @@ export function readServerConfig(name: string, config: unknown): HostServerConfi
 
 function texts(value: unknown, key: string): readonly string[] {
   if (Array.isArray(value) && value.every((each) => typeof each === "string")) return value;
-  throw invalid(`\`${key}\` must be a list of texts`);
+  throw invalid(`\`${key}\` must be a list of strings`);
 }
 
 function invalid(reason: string): RetinueError {

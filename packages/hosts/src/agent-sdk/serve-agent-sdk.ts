@@ -96,7 +96,7 @@ async function begin(connection: SdkConnection, given: JsonRecord): Promise<Json
 /** A host that joins again may say the same again; what it wants otherwise would not be honoured. */
 async function describeAgain(connection: SdkConnection, written: string): Promise<JsonRecord> {
   if (connection.initialized !== written)
-    throw new RetinueError("initialized", "The session is initialized already, and otherwise.");
+    throw new RetinueError("initialized", "The session is already initialized, with other values.");
   const opened = await connection.host.ready();
   return describeSession(opened, connection);
 }

@@ -63,7 +63,7 @@ export function outputOf(stream: WriteStream, environment: CliHost["environment"
     const name = stream === process.stdout ? "stdout" : "stderr";
     closing.abort(
       readerGone.has(errorCode(error))
-        ? new RetinueError("reader-gone", "No one reads the output any more.")
+        ? new RetinueError("reader-gone", "Nobody reads the output any longer.")
         : fileError("write to", name, error),
     );
   };
@@ -211,7 +211,7 @@ export async function readAll(
         size += chunk.length;
         if (size > limit)
           reject(
-            misuse(`What is piped in is larger than ${limit} bytes.`, "Name a file in the prompt instead."),
+            misuse(`The piped input is larger than ${limit} bytes.`, "Name a file in the prompt instead."),
           );
         else chunks.push(chunk);
       });

@@ -188,7 +188,7 @@ export function describePlan(
 
 function describeRun({ task, policy: { backgroundKeeps = [] } }: ChildPlan): string {
   if (!task.background) return "in the foreground";
-  const asks = backgroundKeeps.includes("questions") ? "it may ask" : "no one is asked";
+  const asks = backgroundKeeps.includes("questions") ? "it may ask" : "nobody is asked";
   return `in the background; ${asks}${backgroundKeeps.includes("mcpTools") ? ", with MCP tools" : ""}`;
 }
 

@@ -197,7 +197,7 @@ export async function teamsWatch(
   try {
     for await (const line of teams.watch(name, member, { signal: stop.signal }))
       host.stdout.write(`${stripControlCharacters(line)}\n`);
-    host.stdout.write(`${member} does not run any more.\n`);
+    host.stdout.write(`${member} is no longer running.\n`);
     return stop.signal.aborted ? exitCodeOf(stop.signal.reason) : 0;
   } finally {
     stop.abort();

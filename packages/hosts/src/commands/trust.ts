@@ -86,7 +86,7 @@ async function remove(
     return 0;
   }
   const { folder, still } = await trusting.revoke();
-  host.stdout.write(`${folder} is not trusted any more.\n`);
+  host.stdout.write(`${folder} is no longer trusted.\n`);
   if (still === undefined) return 0;
   host.stderr.write(`This folder is still trusted: ${still}. Run it again to take that back too.\n`);
   return 1;

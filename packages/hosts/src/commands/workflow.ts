@@ -171,7 +171,7 @@ export async function workflowResume(
   if (!isThere && run.script === "")
     throw new RetinueError(
       "no-script",
-      `The run ${run.runId} was a function of a program, and only that can go on with it.`,
+      `The run ${run.runId} was a function of a program, and only that can continue it.`,
     );
   const what: WorkflowInput = isThere ? { scriptPath: file } : run.script;
   const args = options.args === undefined ? run.args : argsOf(options.args);
@@ -272,7 +272,7 @@ function printResult({ host }: CommandContext, state: WorkflowRunState): void {
   const place = errorLine === undefined ? "" : ` (${scriptPath ?? "script"}:${errorLine})`;
   if (error !== undefined) host.stderr.write(`retinue: ${stripControlCharacters(error)}${place}\n`);
   const taken = totals.taken === 0 ? "" : `, ${totals.taken} taken from the journal`;
-  const more = status === "completed" ? "" : `; \`retinue workflow resume ${runId}\` goes on with it`;
+  const more = status === "completed" ? "" : `; \`retinue workflow resume ${runId}\` continues it`;
   host.stderr.write(
     `${status}: ${totals.done} of ${plural(totals.agents, "agent")} done${taken}, ${totals.tokens} tokens, $${totals.costUsd.toFixed(4)}${more}.\n`,
   );
@@ -307,7 +307,7 @@ export async function workflowShow(
   for (const line of Array.isArray(logs) ? logs : []) lines.push(`  | ${line}`);
   if (typeof error === "string") lines.push(`  ${error}`);
   if (run.status !== "running" && run.status !== "completed")
-    lines.push(`  \`retinue workflow resume ${run.runId}\` goes on with it; what is done is not run again.`);
+    lines.push(`  \`retinue workflow resume ${run.runId}\` continues it; what is done is not run again.`);
   stdout.write(`${lines.map(plain).join("\n")}\n`);
   return 0;
 }
@@ -336,7 +336,7 @@ export async function workflowStop(context: CommandContext, written: string): Pr
     const isStopped = await workflows.stop(run.runId, { signal: giveUp.signal });
     context.host.stdout.write(
       isStopped
-        ? `${run.runId} was stopped. \`retinue workflow resume ${run.runId}\` goes on with it.\n`
+        ? `${run.runId} was stopped. \`retinue workflow resume ${run.runId}\` continues it.\n`
         : `${run.runId} does not run; it is ${run.status}.\n`,
     );
   } finally {

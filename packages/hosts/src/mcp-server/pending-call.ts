@@ -76,7 +76,7 @@ export function createPendingCall(options: PendingCallOptions): PendingCall {
     });
 
   async function stop(): Promise<void> {
-    controller.abort(new RetinueError("client-left", "The client does not wait for the agent any more."));
+    controller.abort(new RetinueError("client-left", "The client no longer waits for the agent."));
     for (const question of questions.open()) question.reply({ action: "unanswered" });
     await over;
   }

@@ -20,7 +20,7 @@ export interface Printer {
   /** What a child agent does; absent where nothing of that is shown. */
   readonly showChild?: ((event: RunEvent, state: AgentState) => void) | undefined;
   end(ending: RunEnding): void;
-  /** Something went wrong outside of the run; where JSON is printed, that is a result too. */
+  /** Something went wrong outside the run; where JSON is printed, that is a result too. */
   fail(error: unknown): void;
 }
 

@@ -280,7 +280,7 @@ function contentOf(value: unknown, number: number): UserMessage["content"] | und
   if (typeof content === "string") return content;
   if (Array.isArray(content) && content.length > 0 && content.every(isBlock)) return content;
   throw new RetinueError("bad-input", `Line ${number} of the input has no message content.`, {
-    advice: '"content" must be a text or a list of content blocks.',
+    advice: '"content" must be a string or a list of content blocks.',
   });
 }
 

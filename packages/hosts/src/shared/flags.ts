@@ -455,8 +455,8 @@ export const runFlags = {
   }),
   approvals: text({
     flags: "--approvals <way>",
-    description: "what no one can be asked: wait (see retinue approvals) or refuse",
-    docs: "`wait` or `refuse`: what no one can be asked waits in the [inbox](approvals.md), or is refused",
+    description: "what nobody can be asked: wait (see retinue approvals) or refuse",
+    docs: "`wait` or `refuse`: what nobody can be asked waits in the [inbox](approvals.md), or is refused",
     value: { type: "word", words: ["wait", "refuse"] },
     group: rights,
     alsoIn: inStore,
@@ -685,13 +685,13 @@ export const absentWhenEmpty: ReadonlySet<string> = new Set(
 export function checkRules(option: string, list: RuleList, rules: readonly string[]): void {
   const bad = rules.length === 0 ? undefined : findBadRule(list, rules);
   if (bad !== undefined)
-    throw misuse(`${option} holds a rule that cannot be understood: ${bad.reason}.`, bad.advice);
+    throw misuse(`${option} contains a rule that cannot be understood: ${bad.reason}.`, bad.advice);
 }
 
 function checkFolders(option: string, folders: readonly string[], cwd: string): void {
   const missing = folders.find((folder) => !existsSync(resolve(cwd, folder)));
   if (missing !== undefined)
-    throw misuse(`${option} names a folder that is not there: ${quote(missing, 300)}.`, "Check the path.");
+    throw misuse(`${option} names a folder that does not exist: ${quote(missing, 300)}.`, "Check the path.");
 }
 
 function splitNames(names: string): readonly string[] {

@@ -88,7 +88,7 @@ function wordsOf({ value }: OptionEntry): readonly string[] {
 
 type ReadValue = (text: string, earlier?: readonly string[]) => readonly string[];
 
-/** What makes a list of texts; a value that stays a text is checked before its command runs. */
+/** What makes a list of strings; a value that stays a text is checked before its command runs. */
 function readerOf(entry: OptionEntry): ReadValue | undefined {
   const { value } = entry;
   if (value?.type === "entries") return (text, earlier = []) => [...earlier, ...splitEntries(text)];

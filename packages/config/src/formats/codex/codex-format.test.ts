@@ -42,7 +42,7 @@ describe("roles that config.toml declares", () => {
     expect(read(config, files).agents).toEqual([["b", "B.", "Research.", "/p/.codex/agents/b.toml"]]);
   });
 
-  test("without a file, or with one outside of the project, are left out with a place [PRT-1]", () => {
+  test("without a file, or with one outside the project, are left out with a place [PRT-1]", () => {
     const config = '[agents.a]\ndescription = "d"\n\n[agents.b]\nconfig_file = "../../x.toml"\n';
     expect(read(config)).toEqual({ agents: [], codes: ["unreadable-file 1", "unreadable-file 4"] });
   });

@@ -75,7 +75,7 @@ function readDeclared(
     const text = context.include?.(file);
     if (text === undefined)
       return problem(
-        `The role ${quote(name)} names a file that is not there or lies outside of the project: ${quote(file, 120)}.`,
+        `The role ${quote(name)} names a file that does not exist or is outside the project: ${quote(file, 120)}.`,
         "Name a file below the folder of the project.",
       );
     const fields = readToml(text, { ...context, file: join(dirname(context.file), file) });
@@ -175,7 +175,7 @@ function readToml(text: string, { file }: ReadContext): SourceFields | SourceRef
           severity: "error",
           code: "invalid-toml",
           message: `This is not valid TOML: ${reason}`,
-          advice: "Fix the file at this place; nothing of it was used.",
+          advice: "Fix the file here; none of it was used.",
           file,
           ...place,
         },

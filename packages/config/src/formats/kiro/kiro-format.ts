@@ -70,7 +70,7 @@ export const kiroFormat: AgentFormat = {
               {
                 severity: "error",
                 code: "unreadable-file",
-                message: `The prompt names a file that is not there or lies outside of the project: ${quote(prompt, 120)}.`,
+                message: `The prompt names a file that does not exist or is outside the project: ${quote(prompt, 120)}.`,
                 advice: "Name a file below the folder of the project.",
                 file: context.file,
                 ...document.locate(["prompt"]),
@@ -194,7 +194,7 @@ function limitTools(
     const value = section?.[key];
     if (value === undefined) return undefined;
     if (Array.isArray(value) && value.every((entry) => typeof entry === "string")) return value;
-    return taker.fails("toolsSettings", `\`${key}\` is not a list of texts`);
+    return taker.fails("toolsSettings", `\`${key}\` is not a list of strings`);
   };
   const narrow = (kinds: readonly ToolClass[], patterns: readonly string[]): void => {
     const whole =

@@ -57,7 +57,7 @@ export const opencodeJsonFormat: AgentFormat = {
             {
               severity: "error",
               code: "unreadable-file",
-              message: `The prompt of ${quote(id)} names a file that is not there or lies outside of the project: ${quote(prompt, 120)}.`,
+              message: `The prompt of ${quote(id)} names a file that does not exist or is outside the project: ${quote(prompt, 120)}.`,
               advice: "Name a file below the folder of the project.",
               file: context.file,
               ...document.locate(["agent", id, "prompt"]),

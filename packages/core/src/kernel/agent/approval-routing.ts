@@ -53,7 +53,7 @@ function withPath(canUseTool: CanUseTool, path: readonly AskingAgent[]): CanUseT
   return (tool, input, context) => canUseTool(tool, input, { ...context, agentPath: path });
 }
 
-const isUnattended = "it would have to be asked for, and in the background no one is asked";
+const isUnattended = "it needs approval, and in the background nobody is asked";
 
 /** A child that was moved to the background asks no one any more; before that the program answers first. */
 function whileAttended(

@@ -220,6 +220,6 @@ test("what was decided before somebody was asked about a later call is judged ag
   });
   expect(reasons).toHaveLength(1);
   expect(reported).toContain("opened");
-  expect(reported).toContain("it is not covered any more");
+  expect(reported).toContain("it is no longer covered");
   expect(reported).not.toContain("the secret");
 });

@@ -33,7 +33,7 @@ export type CanUseTool = (
     readonly server?: { readonly name: string; readonly source: string } | undefined;
     /** Rules that together would have allowed this call; none where no rule can. */
     readonly suggestedRules: () => readonly string[];
-    /** Paths of the call that lie outside of the working directories. */
+    /** Paths of the call that lie outside the working directories. */
     readonly outsidePaths: () => readonly string[];
     /** Of a batch of agents that is asked about before it starts: what it may take, and what its agents may do. */
     readonly quote?: BatchQuote | undefined;
@@ -93,7 +93,7 @@ export interface AuthorizeDependencies {
   /** Hears that a person is about to be asked. */
   readonly onAsk?: (request: CallRequest) => void;
   readonly canUseTool?: CanUseTool;
-  /** Puts to a person what rules and the program leave open; absent when no one can be asked. */
+  /** Puts to a person what rules and the program leave open; absent when nobody can be asked. */
   readonly askPerson?: AskPerson;
   /** Whether the program takes questions that tools put to people; then such a tool needs no one else to be asked. */
   readonly takesQuestions?: () => boolean;
@@ -260,7 +260,7 @@ function findChange(
 function changedMeanwhile(tool: Tool, why: string): string {
   return denied(
     tool,
-    `after it was decided about, other calls had to be waited for, and now it is not covered any more: ${why}`,
+    `after it was decided about, other calls had to be waited for, and now it is no longer covered: ${why}`,
   ).reason;
 }
 
@@ -345,7 +345,7 @@ async function askPersonOf(
   const { plan, askPerson, onAsk } = dependencies;
   const { request, reason } = judged;
   if (askPerson === undefined)
-    return denied(tool, `${reason}, and no one can be asked here`, wayOutOf(judged, plan.directory));
+    return denied(tool, `${reason}, and nobody can be asked here`, wayOutOf(judged, plan.directory));
   onAsk?.({ call, tool, input });
   const directory = dependencies.directory();
   const quote = judged.question?.quote;
@@ -478,7 +478,7 @@ export function createRuleGrants(anchor: string, giver: string): RuleGrants {
   function takeRule(written: unknown, list: "allow" | "deny"): readonly string[] {
     const text = ruleText(written);
     const reading = text === undefined ? undefined : parseRule(text, { list });
-    if (reading?.type !== "rule") return [`it names ${quote(text ?? written)}, which is no rule`];
+    if (reading?.type !== "rule") return [`it names ${quote(text ?? written)}, which is not a rule`];
     if (lists.allow.length + lists.deny.length >= maxRules) return [`there are ${maxRules} rules already`];
     lists[list].push({ rule: reading.rule, anchor, from: giver });
     return [];

@@ -38,7 +38,7 @@ export async function refuseStart({
   const named = `\`cwd\` of ${from} is ${value}`;
   const real = await realpath(value).catch(() => undefined);
   const isFolder = real !== undefined && (await stat(real)).isDirectory();
-  if (!isFolder) return `${named}, which is no folder.`;
+  if (!isFolder) return `${named}, which is not a folder.`;
   if (isInside(real, folders)) return undefined;
-  return `${named}, which is outside of the folders that the agent works in: ${policy.workingDirectories.join(", ")}.`;
+  return `${named}, which is outside the folders that the agent works in: ${policy.workingDirectories.join(", ")}.`;
 }

@@ -174,7 +174,7 @@ export function skillPowers(
 
 /**
  * A skill that only says something needs no leave. One that runs commands, registers hooks or grants calls needs a rule
- * or somebody's yes; where no one can be asked it says its text, and nothing more comes of it.
+ * or somebody's yes; where nobody can be asked it says its text, and nothing more comes of it.
  */
 export async function givePowers(
   skill: Skill,

@@ -340,7 +340,7 @@ export function openChildPlan(
       if (worktree.type === "refused") return worktree;
       resources.worktree = worktree;
       if (worktree.place.directory !== directory)
-        return refused(`its working tree ${directory} is not there any more`);
+        return refused(`its working tree ${directory} no longer exists`);
     }
     resources.servers = await services.servers.connectFor(plan.definition, {
       withServers: !task.background || plan.policy.backgroundKeeps?.includes("mcpTools") === true,
@@ -416,7 +416,7 @@ async function loadHistory(
   if (transcript !== files.transcript && !isInside(transcript, [files.directory]))
     throw new RetinueError(
       "unreadable-plan",
-      `The plan continues ${transcript}, which is no file of its session.`,
+      `The plan continues ${transcript}, which is not a file of its session.`,
     );
   const loaded = await loadSession(transcript);
   return loaded.messages.slice(0, messages);

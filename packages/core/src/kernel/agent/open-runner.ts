@@ -102,7 +102,7 @@ async function prepare(plan: ChildPlan, { runner, runtime, signal }: Preparing):
   if (wrapped?.type === "refused") throw unsafe(runner.name, wrapped.reason);
   // Without the sandbox that the plan counts on it is the same as where there never was one.
   if (runner.unguarded === true || openRules(plan, false).length === 0) return plain;
-  throw unsafe(runner.name, wrapped?.note ?? "Settings want no sandbox any more.");
+  throw unsafe(runner.name, wrapped?.note ?? "The settings no longer ask for a sandbox.");
 }
 
 function unsafe(name: string, why: string): RetinueError {

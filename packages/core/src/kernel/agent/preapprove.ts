@@ -9,7 +9,7 @@ const answerTimeoutMs = 10 * 60_000;
 
 /**
  * Before a child goes to the background, one question for all tools that it has and all its checks that no rule allows. The
- * rules that the person grants are a fact for its plan; everything else is refused later, because no one can be asked then.
+ * rules that the person grants are a fact for its plan; everything else is refused later, because nobody can be asked then.
  */
 export async function preapprove(
   sketch: ChildPlan,
@@ -48,7 +48,7 @@ const askedEffects: ReadonlySet<string> = new Set(["edit", "execute", "network"]
 
 const modesWithoutQuestions: ReadonlySet<string> = new Set(["bypassPermissions", "dontAsk", "plan"]);
 
-/** Rules for the checks that no rule allows: they are run when no one can be asked. */
+/** Rules for the checks that no rule allows: they are run when nobody can be asked. */
 async function checksToAskFor({ verify, policy, directory }: ChildPlan): Promise<readonly string[]> {
   if (modesWithoutQuestions.has(policy.mode)) return [];
   const { toolScopes: _scopes, background: _background, ...person } = policy;

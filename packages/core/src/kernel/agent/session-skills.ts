@@ -118,7 +118,7 @@ export async function openSkills(
   };
 }
 
-/** Without those of the project whose file rules forbid to read; no such rule takes away what a person has installed. */
+/** Without those of the project whose file rules forbid reading; no such rule takes away what a person has installed. */
 async function readable(
   skills: readonly Skill[],
   mayLoad: MayLoad | undefined,

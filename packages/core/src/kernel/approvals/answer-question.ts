@@ -50,7 +50,7 @@ export function answerQuestion(
   refuseUnknownKeys(given);
   if (answer !== undefined) throw alreadyAnswered(id, answer);
   if (given.type === "deny" && given.message !== undefined && typeof given.message !== "string")
-    throw unusable("The message of a refusal must be a text.");
+    throw unusable("The message of a refusal must be a string.");
   if (digest !== undefined && digest !== question.digest)
     throw new RetinueError("changed-call", `The question ${id} is about another call than the answer.`);
   const facts = {
@@ -122,13 +122,13 @@ function checkGrant(
   if (scope === "call" && rules.length > 0)
     throw unusable("Rules cover further calls, so they need a scope of agent, tree or session.");
   if (!Array.isArray(rules) || rules.some((rule) => typeof rule !== "string"))
-    throw unusable("The rules must be a list of texts.");
+    throw unusable("The rules must be a list of strings.");
   for (const rule of rules) {
     const reading = parseRule(rule, { list: "allow" });
     if (reading.type === "invalid")
       throw unusable(`The rule ${quote(rule)} is not valid: ${reading.reason}.`);
   }
-  if (until !== undefined && !(until > now)) throw unusable("The time until which it holds has passed.");
+  if (until !== undefined && !(until > now)) throw unusable("The time until which it is valid has passed.");
   if (maxUses !== undefined && !(Number.isSafeInteger(maxUses) && maxUses > 0))
     throw unusable("The number of uses must be a whole number from 1.");
   if (maxUsd !== undefined && !(Number.isFinite(maxUsd) && maxUsd > 0))

@@ -114,7 +114,7 @@ function readEntries(
     const id = /^q-([0-9a-f]{12})\.json$/.exec(name)?.[1];
     if (id === undefined) return [];
     const question = readQuestion(load(name));
-    if (question?.id !== id) return ignore(name, "it is no question of this version") ?? [];
+    if (question?.id !== id) return ignore(name, "it is not a question of this version") ?? [];
     const answer = has.has(`a-${id}.json`) ? answerTo(question, load(`a-${id}.json`)) : undefined;
     if (typeof answer === "string") ignore(`a-${id}.json`, answer);
     const revoked = has.has(`r-${id}.json`) ? readRevocation(load(`r-${id}.json`)) : undefined;
@@ -132,7 +132,7 @@ function readEntries(
 /** The answer, or why it does not count. */
 function answerTo(question: ApprovalQuestion, value: unknown): ApprovalRecord | string {
   const answer = readAnswer(value);
-  if (answer === undefined) return "it is no answer of this version";
+  if (answer === undefined) return "it is not an answer of this version";
   if (answer.question !== question.id) return "it answers another question";
   return answer.digest === question.digest ? answer : "the call it was given for is another one";
 }

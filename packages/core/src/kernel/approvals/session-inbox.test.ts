@@ -66,7 +66,7 @@ async function createInbox(script: readonly Step[], options: RuntimeOptions = {}
   };
 }
 
-describe("a call that no one can be asked about", () => {
+describe("a call that nobody can be asked about", () => {
   it("waits in the inbox until a program allows it, and the journal shows who did [APR-1, APR-2]", async () => {
     await using inbox = await createInbox([{ calls: [write("a.txt")] }, "Done."]);
     const run = inbox.runtime.run("Go.");

@@ -163,7 +163,7 @@ describe("[HKS-6] a permission that is asked for", () => {
     const hooks = on("PermissionRequest", "exit 1");
     await using sample = await setUp([bash("touch made"), read("a.txt"), "Done."], { hooks });
     const { denials } = await sample.runtime.run("Go.").result;
-    expect(denials[0]?.reason).toContain("no one can be asked here");
+    expect(denials[0]?.reason).toContain("nobody can be asked here");
     expect(sample.notices).toHaveLength(1);
   });
 });

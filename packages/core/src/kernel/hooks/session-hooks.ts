@@ -58,7 +58,7 @@ function createCompactionHooks(dependencies: CompactionHookDependencies): Compac
       report(outcome);
       if (outcome.stop !== undefined) wantStop();
       if (outcome.blocked || outcome.stop !== undefined)
-        return { type: "blocked", reason: outcome.reason || outcome.stop || "a hook held it up" };
+        return { type: "blocked", reason: outcome.reason || outcome.stop || "a hook blocked it" };
       return { type: "granted", instructions: outcome.context };
     },
     async after({ trigger, summary }, { signal }) {

@@ -480,7 +480,7 @@ export function chooseChildren(
         found === undefined ? "unknown-task" : "ambiguous-task",
         found === undefined
           ? `No kept branch of this session belongs to ${JSON.stringify(word)}.`
-          : `Several agents are meant by ${JSON.stringify(word)}.`,
+          : `${JSON.stringify(word)} matches several agents.`,
         { advice: known === "" ? "The session has none." : `There are: ${known}.` },
       );
     return found;

@@ -163,7 +163,7 @@ function lockRepository(commonDirectory: string): Disposable {
   if (answer.type === "taken") return { [Symbol.dispose]: () => answer.lock.release() };
   const by = answer.by === undefined ? "" : ` (process ${answer.by.pid})`;
   throw new RetinueError("merge-running", `Another merge of this repository is running${by}.`, {
-    advice: "Wait until it has ended; if no such process runs any more, try again in a few seconds.",
+    advice: "Wait until it has ended; if no such process is running, try again in a few seconds.",
   });
 }
 

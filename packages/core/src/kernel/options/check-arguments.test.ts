@@ -43,7 +43,7 @@ describe("every argument that JavaScript passes wrongly is refused in one senten
       (r) => r.permissions.test("Bash(ls)", any({ mode: "plann" })),
       /The option mode of permissions\.test\(\) must be one of .*did you mean "plan"/,
     ],
-    ["mcp.get()", (r) => r.mcp.get(any(undefined)), /must be a string that is not empty, but is nothing\./],
+    ["mcp.get()", (r) => r.mcp.get(any(undefined)), /must be a non-empty string, but is nothing\./],
     ["mcp.add({ name })", (r) => r.mcp.add(any({ name: "x" })), /must be an object with config\./],
     ["sessions.get(1)", (r) => r.sessions.get(any(1)), /sessions\.get\(\) must be a string/],
     ["sessions.list({ limits })", (r) => r.sessions.list(any({ limits: 1 })), /Did you mean "limit"\?/],
@@ -122,7 +122,7 @@ describe("every argument that JavaScript passes wrongly is refused in one senten
       additionalDirectories: ["gone"],
     });
     await expect(other.open()).rejects.toThrow(
-      'The option additionalDirectories names a folder that is not there: "gone".',
+      'The option additionalDirectories names a folder that does not exist: "gone".',
     );
   });
 });
@@ -217,7 +217,7 @@ describe("what a program's own functions do wrong is a sentence, and never takes
 
   it.each([
     ["throws", () => Promise.reject(new Error("no database")), "failed: no database."],
-    ["returns no text", () => 5, "must return a text, but returned 5."],
+    ["returns no text", () => 5, "must return a string, but returned 5."],
   ])("names the agent whose prompt function %s", async (_, prompt, sentence) => {
     await using sample = await createSampleRuntime([], {
       agents: { clerk: { description: "Works.", prompt: any(prompt) } },

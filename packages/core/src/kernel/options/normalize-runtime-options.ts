@@ -231,7 +231,7 @@ function checkHook(hook: unknown): void {
     throw invalid(`A hook for ${quote(hook["event"])} has no function run(input, options).`);
   if (hook["matcher"] !== undefined && typeof hook["matcher"] !== "string")
     throw invalid(
-      `The matcher of a hook for ${quote(hook["event"])} must be text, but is ${quote(hook["matcher"])}.`,
+      `The matcher of a hook for ${quote(hook["event"])} must be a string, but is ${quote(hook["matcher"])}.`,
     );
 }
 

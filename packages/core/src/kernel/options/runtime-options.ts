@@ -147,7 +147,7 @@ export interface RuntimeOptions extends SessionDefaults {
   /** Asks a person what rules leave open; without it such calls are denied. */
   readonly approver?: Approver | undefined;
   /**
-   * `inbox`: a call that no one can be asked about waits until somebody answers it, also after a restart; needs
+   * `inbox`: a call that nobody can be asked about waits until somebody answers it, also after a restart; needs
    * `transcripts`. `refuse`: it is refused. Absent: as settings say, else `refuse`.
    */
   readonly approvals?: "refuse" | "inbox" | undefined;

@@ -126,7 +126,7 @@ export function openBackgroundSessions({
     const [found, ...others] = running.length > 0 ? running : meant;
     if (others.length === 0) return found;
     const shown = meant.slice(0, 10).map(({ id, name, state }) => `${id} (${name}, ${state})`);
-    throw new RetinueError("ambiguous-session", `Several sessions are meant by ${JSON.stringify(written)}.`, {
+    throw new RetinueError("ambiguous-session", `${JSON.stringify(written)} matches several sessions.`, {
       advice: `Write one of these ids: ${shown.join(", ")}${meant.length > shown.length ? ", …" : ""}.`,
     });
   };

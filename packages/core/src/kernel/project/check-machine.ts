@@ -42,18 +42,22 @@ function checkConfigDirectory({ discovered, nameOf }: DoctorFacts): Checkup {
   const shown = nameOf(folder);
   const stats = statSync(folder, { throwIfNoEntry: false });
   if (stats === undefined) {
-    return { name, state: "ok", text: `${shown} is not there yet; it is made when something is kept in it.` };
+    return {
+      name,
+      state: "ok",
+      text: `${shown} does not exist yet; it is created when something is kept in it.`,
+    };
   }
   if (!stats.isDirectory()) {
-    const advice = "Move that file away, or set CLAUDE_CONFIG_DIR to another folder.";
+    const advice = "Move that file, or set CLAUDE_CONFIG_DIR to another folder.";
     return { name, state: "error", text: `${shown} is not a folder.`, advice };
   }
   if (!may(folder, constants.R_OK | constants.X_OK)) {
-    const advice = `Give yourself the right to read it: chmod u+rwx ${shown}`;
+    const advice = `Make it readable: chmod u+rwx ${shown}`;
     return { name, state: "error", text: `${shown} cannot be read.`, advice };
   }
   if (may(folder, constants.W_OK)) return { name, state: "ok", text: `${shown} can be read and written.` };
-  const advice = `Give yourself the right to write in it: chmod u+w ${shown}`;
+  const advice = `Make it writable: chmod u+w ${shown}`;
   return { name, state: "warning", text: `${shown} can be read, but not written.`, advice };
 }
 
@@ -97,7 +101,7 @@ function checkKeys({ discovered, environment }: DoctorFacts, account: AccountMod
     state: "warning",
     text: "No key of a model provider is set.",
     advice:
-      "Keep one with `retinue auth login`, or set ANTHROPIC_API_KEY or the key of the provider you use. Looking at agents needs none.",
+      "Keep one with `retinue auth login`, or set ANTHROPIC_API_KEY or the key of the provider you use. Listing agents needs none.",
   };
 }
 

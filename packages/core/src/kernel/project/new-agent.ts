@@ -97,7 +97,7 @@ async function write(
     });
   });
   if (outcome === "written") return;
-  throw new RetinueError("file-exists", `${shown} is there already and was not touched.`, {
+  throw new RetinueError("file-exists", `${shown} already exists and was not touched.`, {
     advice: "Choose another name, or replace the file with --force.",
   });
 }

@@ -6,7 +6,7 @@ export function platformNotes(platform: NodeJS.Platform): readonly string[] {
     `Read-only commands are not isolated on ${name}: in folders that are not trusted, more is asked.`,
     "After a crash, processes that left their group are not found and keep running.",
     ...(platform === "win32" ? windowsNotes : []),
-    ...(names.has(platform) ? [] : [`Nothing is known of ${name}; it is treated like other Unix systems.`]),
+    ...(names.has(platform) ? [] : [`${name} is unknown; it is treated like other Unix systems.`]),
   ];
 }
 

@@ -169,7 +169,9 @@ function ownHelpers(keychain: Keychain | undefined): (helper: string) => boolean
 function refuseNoKey(key: string): void {
   if (/^[\x21-\x7e]{8,500}$/.test(key)) return;
   throw notKept(
-    key === "" ? "nothing was given" : "this is no key: it has spaces, other signs, or is too short",
+    key === ""
+      ? "nothing was given"
+      : "this is not a key: it has spaces or other characters, or is too short",
     "Paste the key alone, as the provider shows it once.",
   );
 }

@@ -147,7 +147,7 @@ async function findNamedTask(transcripts: string, written: string): Promise<Foun
       },
     );
   if (others.length === 0) return first;
-  throw new RetinueError("ambiguous-task", `Several agents are meant by ${JSON.stringify(written)}.`, {
+  throw new RetinueError("ambiguous-task", `${JSON.stringify(written)} matches several agents.`, {
     advice: `Write more of the id: ${alike.map(({ id }) => id).join(", ")}.`,
   });
 }

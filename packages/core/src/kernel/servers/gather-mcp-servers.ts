@@ -32,7 +32,7 @@ export interface GatherMcpOptions {
   readonly mcpConfig?: readonly string[];
   /** Only `mcpConfig` and `mcpServers` count. */
   readonly strictMcpConfig?: boolean;
-  /** Asks the person at the terminal; absent where no one can be asked. */
+  /** Asks the person at the terminal; absent where nobody can be asked. */
   readonly ask?: (server: AskedServer) => Promise<McpAnswer>;
 }
 

@@ -77,7 +77,7 @@ async function writeConfig({ parts, open }: Founding, name: string, description:
   };
   await store.update((existing) => {
     if (existing !== undefined)
-      throw new RetinueError("team-exists", `There is a team ${JSON.stringify(name)} already.`);
+      throw new RetinueError("team-exists", `There is already a team ${JSON.stringify(name)}.`);
     return {
       name,
       description,
@@ -101,7 +101,7 @@ export async function createTeam(
   if (refusal !== undefined) return `${JSON.stringify(name)} cannot be the name of a team: ${refusal}.`;
   const { store } = found.live;
   if (store !== undefined)
-    return `You lead the team ${JSON.stringify(store.name)} already; delete it with TeamDelete first.`;
+    return `You already lead the team ${JSON.stringify(store.name)}; delete it with TeamDelete first.`;
   try {
     const created = await foundTeam(found, name, description);
     const config = created.config();

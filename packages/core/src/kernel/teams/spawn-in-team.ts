@@ -125,7 +125,7 @@ async function resumeMember(
 ): Promise<SpawnOutcome> {
   const { store } = live;
   if (store === undefined || member.taskId === undefined)
-    return refused("It is no member of this team any more.");
+    return refused("It is no longer a member of this team.");
   await setMember(store, member.name, { isActive: true, state: "working" });
   const { transcripts } = parts.runtime.discovered.paths;
   const { transcript } = sessionFiles(transcripts, parts.plan.sessionId).agent(member.taskId);
@@ -154,7 +154,7 @@ const mailPrompt = "You were idle and have new mail.";
 export async function reviveMember(name: string, found: Founding): Promise<string | undefined> {
   const config = found.live.store?.config();
   const member = config === undefined ? undefined : findMember(config, name);
-  if (member === undefined) return "it is no member any more";
+  if (member === undefined) return "it is no longer a member";
   const outcome = await resumeMember(member, {
     ...found,
     prompt: mailPrompt,
@@ -284,7 +284,7 @@ export async function recoverMembers(found: Founding, signal: AbortSignal): Prom
       if (released.length > 0)
         await tell(
           member.name,
-          `${member.name} does not run any more; a message to it resumes it.${freeAgain(released)}`,
+          `${member.name} is no longer running; a message to it resumes it.${freeAgain(released)}`,
         );
       continue;
     }

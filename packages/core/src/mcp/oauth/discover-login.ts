@@ -125,6 +125,6 @@ export function refuseTarget(target: URL, server: URL): void {
   if (isOwn || target.protocol === "https:" || (isHere && isServerHere)) return;
   throw new RetinueError(
     "mcp-login-refused",
-    `its metadata name ${JSON.stringify(`${target.protocol}//${target.host}`)}, which is no https address, so nothing is sent there`,
+    `its metadata name ${JSON.stringify(`${target.protocol}//${target.host}`)}, which is not an https address, so nothing is sent there`,
   );
 }

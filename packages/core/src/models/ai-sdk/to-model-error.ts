@@ -136,9 +136,10 @@ function textOf(error: unknown): string {
 
 function adviceFor(code: ModelErrorCode, model: string): { advice?: string } {
   if (code === "connection-failed")
-    return { advice: "See that the server runs and that its address is right." };
-  if (code === "unauthorized") return { advice: `See that the key for ${model} is set, valid and paid for.` };
-  return code === "not-found" ? { advice: "See that the provider has a model of this name." } : {};
+    return { advice: "Check that the server runs and that its address is right." };
+  if (code === "unauthorized")
+    return { advice: `Check that the key for ${model} is set, valid and paid for.` };
+  return code === "not-found" ? { advice: "Check that the provider has a model of this name." } : {};
 }
 
 function field(value: unknown, key: string): unknown {

@@ -34,7 +34,7 @@ export function createMessageAssembler(requestId?: string): MessageAssembler {
       if (typeof draft.stopReason === "string" && draft.open.size === 0) return endMessage(draft);
       throw new ModelError("stream-cut", "The provider's answer broke off before its end.", {
         requestId,
-        advice: "This passes by itself as a rule; if it does not, look for a proxy that cuts long answers.",
+        advice: "This usually passes by itself; if it does not, look for a proxy that cuts long answers.",
       });
     },
   };

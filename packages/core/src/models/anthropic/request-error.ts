@@ -45,7 +45,7 @@ export function streamError(error: unknown, requestId?: string): ModelError {
 
 export function stalledError(what: string, cause?: unknown): ModelError {
   return new ModelError("stalled", `The provider ${what}.`, {
-    advice: "This passes by itself as a rule; a longer limit helps with very long prompts.",
+    advice: "This usually passes by itself; a longer limit helps with very long prompts.",
     ...(cause === undefined ? {} : { cause }),
   });
 }

@@ -138,11 +138,11 @@ async function whyChanged(git: WorktreeGit, own: OwnWorktree): Promise<string | 
   if (head !== mark.branch) return "another branch or commit is checked out in it";
   if (tip !== mark.base) {
     const count = oneLine(await inIt("rev-list", "--count", `${mark.base}..refs/heads/${mark.branch}`));
-    return count === "1" ? "it holds 1 commit" : `it holds ${count ?? "other"} commits`;
+    return count === "1" ? "it holds 1 commit" : `it contains ${count ?? "other"} commits`;
   }
   if (changes > 0) return "it holds uncommitted changes";
   if ((await readdir(join(administration, "modules")).catch(() => [])).length > 0) {
-    return "it holds submodules of its own";
+    return "it contains submodules of its own";
   }
   return whyUnreachable(git, own);
 }
@@ -185,7 +185,7 @@ async function whyUnreachable(git: WorktreeGit, own: OwnWorktree): Promise<strin
   const words = ["rev-list", "--max-count=1", "--ignore-missing", "--stdin", ...held];
   const answer = await inRepository(git, own, words, { input: `${commits.join("\n")}\n` });
   if (answer.type === "failed") return `its commits could not be read (${answer.reason})`;
-  return answer.text === "" ? undefined : "it holds commits that no branch has";
+  return answer.text === "" ? undefined : "it contains commits that no branch has";
 }
 
 async function removeOwn(

@@ -47,7 +47,7 @@ interface RepositoryFacts {
 const placeOptions = ["--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
 const headNames = ["HEAD^{commit}", "HEAD^{tree}"];
 
-/** One process for the usual case; undefined where git refuses one of the questions or a path holds a line break. */
+/** One process for the usual case; undefined where git refuses one of the questions or a path contains a line break. */
 async function askTogether(git: WorktreeGit, folder: string): Promise<RepositoryFacts | undefined> {
   const answer = await git(folder, ["rev-parse", "--is-inside-work-tree", ...placeOptions, ...headNames]);
   const [isInside, top = "", own = "", common = "", head = "", headTree = "", ...more] =

@@ -231,7 +231,7 @@ describe("a worktree of the current state", () => {
     expect(branches(long)).toEqual(["main"]);
   });
 
-  it("is taken in a folder whose name holds a line break too", async () => {
+  it("is taken in a folder whose name contains a line break too", async () => {
     const broken = join(root, "my\nshop");
     await rename(shop, broken);
     await put("a.txt", "two\n", broken);

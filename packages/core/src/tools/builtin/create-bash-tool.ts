@@ -74,7 +74,7 @@ export function createBashTool(options: BashToolOptions): Tool {
     description,
     input,
     async call(given, context) {
-      if (given.command.includes("\0")) return failed("The command holds a NUL character; leave it out.");
+      if (given.command.includes("\0")) return failed("The command contains a NUL character; leave it out.");
       shell ??= findShell(context.environment);
       const found = await shell;
       if (found === undefined) return failed("There is neither bash nor sh on this machine; install bash.");

@@ -80,7 +80,7 @@ describe("AskUserQuestion", () => {
     expect(outcome.data).toMatchObject({ answers: { "Continue?": "Yes" } });
   });
 
-  test("fails clearly where no one can be asked", async () => {
+  test("fails clearly where nobody can be asked", async () => {
     const outcome = await askUserQuestionTool.call({ questions: [question] }, context({}));
     expect(outcome.isError).toBe(true);
     expect(outcome.content).toContain("No one can be asked");

@@ -177,7 +177,7 @@ export const askUserQuestionTool: Tool = builtinTool<z.infer<typeof questionInpu
   async call({ questions }, { host, signal, agent, callId }) {
     if (host.ask === undefined) {
       return failed(
-        "No one can be asked in this run. Decide for yourself, and say in your answer what you assumed.",
+        "Nobody can be asked in this run. Decide for yourself, and say in your answer what you assumed.",
       );
     }
     const asked = questions.map((one) => ({

@@ -53,7 +53,7 @@ function decideEdit(given: EditInput, current: CurrentFile | undefined, path: st
   const decoded = decodeText(current.bytes);
   if (!decoded.exact) {
     return refused(
-      `${path} holds bytes that are not valid ${decoded.encoding}; writing it back would harm it. Use a shell command.`,
+      `${path} contains bytes that are not valid ${decoded.encoding}; writing it back would harm it. Use a shell command.`,
     );
   }
   const { text } = decoded;

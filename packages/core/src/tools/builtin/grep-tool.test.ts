@@ -161,7 +161,7 @@ describe("Grep searches only where it should", () => {
     for (const output_mode of ["content", "count", "files_with_matches"]) {
       expect(await search("needle", output_mode)).toMatch(/^a\.txt/);
       const nothing = await search("key=43", output_mode);
-      expect(nothing).toBe("No matches.\n\n[Files that rules forbid to read are not searched.]");
+      expect(nothing).toBe("No matches.\n\n[Files that rules forbid reading are not searched.]");
       for (const pattern of ["key=42", "many", "key=4[0-9]"])
         expect(await search(pattern, output_mode), pattern).toBe(nothing);
     }

@@ -110,5 +110,5 @@ function encode(line: Line, distance: (label: Label) => number): Instruction {
   if ("differs" in line) return { code: 0x15, value: line.differs, whenFalse: distance(line.jump) };
   if ("atLeast" in line) return { code: 0x35, value: line.atLeast, whenTrue: distance(line.jump) };
   if ("return" in line) return { code: 0x06, value: line.return >>> 0 };
-  throw new TypeError("A label is no instruction.");
+  throw new TypeError("A label is not an instruction.");
 }

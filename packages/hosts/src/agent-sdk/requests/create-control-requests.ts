@@ -115,7 +115,7 @@ function reportModel({ choices, host }: ControlRequestOptions): void {
 
 function setModel(model: unknown, { choices }: ControlRequestOptions): JsonRecord {
   if (model !== undefined && model !== null && typeof model !== "string")
-    throw refused("the model must be a text");
+    throw refused("the model must be a string");
   choices.model = typeof model === "string" && model !== "default" ? model : undefined;
   return { model: choices.model ?? "default" };
 }

@@ -60,7 +60,7 @@ async function registerFolder(
     resolve(plan.directory, root),
   );
   if (policy.apply(plan.policy).workingDirectories.includes(folder))
-    throw refused(`${folder} is a working directory already`);
+    throw refused(`${folder} is already a working directory`);
   if (!roots.some((root) => folder.startsWith(`${root}/`)))
     throw refused(
       `${folder} is neither below the working directory nor below one that was added at the start`,

@@ -107,7 +107,7 @@ function statusText(
     case "exists":
       return `${from} to ${to}: not written, ${file} exists (--force replaces it)`;
     case "unreadable":
-      return `${from} to ${to}: not written, that product could not read it (${unreadable ?? "it is no agent"})`;
+      return `${from} to ${to}: not written, that product could not read it (${unreadable ?? "it is not an agent"})`;
     case "refused":
       return `${from} to ${to}: not written, it would have more rights (--allow-wider writes it with a note)`;
   }

@@ -32,6 +32,6 @@ export async function mcpReject(context: CommandContext, name: string): Promise<
 /** `retinue mcp reset-project-choices`: servers of the project are asked about again. */
 export async function mcpResetChoices(context: CommandContext): Promise<number> {
   await openProject(context, { toleratesBrokenFiles: true }).mcp.resetChoices();
-  context.host.stdout.write("Servers of this project are neither approved nor rejected any more.\n");
+  context.host.stdout.write("Servers of this project are no longer approved or rejected.\n");
   return 0;
 }

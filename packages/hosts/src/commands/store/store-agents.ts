@@ -70,7 +70,7 @@ export async function retry({ host, store: address }: StoreContext, given: strin
     const id = await findAgent(store, given);
     const outcome = await reviveAgent(store, id, userInfo().username);
     if (outcome !== "revived")
-      throw new RetinueError("not-dead", `${id} is no dead letter: it is ${outcome}.`, {
+      throw new RetinueError("not-dead", `${id} is not a dead letter: it is ${outcome}.`, {
         advice: "`retinue resume ID PROMPT --store …` sends an agent that has ended another prompt.",
       });
     host.stdout.write(`${id} is given to the workers again.\n`);
@@ -107,7 +107,7 @@ export async function inspect(
     const isSession = isRecord(plan) && (plan["type"] === "session" || plan["type"] === "plan");
     const workspace = isSession
       ? describeWorkspace(readTravellingPlan(plan).workspace)
-      : "none; this is no session";
+      : "none; this is not a session";
     const claims = (await store.log.read(agentLog(id))).flatMap(({ record }) => {
       const read = toAgentRecord(record);
       return read?.type === "claimed" ? [`${read.worker} (${read.version})`] : [];

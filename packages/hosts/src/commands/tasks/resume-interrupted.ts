@@ -69,7 +69,7 @@ export async function resumeWaiting(
 
 function refuseTakeOver({ takeOver }: RunFlags): void {
   if (takeOver === true)
-    throw misuse("--take-over needs one agent that is meant.", "Write its id, which `retinue tasks` lists.");
+    throw misuse("--take-over needs the id of one agent.", "Write its id, which `retinue tasks` lists.");
 }
 
 /** Children of one session. */

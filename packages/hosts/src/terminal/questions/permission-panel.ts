@@ -181,7 +181,7 @@ export class PermissionPanel implements Panel {
     const rules = splitRules(line.text);
     const wrong = rules.map(this.#question.checkRule).find((reason) => reason !== undefined);
     if (wrong !== undefined) {
-      this.#input = { kind, line: new LineInput(`this is no rule: ${wrong}`, line.text) };
+      this.#input = { kind, line: new LineInput(`this is not a valid rule: ${wrong}`, line.text) };
       return stay;
     }
     if (rules.length > 0) this.#rules = rules;

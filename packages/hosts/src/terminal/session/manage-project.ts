@@ -237,7 +237,7 @@ export async function applyChange(context: CommandContext, change: ProjectChange
       return `${change.server} may start here.`;
     case "reject-server":
       await mcp.reject(change.server);
-      return `${change.server} does not start here any more.`;
+      return `${change.server} no longer starts here.`;
     case "log-out": {
       const { wasLoggedIn } = await mcp.logout(change.server);
       return wasLoggedIn ? `Logged out of ${change.server}.` : `There was no login at ${change.server}.`;
@@ -251,7 +251,7 @@ export async function applyChange(context: CommandContext, change: ProjectChange
       await writeSettings(context, "localSettings", { disableAllHooks: change.on ? null : true });
       return change.on
         ? "Hooks run again here."
-        : "No hook of settings runs here any more, but those of the organisation.";
+        : "Hooks of settings no longer run here, except the organisation's.";
     case "new-agent": {
       const { file } = await agents.create(
         { name: change.name, description: "Not described yet." },

@@ -37,7 +37,7 @@ export interface RuntimeSessionOptions {
   readonly context: CommandContext;
   /** One prompt is run to its end, agents in the background included. */
   readonly isOnce?: boolean;
-  /** False: no one is asked, and what would be asked is refused. */
+  /** False: nobody is asked, and what would be asked is refused. */
   readonly asks?: boolean;
   /** A key can be typed without being shown. */
   readonly hidesKeys?: boolean;

@@ -233,7 +233,7 @@ async function takeAccess(
     report({
       type: "notice",
       level: "error",
-      text: `${JSON.stringify(model)} is no model: write provider/model, such as openai/NAME.`,
+      text: `${JSON.stringify(model)} is not a model: write provider/model, such as openai/NAME.`,
     });
     return undefined;
   }

@@ -65,7 +65,7 @@ export function endedWorkflowRows(run: WorkflowRunState, width: number): readonl
   ];
   const isGood = status === "completed";
   const why = [error ?? "", errorLine === undefined ? "" : `line ${errorLine}`].filter((part) => part !== "");
-  const advice = isGood ? "" : `retinue workflow resume ${run.runId} goes on with it`;
+  const advice = isGood ? "" : `retinue workflow resume ${run.runId} continues it`;
   const more = [...why, advice].filter((part) => part !== "").join("; ");
   return [
     cutRow(

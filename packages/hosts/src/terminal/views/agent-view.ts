@@ -104,7 +104,7 @@ export class AgentView implements View {
   }
 
   #title(agent: AgentSnapshot | undefined, width: number): Row {
-    if (agent === undefined) return [span("This agent is not known any more.", dim)];
+    if (agent === undefined) return [span("This agent is no longer known.", dim)];
     const { name, colour, description, state, activity, tokens, costUsd, startedAt, endedAt } = agent;
     const facts = [
       activity === "" ? state : activity,

@@ -122,7 +122,7 @@ export async function gatherAllParts(place: LockPlace): Promise<LockedParts> {
     code: "lock-search-cut",
     message:
       "There are too many files to look through for configuration; what lies deeper is not in the lock.",
-    advice: "Keep folders that are no part of the project out of it.",
+    advice: "Keep folders that are not part of the project out of it.",
     file: root,
   };
   return {

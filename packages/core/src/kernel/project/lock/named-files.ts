@@ -6,7 +6,7 @@ import { isWithin } from "@retinue/config/plugins/plugin.ts";
 export interface NamedFilesPlace {
   /** Folders from which a word of a command may be meant: where it starts, the project, the plugin. */
   readonly bases: readonly string[];
-  /** What lies outside of these folders is not counted. */
+  /** What is outside these folders is not counted. */
   readonly roots: readonly string[];
 }
 

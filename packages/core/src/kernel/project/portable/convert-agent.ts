@@ -35,7 +35,7 @@ export interface Conversion {
 }
 
 /**
- * Writes an agent in another format, reads the text as that product would, and compares: what is not there any more is a
+ * Writes an agent in another format, reads the text as that product would, and compares: what no longer exists is a
  * loss, and what was not there before is a right that nobody gave.
  */
 export function convertAgent(

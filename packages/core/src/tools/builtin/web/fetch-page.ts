@@ -87,7 +87,7 @@ function refuse(url: URL, reason: string): FetchedPage {
 
 function binaryText(mediaType: string, bytes: string | undefined): string {
   const size = bytes === undefined ? "of unknown size" : `of ${bytes} bytes`;
-  return `it is no text but ${quote(mediaType)} ${size}. Download it with a command if you need it`;
+  return `it is not text but ${quote(mediaType)} ${size}. Download it with a command if you need it`;
 }
 
 function explain(error: unknown, signal: AbortSignal): string {
@@ -107,7 +107,7 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ["EHOSTUNREACH", "the host cannot be reached"],
   ["ENETUNREACH", "the network cannot be reached"],
   ["CERT_HAS_EXPIRED", "its certificate has expired"],
-  ["DEPTH_ZERO_SELF_SIGNED_CERT", "its certificate is signed by no one known"],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "its certificate is signed by an unknown authority"],
   ["ERR_TLS_CERT_ALTNAME_INVALID", "its certificate is for another host"],
 ]);
 

@@ -95,7 +95,7 @@ export function readWebAddress(text: string, mayFetchPrivate: (host: string) => 
   if (url.protocol !== "https:" && url.protocol !== "http:")
     return refused("is not an http or https address.");
   if (url.username !== "" || url.password !== "") {
-    return refused("holds a user name or password; such addresses are not fetched.");
+    return refused("contains a user name or password; such addresses are not fetched.");
   }
   const host = hostOf(url);
   if (host === "") return refused("names no host.");

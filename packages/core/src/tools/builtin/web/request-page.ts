@@ -143,6 +143,6 @@ async function unpack(body: Buffer, encoding: string | undefined, maxBytes: numb
   }
   throw new RetinueError(
     "page-encoding",
-    `its body is packed as ${JSON.stringify(name.slice(0, 40))}, which is not known here`,
+    `its body is encoded as ${JSON.stringify(name.slice(0, 40))}, which is not supported`,
   );
 }
