@@ -91,7 +91,7 @@ describe.skipIf(process.platform === "win32")("[TRN-2] a disk that takes no more
       num_turns: 2,
       terminal_reason: "model_error",
     });
-    expect(JSON.stringify(result?.["errors"])).toContain("past the size that is allowed");
+    expect(JSON.stringify(result?.["errors"])).toContain("exceed the allowed size");
   });
 
   test("a disk that takes nothing at all gives a result too", async () => {
@@ -141,7 +141,7 @@ describe.skipIf(process.platform === "win32")("[TRN-2] a disk that takes no more
       },
       {
         match: (request: ModelRequest) =>
-          JSON.stringify(request.messages).includes("past the size that is allowed"),
+          JSON.stringify(request.messages).includes("exceed the allowed size"),
         text: "It failed.",
       },
     ]);

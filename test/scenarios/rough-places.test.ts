@@ -68,7 +68,7 @@ describe.skipIf(process.platform === "win32")("[CLI-6] a place that is not there
       await provide(["Done."]),
     );
     expect(code).toBe(1);
-    expect(err).toContain("Could not write to stdout: there is no space left on the disk");
+    expect(err).toContain("Could not write to stdout: the disk is full");
     expect(err).not.toMatch(hasStack);
   });
 

@@ -2,14 +2,14 @@ import { expect, it } from "vitest";
 import { fileError } from "../foundation/file-error.ts";
 
 it.each([
-  ["ENOSPC", "disk-full", "no space left"],
-  ["EDQUOT", "disk-full", "no space left"],
+  ["ENOSPC", "disk-full", "the disk is full"],
+  ["EDQUOT", "disk-full", "the disk is full"],
   ["EROFS", "read-only-disk", "read-only"],
   ["EACCES", "no-access", "may not"],
   ["EPERM", "no-access", "may not"],
   ["EISDIR", "not-a-file", "ordinary file"],
   ["ENOENT", "file-missing", "does not exist"],
-  ["EFBIG", "file-too-large", "size that is allowed"],
+  ["EFBIG", "file-too-large", "exceed the allowed size"],
   ["EMFILE", "too-many-open-files", "too many files"],
 ])("%s becomes the error %s, which names the file and says what to do", (errno, code, words) => {
   const error = Object.assign(new Error(`${errno}: low level text`), { code: errno });

@@ -15,12 +15,12 @@ describe("[FRN-1] `runner` of a definition", () => {
 
   test.each([
     ["a text", "codex", "no mapping"],
-    ["nothing", {}, "neither a text nor a list"],
-    ["an empty command", { acp: " " }, "no plain command line"],
+    ["nothing", {}, "neither a string nor a list"],
+    ["an empty command", { acp: " " }, "not a plain command line"],
     ["an empty list", { acp: [] }, "names no program"],
     ["a shell's line", { acp: "agent | tee log" }, "no shell reads it"],
     ["a variable", { acp: "$AGENT" }, "no shell reads it"],
-    ["an open quote", { acp: "agent 'a" }, "no plain command line"],
+    ["an open quote", { acp: "agent 'a" }, "not a plain command line"],
     ["an object in the list", { acp: ["a", {}] }, "is no text"],
     ["an unknown key", { acp: "codex", envs: [] }, "did you mean env?"],
     ["values of variables", { acp: "codex", env: { KEY: "secret" } }, "no list of names"],

@@ -122,7 +122,7 @@ test.each([
   ["exit 3", "ended with 3"],
   ["echo hello", "printed no JSON"],
   ["echo '[1]'", "is not an object"],
-  [`echo '{"a":1}'`, "is not a text"],
+  [`echo '{"a":1}'`, "is not a string"],
 ])("[MCP-1] a helper that does %j fails its server and says why", async (headersHelper, reason) => {
   const state = await connect({ url: "http://127.0.0.1:9/", headersHelper });
   expect(state?.status).toMatchObject({ type: "failed", reason: expect.stringContaining(reason) });

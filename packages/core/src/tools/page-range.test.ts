@@ -18,8 +18,8 @@ test.each([
   ["31", "pages 1 to 30"],
   ["5-2", "ends before"],
   ["1-21", "more than 20"],
-  ["one", "no page range"],
-  ["1,2", "no page range"],
+  ["one", "not a page range"],
+  ["1,2", "not a page range"],
 ])("of 30 pages %j is refused", (given, reason) => {
   const range = readPageRange(given, { total: 30, limit: 20 });
   expect(range).toMatchObject({ type: "refused", reason: expect.stringContaining(reason) });

@@ -138,9 +138,9 @@ async function whyChanged(git: WorktreeGit, own: OwnWorktree): Promise<string | 
   if (head !== mark.branch) return "another branch or commit is checked out in it";
   if (tip !== mark.base) {
     const count = oneLine(await inIt("rev-list", "--count", `${mark.base}..refs/heads/${mark.branch}`));
-    return count === "1" ? "it holds 1 commit" : `it contains ${count ?? "other"} commits`;
+    return count === "1" ? "it contains 1 commit" : `it contains ${count ?? "other"} commits`;
   }
-  if (changes > 0) return "it holds uncommitted changes";
+  if (changes > 0) return "it contains uncommitted changes";
   if ((await readdir(join(administration, "modules")).catch(() => [])).length > 0) {
     return "it contains submodules of its own";
   }

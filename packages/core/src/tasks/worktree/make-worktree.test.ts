@@ -839,7 +839,7 @@ describe("cleaning up", () => {
       "retinue/reviewer-ended",
     ]);
     expect(done.kept.map(({ branch, reason }) => [branch, reason])).toEqual([
-      ["retinue/reviewer-changed", "it holds uncommitted changes"],
+      ["retinue/reviewer-changed", "it contains uncommitted changes"],
       ["retinue/reviewer-running", "the process that made it is still running"],
       ["retinue/reviewer-young", "it is younger than 5 days"],
     ]);

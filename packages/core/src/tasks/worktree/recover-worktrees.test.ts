@@ -321,7 +321,7 @@ describe("[SPN-7] a worktree whose agent has begun", () => {
     expect((await clean({ requested: false })).kept).toHaveLength(2);
     expect(await clean()).toMatchObject({
       removed: [{ path: first.path }],
-      kept: [{ path: second.path, reason: "it holds uncommitted changes" }],
+      kept: [{ path: second.path, reason: "it contains uncommitted changes" }],
     });
   });
 

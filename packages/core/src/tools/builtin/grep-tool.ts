@@ -38,7 +38,7 @@ const input = z.object({
     "content: matching lines; files_with_matches (if absent): paths only, newest first; count: matching lines per file.",
   ),
   glob: optionalText(
-    "Only files that match, such as *.js or src/**/*.{ts,tsx}; several separated by commas, ! excludes.",
+    "Only files that match, such as *.js or src/**/*.{ts,tsx}; several parted by commas, ! excludes.",
   ),
   type: optionalText("Only files of a type that ripgrep knows, such as js, py, rust, go."),
   "-i": optionalFlag("Ignore the difference of capital and small letters."),

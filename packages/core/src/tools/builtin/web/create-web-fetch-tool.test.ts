@@ -196,7 +196,7 @@ describe("a page", () => {
 
 describe("what is refused", () => {
   test.each([
-    ["image/png", 'no text but "image/png" of 3 bytes'],
+    ["image/png", 'not text but "image/png" of 3 bytes'],
     ["application/pdf", "application/pdf"],
   ])("%s, with type and size", async (type, reason) => {
     pages.set("/", reply(type, "abc", { "content-length": "3" }));
