@@ -153,7 +153,7 @@ test("the same question of several agents is answered once for all, and a grante
   pty.type("e");
   await pty.shows("the rule to store");
   pty.type(`\u0015Bash(touch${keys.enter}`);
-  await pty.shows("this is no rule");
+  await pty.shows("this is not a valid rule");
   pty.type(`\u0015Bash(touch *)${keys.enter}`);
   await pty.shows("do not ask again for Bash(touch *)");
   pty.type("2");

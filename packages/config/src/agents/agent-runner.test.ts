@@ -14,16 +14,16 @@ describe("[FRN-1] `runner` of a definition", () => {
   });
 
   test.each([
-    ["a text", "codex", "no mapping"],
+    ["a text", "codex", "not a mapping"],
     ["nothing", {}, "neither a string nor a list"],
     ["an empty command", { acp: " " }, "not a plain command line"],
     ["an empty list", { acp: [] }, "names no program"],
     ["a shell's line", { acp: "agent | tee log" }, "no shell reads it"],
     ["a variable", { acp: "$AGENT" }, "no shell reads it"],
     ["an open quote", { acp: "agent 'a" }, "not a plain command line"],
-    ["an object in the list", { acp: ["a", {}] }, "is no text"],
+    ["an object in the list", { acp: ["a", {}] }, "is not a string"],
     ["an unknown key", { acp: "codex", envs: [] }, "did you mean env?"],
-    ["values of variables", { acp: "codex", env: { KEY: "secret" } }, "no list of names"],
+    ["values of variables", { acp: "codex", env: { KEY: "secret" } }, "not a list of variable names"],
     ["a value of a variable", { acp: "codex", env: ["KEY=secret"] }, "values stay in the environment"],
     ["another word for true", { acp: "codex", unguarded: "please" }, "neither true nor false"],
   ])("%s is unreadable", (_what, value, reason) => {

@@ -93,7 +93,7 @@ describe("vague descriptions get advice, others none [CLI-2]", () => {
   it.each([
     ["reviews", "7 characters (examples aside)"],
     ["A helpful assistant for all", "would fit any agent"],
-    ["Senior Kubernetes network engineer", "It is a title"],
+    ["Senior Kubernetes network engineer", "It is only a title"],
   ])("%s: the first advice says what is wrong", (description, words) => {
     expect(rateDescription(description).advice[0]).toContain(words);
   });

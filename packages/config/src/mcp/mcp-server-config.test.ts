@@ -56,7 +56,7 @@ describe("[MCP-1] a file with MCP servers", () => {
     [{ type: "http", url: "" }, "http", /URL is missing/],
     [{ type: "stdio" }, "stdio", /command is missing/],
     [{ command: "" }, "stdio", /command is missing/],
-    [{ command: "x", args: { a: 1 } }, "stdio", /list of texts/],
+    [{ command: "x", args: { a: 1 } }, "stdio", /list of strings/],
     [{ command: "x\0y" }, "stdio", /NUL/],
     [{ type: "ws", url: "wss://a.example" }, "ws", /WebSocket/],
     [{ url: "wss://a.example" }, "ws", /WebSocket/],

@@ -26,8 +26,8 @@ describe("[MCP-1] the name of a server", () => {
     ["..", /path/],
     ["", /empty/],
     ["  ", /empty/],
-    ["a\u001bb", /do not show/],
-    ["a\u202eb", /do not show/],
+    ["a\u001bb", /invisible characters/],
+    ["a\u202eb", /invisible characters/],
     ["x".repeat(201), /200/],
   ])("cannot be %j", (name, why) => {
     expect(refuseServerName(name)).toMatch(why);

@@ -74,7 +74,7 @@ describe("a restriction that is written slightly wrong ends the start, with what
     [{ sandbox: { Enabled: true } }, "sandbox.Enabled", "enabled"],
     [{ sandbox: { filesystem: { denyread: ["~/.ssh"] } } }, "sandbox.filesystem.denyread", "denyRead"],
     [{ sandbox: { filesystem: ["~/.ssh"] } }, "sandbox.filesystem", "an object"],
-    [{ sandbox: { network: { deniedDomains: [1] } } }, "sandbox.network.deniedDomains", "texts"],
+    [{ sandbox: { network: { deniedDomains: [1] } } }, "sandbox.network.deniedDomains", "strings"],
     [{ sandBox: { enabled: true } }, "sandBox", "sandbox"],
     [{ permision: { deny: ["Bash"] } }, "permision", "permissions"],
     [{ premissions: { defaultMode: "plan" } }, "premissions", "permissions"],

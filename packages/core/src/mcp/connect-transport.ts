@@ -222,7 +222,7 @@ async function connectHeaders(
   if (!isRecord(value)) return failed("it printed JSON that is not an object");
   const entries = Object.entries(value);
   const wrong = entries.find(([, text]) => typeof text !== "string");
-  if (wrong !== undefined) return failed(`the header ${quote(wrong[0])} is not a text`);
+  if (wrong !== undefined) return failed(`the header ${quote(wrong[0])} is not a string`);
   return {
     type: "headers",
     headers: { ...headers, ...Object.fromEntries(entries as [string, string][]) },

@@ -555,7 +555,7 @@ describe("[HKS-6] rules that a hook adds while it allows a call", () => {
       { type: "setMode", mode: "bypassPermissions", destination: "session" },
       "modes and folders stay",
     ],
-    ["what is no rule", { ...rules("allow", ""), rules: [{ toolName: 7 }] }, "which is no rule"],
+    ["what is no rule", { ...rules("allow", ""), rules: [{ toolName: 7 }] }, "which is not a rule"],
     ["a word that means nothing", rules("always", "touch *"), "must be allow or deny"],
   ])("are not taken when they are meant for %s; the call itself is allowed and the person is notified", async (_, update, why) => {
     await using sample = await setUp([bash("touch one"), bash("touch two"), "Done."], {

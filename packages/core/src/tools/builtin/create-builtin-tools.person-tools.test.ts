@@ -83,7 +83,7 @@ describe("AskUserQuestion", () => {
   test("fails clearly where nobody can be asked", async () => {
     const outcome = await askUserQuestionTool.call({ questions: [question] }, context({}));
     expect(outcome.isError).toBe(true);
-    expect(outcome.content).toContain("No one can be asked");
+    expect(outcome.content).toContain("Nobody can be asked");
   });
 
   test("fails when the person turned away", async () => {

@@ -237,7 +237,7 @@ describe("what is refused", () => {
     pages.set("/broken", reply("text/plain", "not packed", { "content-encoding": "gzip" }));
     pages.set("/odd", reply("text/plain", "x", { "content-encoding": "odd" }));
     expect((await get("/broken")).text).toContain("gzip body is broken");
-    expect((await get("/odd")).text).toContain("not known here");
+    expect((await get("/odd")).text).toContain("not supported");
   });
 
   test("a host that never answers, or never ends", async () => {
@@ -248,7 +248,8 @@ describe("what is refused", () => {
       response.write("begun");
     });
     expect((await get("/silent", tool)).text).toContain("did not answer within 50 ms");
-    expect((await get("/endless", tool)).text).toContain("took longer than 50 ms");
+    // Under load even the beginning of an answer may take a while.
+    expect((await get("/endless", createTool({ limitMs: 1_000 }))).text).toContain("took longer than 1000 ms");
   });
 
   test("a connection that is cut", async () => {
