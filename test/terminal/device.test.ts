@@ -192,16 +192,51 @@ test("in a multiplexer, which tells of a resize long after it, no line is double
   for (const [at, columns] of widths.entries()) {
     await pty.hasShown(`line number ${20 + at * 25} `);
     pty.resizeUntold(columns, 24);
+    // A key brings a frame also where the answer has ended by now.
+    pty.type("x");
     await pty.shows(`\n${"─".repeat(columns - 1)}\n`);
   }
   await pty.shows("line number 239");
   await pty.isMissing("Working");
   const numbers = (await pty.all()).flatMap((line) => /^line number (\d+)/.exec(line)?.[1] ?? []).map(Number);
   expect(numbers).toEqual(lines.map((_, at) => at));
+  pty.type(keys.ctrlC);
+  await pty.isMissing("> xxx");
   pty.type(keys.ctrlD);
   await pty.exited;
   // What the terminal answers last is read by the command, not by the shell after it.
   expect((await pty.all()).slice(-3).join("")).toMatch(/Continue: retinue --resume [\w-]+$/);
+});
+
+test("in a multiplexer the size is asked for once a frame: not again and again while nothing happens [CLI-4]", async () => {
+  const { pty } = await openConversation([], { environment: { TMUX: "/tmp/tmux,1,0" } });
+  await pty.shows("default");
+  const asked = (): number => pty.bytes().split("\u001b[6n").length;
+  const before = asked();
+  const text = "thirty keys, one after another";
+  for (const [at, key] of Array.from(text).entries()) {
+    pty.type(key);
+    await pty.shows(`> ${text.slice(0, at + 1)}`.trimEnd());
+  }
+  // A frame for each key, and a few for what is read meanwhile.
+  expect(asked() - before).toBeLessThan(text.length * 1.5);
+});
+
+test("the live part is erased without clearing it from its first cell, which tmux keeps as history [CLI-4]", async () => {
+  const { pty } = await openConversation(["Answered."], { words: ["go on"] });
+  await pty.shows("Answered.", "default");
+  await pty.isMissing("esc to interrupt");
+  pty.type(keys.ctrlD);
+  await pty.exited;
+  expect(pty.bytes()).toContain("\u001b[J");
+  // The cursor is never in the first column when what is below it is erased.
+  expect(
+    pty
+      .bytes()
+      .split("\u001b[J")
+      .slice(0, -1)
+      .filter((before) => !before.endsWith("\u001b[C")),
+  ).toEqual([]);
 });
 
 test("a paste that is larger than the window is refused with its size, and the conversation goes on [CLI-4, CMP-4]", async () => {

@@ -221,29 +221,37 @@ export class TerminalDevice {
     const buffer = new StdinBuffer({ escapeTimeout: this.#capabilities.escapeMs });
     buffer.on("data", (sequence) => {
       if (this.#takeSize(sequence)) return;
+      this.#hasInput = true;
       const key = readKey(sequence);
       if (key === undefined) return;
       this.#listener?.key(key);
       // A lone Escape comes after a pause of its own, outside of any chunk.
       if (!this.#isTaking) this.#listener?.settled();
     });
-    buffer.on("paste", (text) => this.#listener?.paste(text));
+    buffer.on("paste", (text) => {
+      this.#hasInput = true;
+      this.#listener?.paste(text);
+    });
     return buffer;
   }
 
   #isTaking = false;
+
+  /** Whether a chunk held anything but an answer about the size: that one has been painted for already. */
+  #hasInput = false;
 
   #isEarly = false;
 
   #take(given: string): void {
     const data = this.#isEarly ? this.#takeEarly(given) : given;
     this.#isTaking = true;
+    this.#hasInput = false;
     try {
       this.#buffer?.process(data);
     } finally {
       this.#isTaking = false;
     }
-    this.#listener?.settled();
+    if (this.#hasInput) this.#listener?.settled();
   }
 
   /**
