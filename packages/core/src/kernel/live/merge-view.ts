@@ -1,4 +1,3 @@
-// @io
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
 import { emptyQueue, foldMerge, type MergeEntry, type MergeQueue } from "../../protocol/merge-step.ts";
 import { mergeJournalFile, readMergeSteps } from "../merge/merge-journal.ts";
