@@ -108,6 +108,7 @@ export async function startRealm(
   }
 
   function take(line: string): void {
+    if (isOver) return;
     const read = parseLine(line);
     if (read === undefined || read["ready"] === true) return;
     const { scope } = read;
@@ -126,24 +127,8 @@ export async function startRealm(
     else events.message(scope, message);
   }
 
-  let pieces: string[] = [];
-  let length = 0;
-  let sent = 0;
   child.stdout?.setEncoding("utf8");
-  child.stdout?.on("data", (chunk: string) => {
-    const [first = "", ...more] = chunk.split("\n");
-    pieces.push(first);
-    length += first.length;
-    for (const next of more) {
-      if (!isOver) take(pieces.join(""));
-      pieces = [next];
-      length = next.length;
-    }
-    sent += chunk.length;
-    if (length > maxLine) broke(`The script sent a value of more than ${maxLine / 1024 / 1024} MB.`);
-    else if (sent > limits.sentMb * 1024 * 1024)
-      broke(`The script sent more than ${limits.sentMb} MB of prompts, lines and values.`);
-  });
+  child.stdout?.on("data", createCutter({ limits, take, broke }));
   child.on("exit", (code, killed) => {
     const isMemory =
       wasHeavy || code === 134 || killed === "SIGABRT" || killed === "SIGTRAP" || killed === "SIGILL";
@@ -169,6 +154,35 @@ export async function startRealm(
     async [Symbol.asyncDispose]() {
       if (!isOver) stop();
     },
+  };
+}
+
+/** Cuts what comes into lines, as long as neither one of them nor all together are too long. */
+function createCutter({
+  limits,
+  take,
+  broke,
+}: {
+  readonly limits: RealmLimits;
+  readonly take: (line: string) => void;
+  readonly broke: (reason: string) => void;
+}): (chunk: string) => void {
+  let pieces: string[] = [];
+  let length = 0;
+  let sent = 0;
+  return (chunk) => {
+    const [first = "", ...more] = chunk.split("\n");
+    pieces.push(first);
+    length += first.length;
+    for (const next of more) {
+      take(pieces.join(""));
+      pieces = [next];
+      length = next.length;
+    }
+    sent += chunk.length;
+    if (length > maxLine) broke(`The script sent a value of more than ${maxLine / 1024 / 1024} MB.`);
+    else if (sent > limits.sentMb * 1024 * 1024)
+      broke(`The script sent more than ${limits.sentMb} MB of prompts, lines and values.`);
   };
 }
 
