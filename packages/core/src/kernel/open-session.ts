@@ -37,7 +37,7 @@ import {
   remindingOutputCapability,
 } from "./options/typed-output.ts";
 import { recoverAgents } from "./recover-agents.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
+import type { FolderContext, RuntimeContext } from "./runtime-context.ts";
 import { refuseMissingPromptTool, type SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
 import { openSessionCommands } from "./session-commands.ts";
@@ -57,7 +57,7 @@ import { workflowSkills } from "./workflows/workflow-skills.ts";
 export interface OpenSessionParts {
   readonly definition: AgentDefinition | undefined;
   /** Reads the agents again. */
-  readonly loadRegistry: () => Promise<Pick<RuntimeContext, "discovered">>;
+  readonly loadRegistry: () => Promise<Pick<FolderContext, "discovered">>;
   readonly servers: Promise<SessionServers>;
   readonly signal: AbortSignal;
 }

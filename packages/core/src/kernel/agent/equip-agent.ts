@@ -12,7 +12,7 @@ import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
 import type { TodoItem, Tool } from "../../tools/tool.ts";
 import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
-import type { RuntimeContext } from "../runtime-context.ts";
+import type { FolderContext, RuntimeContext } from "../runtime-context.ts";
 import { type CallServer, type ChildServers, resourceToolsOf } from "../servers/session-servers.ts";
 import { openVerifier } from "../verify/open-verifier.ts";
 import type { Verifier } from "../verify/verify-capability.ts";
@@ -175,7 +175,7 @@ function liveOf(
 }
 
 /** What settings say of every request, whichever model answers it. */
-function asSettingsSay(model: Model, { discovered, variables }: RuntimeContext, isChild: boolean): Model {
+function asSettingsSay(model: Model, { discovered, variables }: FolderContext, isChild: boolean): Model {
   const { plain } = discovered.settings.settings;
   const ofChildren = variables.subagentPromptCacheTtl ?? plain.subagentPromptCacheTtl;
   const chosen =
