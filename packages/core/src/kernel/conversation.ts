@@ -1,6 +1,5 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
-import { followMessages } from "../conversation/follow-messages.ts";
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { type Message, textOf, type UserMessage } from "../conversation/message.ts";
 import {
@@ -10,13 +9,11 @@ import {
   type RunEvent,
   type RunTotals,
 } from "../conversation/run-event.ts";
-import { withoutUndone } from "../conversation/undone-prompts.ts";
-import { interruptedResults } from "../journal/rebuild-conversation.ts";
 import { compactNow } from "../loop/compact-now.ts";
-import { isLimitError, type LoopInput } from "../loop/loop-ports.ts";
+import { isLimitError } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
-import { loopInput } from "../tasks/create-local-executor.ts";
+import { type AgentHistory, createAgentHistory } from "../tasks/agent-history.ts";
 import { handTo, hasEnded } from "../tasks/drive-task.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { MainControl } from "../tasks/watch-control.ts";
@@ -79,7 +76,7 @@ export interface SessionParts {
 export interface Conversation {
   readonly parts: SessionParts;
   readonly agent: OpenAgent;
-  readonly messages: Message[];
+  readonly history: AgentHistory;
   readonly limits: SessionLimits;
   readonly recovery: SessionRecovery;
   /** Aborted when the session is closed. */
@@ -94,7 +91,7 @@ export function openConversation(parts: SessionParts): Conversation {
   return {
     parts,
     agent: openAgent(parts.plan, parts.agent.parts),
-    messages: [...parts.history],
+    history: createAgentHistory(parts.plan, parts.history),
     limits: createLimits(parts.plan),
     recovery: createSessionRecovery(parts.recover),
     end: new AbortController(),
@@ -130,17 +127,12 @@ export async function* compact(
   refuseWhen(live.isBusy, "session-busy", "The session works on a prompt, so it cannot be compacted now.");
   setBusy(live, true);
   const stop = AbortSignal.any([signal, live.end.signal]);
-  const input: LoopInput = { ...loopInput(live.parts.plan, live.messages), ...live.limits.left(undefined) };
+  const input = live.history.input(undefined, live.limits.left(undefined));
   try {
-    for await (const event of watched(
+    yield* recorded(
       live,
-      { run: (left) => compactNow({ input, instructions }, live.agent.ports, left) },
-      stop,
-    )) {
-      record(live, event);
-      followMessages(live.messages, event);
-      yield event;
-    }
+      watched(live, { run: (left) => compactNow({ input, instructions }, live.agent.ports, left) }, stop),
+    );
   } finally {
     setBusy(live, false);
   }
@@ -189,8 +181,7 @@ async function* answer(
   } finally {
     live.parts.agent.skills?.endTurn();
     left.abort(new RetinueError("left", "The events of this run are not read any more."));
-    const interrupted = interruptedResults(live.messages);
-    if (interrupted.length > 0) live.messages.push({ role: "user", content: interrupted });
+    live.history.answerCutOffCalls();
     setBusy(live, false);
   }
 }
@@ -209,12 +200,11 @@ async function* events(
       sum,
       yield* runOnce(live, { prompt: next, before: sum, since }, signal),
     );
-    for await (const event of stopChildren(tasks, { ending, signal })) {
-      record(live, event);
-      followMessages(live.messages, event);
-      yield event;
+    yield* recorded(live, stopChildren(tasks, { ending, signal }));
+    if (live.parts.stopsBackground) {
+      const running = tasks.list().filter((task) => !hasEnded(task));
+      await Promise.all(running.map(({ id }) => tasks.stop(id, "program")));
     }
-    if (live.parts.stopsBackground) await stopRunning(tasks);
     const isMissing =
       ending.status === "completed" &&
       output !== undefined &&
@@ -236,11 +226,6 @@ async function* events(
   }
 }
 
-async function stopRunning(tasks: TaskManager): Promise<void> {
-  const running = tasks.list().filter((task) => !hasEnded(task));
-  await Promise.all(running.map(({ id }) => tasks.stop(id, "program")));
-}
-
 /** One part of working on a prompt; there are several where the agent has to be reminded of its result. */
 interface RunPart {
   readonly prompt: UserMessage;
@@ -254,10 +239,7 @@ async function* runOnce(
   { prompt, before, since }: RunPart,
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent, RunEnding> {
-  const input: LoopInput = {
-    ...loopInput(live.parts.plan, live.messages, prompt),
-    ...live.limits.left(before),
-  };
+  const input = live.history.input(prompt, live.limits.left(before));
   let hasAnswered = false;
   const tally = tallyEvents(live.agent.ports.now);
   try {
@@ -267,15 +249,17 @@ async function* runOnce(
       signal,
     )) {
       if (event.type === "run-ended") {
-        const ending = undoPrompt(live, event.ending);
         // The text of an earlier prompt is no result of this one.
-        return hasAnswered ? ending : { ...ending, text: "" };
+        const ending = hasAnswered ? event.ending : { ...event.ending, text: "" };
+        if (!live.history.undoPrompt(ending)) return ending;
+        const advice = "The conversation goes on without this prompt: send a shorter one.";
+        return { ...ending, advice: ending.advice === undefined ? advice : `${ending.advice} ${advice}` };
       }
       // First what it took: an answer that cannot be kept is paid for all the same.
       tally.add(event);
-      record(live, event);
       hasAnswered ||= event.type === "assistant-answered";
-      followMessages(live.messages, event);
+      record(live, event);
+      live.history.follow(event);
       yield event;
     }
   } catch (error) {
@@ -284,15 +268,6 @@ async function* runOnce(
     throw error;
   }
   throw new RetinueError("run-without-end", "The run ended without saying how.");
-}
-
-/** A prompt that no model could take leaves the conversation again; the transcript is read in the same way. */
-function undoPrompt(live: Conversation, ending: RunEnding): RunEnding {
-  const kept = withoutUndone(live.messages, ending);
-  if (kept.length === live.messages.length) return ending;
-  live.messages.splice(0, live.messages.length, ...kept);
-  const advice = "The conversation goes on without this prompt: send a shorter one.";
-  return { ...ending, advice: ending.advice === undefined ? advice : `${ending.advice} ${advice}` };
 }
 
 /** Under the clocks; the agent's own time counts from where the prompt began, in however many parts it is worked on. */
@@ -308,6 +283,18 @@ function watched(
   signal: AbortSignal,
 ): AsyncIterable<RunEvent> {
   return live.parts.watch === undefined ? run(signal) : watchRun(run, { ...live.parts.watch, since }, signal);
+}
+
+/** Each event is recorded, and part of the conversation, before the next one is asked for. */
+async function* recorded(
+  live: Conversation,
+  events: AsyncIterable<RunEvent>,
+): AsyncGenerator<RunEvent, void> {
+  for await (const event of events) {
+    record(live, event);
+    live.history.follow(event);
+    yield event;
+  }
 }
 
 /** A closed session has given its file back; what still happens in it is answered as interrupted when it is resumed. */

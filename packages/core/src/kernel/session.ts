@@ -178,7 +178,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     discovered: parts.discovered,
     skills: skills?.all ?? [],
     mcpServers: parts.mcpServers,
-    messages: () => live.messages,
+    messages: () => live.history.messages,
     partialText(agentId = "main") {
       checkArgument("The first argument of session.partialText()", checks.filled, agentId);
       return parts.partialText(agentId);
