@@ -20,6 +20,8 @@ interface Staging extends Omit<RuntimeOptions, "settings"> {
   readonly flags?: readonly string[];
   readonly steps?: readonly Step[];
   readonly settings?: object;
+  /** The small agent keeps its files in the project, the only place that a sandbox lets it write to. */
+  readonly isConfined?: true;
 }
 
 /** A session whose agent `vendor` runs in the small agent of the official package. */
@@ -29,6 +31,7 @@ async function stage({
   runner = {},
   steps = [],
   settings,
+  isConfined,
   ...options
 }: Staging = {}) {
   const sample = await createSampleRuntime([...steps], {
@@ -37,7 +40,7 @@ async function stage({
     ...options,
   });
   const { workspace } = sample;
-  const state = join(workspace.root, "state");
+  const state = join(isConfined === true ? workspace.project : workspace.root, "state");
   const lines = Object.entries({
     name: "vendor",
     description: "Works elsewhere.",
@@ -704,7 +707,7 @@ describe("[FRN-2] what rules cannot reach is refused, said, or kept in a sandbox
   });
 
   test("settings that want a sandbox, where there is none, refuse the start", async () => {
-    const { sample } = await stage({ settings: { sandbox: { enabled: true } } });
+    const { sample } = await stage({ settings: { sandbox: { enabled: true } }, isConfined: true });
     await using _ = sample;
     await using session = await sample.runtime.open();
     const result = await session.spawn("vendor", "Go.").result;
