@@ -493,7 +493,11 @@ describe("an editor over the Agent Client Protocol [DRP-4]", () => {
       noFile,
     ],
     ["a file without an address", [{ type: "resource_link", name: "a", uri: "file://[" }], noFile],
-    ["sound", [{ type: "audio", data: "", mimeType: "audio/wav" }], "cannot contain a block of the type audio"],
+    [
+      "sound",
+      [{ type: "audio", data: "", mimeType: "audio/wav" }],
+      "cannot contain a block of the type audio",
+    ],
   ])("a prompt with %s is refused as a wrong request, and no model is asked", async (_, prompt, message) => {
     const editor = await createEditor(["Here."]);
     const { sessionId } = await editor.open();

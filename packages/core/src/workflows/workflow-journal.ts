@@ -86,7 +86,7 @@ export async function openJournal(
     };
   const { transcripts, sessionId } = place;
   const files = workflowFiles(transcripts, sessionId, runId);
-  // Sessions that had the run before are locked as well: whoever goes on with it in another one would pay for the same steps.
+  // Sessions that had the run before are locked as well: whoever continues it in another one would pay for the same steps.
   const others = (await sessionsOfRun(transcripts, runId)).filter((session) => session !== sessionId).sort();
   const journals = [...others.map((session) => workflowFiles(transcripts, session, runId).journal)];
   const locks = takeLocks(runId, journals);

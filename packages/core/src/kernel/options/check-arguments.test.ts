@@ -52,8 +52,16 @@ describe("every argument that JavaScript passes wrongly is refused in one senten
       (r) => r.sessions.clean(any({ olderThanDays: "x" })),
       /olderThanDays of sessions\.clean\(\) must be a number from 0, but is "x"\./,
     ],
-    ["tasks.log(1), when it is read", (r) => r.tasks.log(any(1)), /tasks\.log\(\) must be a non-empty string/],
-    ["teams.stop(1), when it is read", (r) => r.teams.stop(any(1)), /teams\.stop\(\) must be a non-empty string/],
+    [
+      "tasks.log(1), when it is read",
+      (r) => r.tasks.log(any(1)),
+      /tasks\.log\(\) must be a non-empty string/,
+    ],
+    [
+      "teams.stop(1), when it is read",
+      (r) => r.teams.stop(any(1)),
+      /teams\.stop\(\) must be a non-empty string/,
+    ],
     ["plugins.validate()", (r) => r.plugins.validate(any(undefined)), /plugins\.validate\(\) must be/],
     ["inspect(1)", (r) => r.inspect(any(1)), /inspect\(\) must be the id of a session, but is 1\./],
     ["createRuntime(null)", () => createRuntime(any(null)), /must be an object, but are null/],

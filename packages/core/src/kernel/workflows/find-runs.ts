@@ -9,7 +9,7 @@ export interface FoundRun {
   readonly runId: string;
   readonly sessionId: string;
   readonly name: string;
-  /** Interrupted: its process ended before it did, and `workflow resume` goes on with it. */
+  /** Interrupted: its process ended before it did, and `workflow resume` continues it. */
   readonly status: "running" | "completed" | "failed" | "killed" | "interrupted";
   /** Milliseconds since 1970. */
   readonly startedAt: number;

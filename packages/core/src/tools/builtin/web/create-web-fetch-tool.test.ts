@@ -249,7 +249,9 @@ describe("what is refused", () => {
     });
     expect((await get("/silent", tool)).text).toContain("did not answer within 50 ms");
     // Under load even the beginning of an answer may take a while.
-    expect((await get("/endless", createTool({ limitMs: 1_000 }))).text).toContain("took longer than 1000 ms");
+    expect((await get("/endless", createTool({ limitMs: 1_000 }))).text).toContain(
+      "took longer than 1000 ms",
+    );
   });
 
   test("a connection that is cut", async () => {
