@@ -287,7 +287,11 @@ export function openChild(
           approver,
           main: session.parent.plan,
           tools: tools.tools,
-        }).catch(() => []);
+          signal,
+        }).catch(() => {
+          signal.throwIfAborted();
+          return [];
+        });
     }
     resources.servers = await servers.connectFor(definition, {
       withServers,

@@ -237,7 +237,10 @@ export class TerminalApp implements DeviceListener {
     closeView: (view) => this.#closeView(view),
     hint: (text, milliseconds) => this.#hint(text, milliseconds),
     changed: () => this.#schedule(),
-    send: (text) => this.#send(text),
+    send: (text) => {
+      this.#send(text);
+      this.#openWaiting();
+    },
     // OSC 52: the terminal decides whether programs may.
     copy: (text) => this.#options.device.write(`\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`),
     exit: () => this.#options.onExit(),

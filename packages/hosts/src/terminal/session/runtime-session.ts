@@ -526,7 +526,8 @@ export class RuntimeSession implements TerminalSession {
       showsPrompts: () => this.#changes === 0 || this.#live?.view === view,
       stored: async (agentId) => {
         const records = await loadRecords(context);
-        return conversationEntries(await records.agentMessages(tree.sessionId, agentId));
+        const { messages, inFlight } = await records.agentMessages(tree.sessionId, agentId);
+        return { entries: conversationEntries(messages), inFlight };
       },
     });
     const { checkpointFolder, createFileCheckpoints } = await import("../../shared/file-checkpoints.ts");

@@ -350,7 +350,7 @@ export interface StartFacts {
   readonly model: string;
   /** Where the key comes from, and whether it works. */
   readonly access: { readonly text: string; readonly isGood: boolean };
-  readonly trust: { readonly text: string; readonly isGood: boolean };
+  readonly trust: { readonly text: string; readonly short?: string; readonly isGood: boolean };
   readonly mode: string;
 }
 

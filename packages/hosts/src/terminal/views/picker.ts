@@ -169,7 +169,8 @@ export class Picker implements View {
     const chosen = item ?? { id: "", label: "" };
     const asks = key.asks?.(item);
     if (asks === undefined) void this.#run(key, chosen, "");
-    else this.#asking = { key, item: chosen, line: new LineInput(asks.label, asks.text) };
+    else
+      this.#asking = { key, item: chosen, line: new LineInput(asks.label, asks.text, { enter: "takes it" }) };
   }
 
   #write(press: KeyPress, { key, item, line }: Asking): "stay" {
