@@ -405,13 +405,13 @@ test("the view of an agent shows a call that runs as such, with its command as t
   const { pty, place } = await openConversation(
     [
       {
-        match: ({ messages: [first, ...more] }) =>
-          more.length === 0 && JSON.stringify(first).includes("child task"),
+        match: ({ messages }: ModelRequest) =>
+          messages.length === 1 && JSON.stringify(messages).includes("child task"),
         text: "I wait.",
         calls: [{ name: "Bash", input: { command, description: "waits" } }],
       },
       {
-        match: ({ messages: [first] }) => JSON.stringify(first).includes("child task"),
+        match: ({ messages: [first] }: ModelRequest) => JSON.stringify(first).includes("child task"),
         text: "child is done",
       },
       { calls: [agentCall("wait for the file", "child task")] },

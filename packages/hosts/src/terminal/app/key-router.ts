@@ -101,7 +101,8 @@ export class KeyRouter {
   }
 
   #escape(): boolean {
-    const { conversation, session } = this.#state;
+    const { box, conversation, session } = this.#state;
+    if (box.takesEscape) return false;
     if (conversation.isBusy || conversation.hasRunningCalls) {
       session.interrupt();
       return true;

@@ -39,6 +39,7 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
       hint: state.hint,
       questionHint: state.questionController.hint,
       isAgentSelected: state.board.selected !== undefined,
+      vimMode: state.box.vimMode,
     },
     width,
   );
@@ -179,11 +180,12 @@ interface FooterFacts {
   /** What keys do in the question that is open. */
   readonly questionHint: string;
   readonly isAgentSelected: boolean;
+  readonly vimMode: "insert" | "normal" | undefined;
 }
 
 /** Model, mode, window, cost, agents; what is least missed goes first where there is no room. */
 function footerRow(
-  { status, agents, questions, isBusy, hint, questionHint, isAgentSelected }: FooterFacts,
+  { status, agents, questions, isBusy, hint, questionHint, isAgentSelected, vimMode }: FooterFacts,
   width: number,
 ): Row {
   const { model, mode, contextFill, costUsd } = status;
@@ -191,6 +193,7 @@ function footerRow(
   const keys: readonly (readonly [text: string, rank: number])[] =
     ownHint === "" ? keyHints(agents, isBusy) : [[ownHint, 1]];
   const parts: (readonly [text: string, rank: number, style?: Style])[] = [
+    ...(vimMode === undefined ? [] : [[vimMode, 1, vimMode === "normal" ? bold : dim] as const]),
     ...(model === undefined || model === "" ? [] : [[model, 2] as const]),
     ...(mode === undefined ? [] : [[mode, 1, modeStyles.get(mode) ?? dim] as const]),
     ...(contextFill === undefined || contextFill === 0

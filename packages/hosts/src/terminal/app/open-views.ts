@@ -3,11 +3,13 @@ import { draftOf } from "../input/draft.ts";
 import { emptyRow, padRow, type Row, span } from "../screen/row.ts";
 import { bold, dim } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
-import type {
-  ChangedFiles,
-  CommandSummary,
-  ParkedQuestion,
-  RewindTarget,
+import {
+  type ChangedFiles,
+  type CommandSummary,
+  type ParkedQuestion,
+  type RewindTarget,
+  type Theme,
+  themes,
 } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
 import { AgentView } from "../views/agent-view.ts";
@@ -288,6 +290,35 @@ export async function openModels({ session, conversation }: AppState, actions: A
           },
         },
       ],
+    }),
+  );
+}
+
+export const themeNotes: Readonly<Record<Theme, string>> = {
+  terminal: "Colours are as the terminal says.",
+  dark: "Colours are for a dark terminal from now on.",
+  light: "Colours are for a light terminal from now on.",
+};
+
+const themeTexts: Readonly<Record<Theme, string>> = {
+  terminal: "as the terminal says (COLORFGBG), else dark",
+  dark: "for light text on a dark background",
+  light: "for dark text on a light background",
+};
+
+export function openThemes({ session, conversation }: AppState, actions: AppActions): void {
+  actions.openView(
+    new Picker({
+      title: "Colours",
+      items: themes.map((theme) => ({ id: theme, label: theme, detail: themeTexts[theme] })),
+      changed: actions.changed,
+      choose({ id }) {
+        const theme = themes.find((one) => one === id);
+        if (theme === undefined) return;
+        session.prefer({ theme });
+        conversation.note(themeNotes[theme]);
+        actions.changed();
+      },
     }),
   );
 }

@@ -6,9 +6,9 @@ import { QuestionController } from "../questions/question-controller.ts";
 import type { Capabilities } from "../screen/capabilities.ts";
 import { FullScreen } from "../screen/full-screen.ts";
 import { InlineScreen } from "../screen/inline-screen.ts";
-import { colours, createPalette, dim } from "../screen/style.ts";
+import { colours, createPalette, dim, type Palette, type Style } from "../screen/style.ts";
 import type { DeviceListener, TerminalDevice } from "../screen/terminal-device.ts";
-import type { SessionEvent, TerminalSession, TodoItem } from "../session/terminal-session.ts";
+import type { Preferences, SessionEvent, TerminalSession, TodoItem } from "../session/terminal-session.ts";
 import { CodeColours } from "../text/code-colours.ts";
 import type { RowContext } from "../text/row-context.ts";
 import type { View } from "../views/view.ts";
@@ -60,6 +60,7 @@ export class TerminalApp implements DeviceListener {
   readonly #views: View[] = [];
   readonly #forget: () => void;
   readonly #code: CodeColours;
+  #palette: Palette;
   /** Events that wait until colours of code are loaded. */
   #held: SessionEvent[] | undefined;
   #frameTimer: NodeJS.Timeout | undefined;
@@ -82,8 +83,9 @@ export class TerminalApp implements DeviceListener {
       write: (bytes: string) => device.write(bytes),
       columns: () => device.columns,
       rows: () => device.rows,
-      palette: createPalette(capabilities),
+      palette: (style: Style) => this.#palette(style),
     };
+    this.#palette = createPalette(capabilities);
     this.#code = new CodeColours({ isOn: capabilities.depth !== "none" });
     this.#inline = new InlineScreen({ ...screen, ...capabilities });
     this.#full = new FullScreen(screen);
@@ -301,6 +303,9 @@ export class TerminalApp implements DeviceListener {
         state.status = { ...state.status, ...event.status };
         if (event.status.modes !== undefined) this.#keys.modesKnown();
         break;
+      case "preferences-changed":
+        this.#prefer(event.preferences);
+        break;
       case "queue-changed":
         state.queue = event.messages;
         break;
@@ -337,6 +342,17 @@ export class TerminalApp implements DeviceListener {
         break;
     }
     this.#schedule();
+  }
+
+  #prefer({ theme, hasVimKeys }: Partial<Preferences>): void {
+    const { capabilities, environment } = this.#options;
+    if (hasVimKeys !== undefined) this.#state.box.setVimKeys(hasVimKeys);
+    // The variable decides for this terminal, whatever was chosen for all.
+    if (theme === undefined || isTheme(environment["RETINUE_THEME"])) return;
+    const background = theme === "terminal" ? capabilities.background : theme;
+    this.#palette = createPalette({ ...capabilities, background });
+    this.#full.repaint();
+    if (this.#isStarted && this.#views.length === 0) this.#inline.repaint();
   }
 
   #opened({
@@ -506,6 +522,10 @@ export class TerminalApp implements DeviceListener {
       this.#views.at(-1)?.isMoving === true;
     this.#tickTimer = isMoving ? setTimeout(() => this.#draw(), spinnerMs) : undefined;
   }
+}
+
+function isTheme(text: string | undefined): boolean {
+  return text === "dark" || text === "light";
 }
 
 /** Steps that are done now and were not before. */

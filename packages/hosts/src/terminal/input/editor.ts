@@ -67,7 +67,13 @@ export class Editor {
   /** Replaces a part of the text, as a completion does. */
   replace(start: number, end: number, text: string): void {
     this.#save("other");
-    this.#replace(start, end, text);
+    this.#replace(this.#outOfChip(start, true), this.#outOfChip(end, false), text);
+  }
+
+  /** Puts the cursor there; what was pasted is one character to it. */
+  moveTo(index: number): void {
+    this.#lastEdit = "other";
+    this.#moveTo(this.#outOfChip(index, true));
   }
 
   /** Lines as they are in a window of this width; moving up and down keeps to them. */

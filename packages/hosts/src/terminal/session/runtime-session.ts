@@ -20,6 +20,7 @@ import type { AccessChoice, StartParts, StartSteps } from "./start-steps.ts";
 import type { StatusLine } from "./status-line.ts";
 import type {
   AgentEntry,
+  Preferences,
   ProjectChange,
   QuestionAnswer,
   QueuedMessage,
@@ -124,6 +125,9 @@ export class RuntimeSession implements TerminalSession {
 
   async #openFirst(): Promise<void> {
     const { isOnce = false, asks = true, hidesKeys = true } = this.#options;
+    const { readStartNotes } = await import("./start-notes.ts");
+    const { preferences } = readStartNotes(await this.#configDirectory());
+    if (Object.keys(preferences).length > 0) this.#report({ type: "preferences-changed", preferences });
     if (isOnce) return this.#openGiven();
     const { createStartSteps } = await import("./start-steps.ts");
     const start = createStartSteps(this.#startParts());
@@ -134,6 +138,23 @@ export class RuntimeSession implements TerminalSession {
     if (!asks || !hidesKeys || facts === undefined) return;
     const choice = await start.offerAccess(facts);
     if (choice !== undefined) await this.#openWithAccess(choice);
+  }
+
+  async #configDirectory(): Promise<string> {
+    const [{ projectPaths }, { folderOptions }] = await Promise.all([
+      import("@retinue/core/kernel/project/create-project.ts"),
+      import("../../shared/folder-options.ts"),
+    ]);
+    return projectPaths(folderOptions(this.#options.context).given).configDirectory;
+  }
+
+  prefer(preferences: Partial<Preferences>): void {
+    this.#report({ type: "preferences-changed", preferences });
+    Promise.all([import("./start-notes.ts"), this.#configDirectory()])
+      .then(([{ keepStartNotes }, configDirectory]) => keepStartNotes(configDirectory, { preferences }))
+      .catch((error: unknown) =>
+        this.#report({ type: "notice", level: "warning", text: describeError(error) }),
+      );
   }
 
   #startParts(): StartParts {

@@ -29,6 +29,8 @@ export interface PickerOptions {
   readonly items: readonly PickerItem[];
   readonly reload?: () => Promise<readonly PickerItem[]>;
   readonly choose: (item: PickerItem) => void;
+  /** What Enter does instead where it needs a line first. */
+  readonly write?: (item: PickerItem) => PickerKey | undefined;
   /** What Enter does, in a word. */
   readonly enter?: string;
   /** It is there again after Enter. */
@@ -125,6 +127,11 @@ export class Picker implements View {
     }
     if (key.name === "enter") {
       if (item === undefined) return "stay";
+      const writing = this.#options.write?.(item);
+      if (writing !== undefined) {
+        this.#begin(writing, item);
+        return "stay";
+      }
       this.#options.choose(item);
       return this.#options.staysOpen === true ? "stay" : "close";
     }
