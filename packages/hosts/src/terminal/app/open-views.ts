@@ -344,6 +344,7 @@ const keyHelp: readonly KeyHelp[] = [
   { keys: "ctrl+t", does: "the list of steps and all agents" },
   { keys: "ctrl+r", does: "search in earlier prompts" },
   { keys: "ctrl+g", does: "write the draft in $EDITOR" },
+  { keys: "ctrl+v", does: "the image of the clipboard; image files can be dropped" },
   { keys: "ctrl+z", does: "suspend; fg comes back" },
   { keys: "ctrl+l", does: "paint the lower part again" },
   { keys: "up, down", does: "earlier prompts; up takes a queued message back; down goes to the agents" },

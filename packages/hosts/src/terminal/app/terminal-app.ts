@@ -1,3 +1,4 @@
+import { droppedImages } from "../input/dropped-images.ts";
 import { FileIndex } from "../input/find-offer.ts";
 import type { KeyPress } from "../input/key-press.ts";
 import { PromptBox } from "../input/prompt-box.ts";
@@ -153,7 +154,32 @@ export class TerminalApp implements DeviceListener {
   paste(text: string): void {
     const view = this.#views.at(-1);
     if (view !== undefined) view.paste?.(text);
-    else if (!this.#state.questionController.paste(text) && !this.#state.isOnce) this.#state.box.paste(text);
+    else if (!this.#state.questionController.paste(text) && !this.#state.isOnce) this.#pasteIntoDraft(text);
+  }
+
+  /** Files of images that are dropped on the terminal come as a paste of their paths, and an image of the clipboard as an empty one. */
+  #pasteIntoDraft(text: string): void {
+    const { box } = this.#state;
+    const files = droppedImages(text);
+    if (text === "") this.#actions.pasteImage();
+    else if (files.length === 0) box.paste(text);
+    else
+      void this.#attachImages(files).then((isDone) => {
+        if (!isDone) box.paste(text);
+        this.#schedule();
+      });
+  }
+
+  async #attachImages(files: readonly string[]): Promise<boolean> {
+    const { box, session } = this.#state;
+    try {
+      const chips = await Promise.all(files.map((file) => session.attachImage(file)));
+      for (const chip of chips) if (chip !== undefined) box.insertImage(chip);
+      return true;
+    } catch (error) {
+      this.#hint(error instanceof Error ? error.message : String(error), 6000);
+      return false;
+    }
   }
 
   settled(): void {
@@ -245,6 +271,13 @@ export class TerminalApp implements DeviceListener {
     },
     // OSC 52: the terminal decides whether programs may.
     copy: (text) => this.#options.device.write(`\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`),
+    pasteImage: () =>
+      this.#actions.attempt(async () => {
+        const chip = await this.#state.session.attachImage();
+        if (chip === undefined) this.#hint("there is no image in the clipboard that can be read here", 4000);
+        else this.#state.box.insertImage(chip);
+        this.#schedule();
+      }),
     exit: () => this.#options.onExit(),
     suspend: () => void this.#suspend(),
     repaint: () => {

@@ -1,5 +1,5 @@
 import { graphemes } from "../screen/row.ts";
-import { chipRanges, type Draft, emptyDraft, expandDraft, withPaste } from "./draft.ts";
+import { chipRanges, type Draft, emptyDraft, expandDraft, withImage, withPaste } from "./draft.ts";
 import type { KeyPress } from "./key-press.ts";
 import { columnOf, indexAt, type LayoutLine, layoutLines, wordEnd, wordStart } from "./layout-lines.ts";
 
@@ -60,6 +60,13 @@ export class Editor {
   paste(text: string): void {
     this.#save("other");
     const { draft, cursor } = withPaste(this.#draft, this.#cursor, text);
+    this.#draft = draft;
+    this.#moveTo(cursor);
+  }
+
+  insertImage(chip: string): void {
+    this.#save("other");
+    const { draft, cursor } = withImage(this.#draft, this.#cursor, chip);
     this.#draft = draft;
     this.#moveTo(cursor);
   }

@@ -133,6 +133,11 @@ export class PromptBox {
     this.#offer = undefined;
   }
 
+  insertImage(chip: string): void {
+    this.editor.insertImage(chip);
+    this.#offer = undefined;
+  }
+
   press(key: KeyPress): PromptOutcome {
     if (this.#search !== undefined) return this.#pressSearch(key, this.#search);
     if (key.name === "ctrl+r") {

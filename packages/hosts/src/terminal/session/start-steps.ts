@@ -103,7 +103,7 @@ function describeAccess(
     case "refused":
       return { text: `${account.host} refuses the ${from} (${account.status}) · /login`, isGood: false };
     case "unknown":
-      return { text: `${from}, not tried: ${account.why}`, isGood: true };
+      return { text: `${from}; ${account.host}: ${account.why}`, isGood: account.isReachable };
     case undefined:
       return { text: from, isGood: true };
   }

@@ -16,6 +16,11 @@ export interface TerminalSession extends AsyncDisposable {
 
   /** Starts a turn with a message, or queues it while one runs; the agent reads it between two model calls. */
   submit(text: string): void;
+  /**
+   * Takes an image, of a file or of the clipboard, for prompts that have what this resolves with in their text. Undefined where
+   * there is no image; rejects where it cannot be sent.
+   */
+  attachImage(file?: string): Promise<string | undefined>;
   /** Takes a queued message back; undefined when it was read meanwhile. */
   takeBack(messageId: string): string | undefined;
   /** Stops the turn and the agents it waits for; the conversation continues with the next message. */
