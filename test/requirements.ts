@@ -267,7 +267,7 @@ export const requirements: readonly Requirement[] = [
   partly(
     "WFL-5",
     "Workflows can be planned, run, resumed, listed and shown, from the command line and in code.",
-    "the studio has no view of a run of its own; no store runs them",
+    "no store runs them",
   ),
 
   built("PRT-1", "Agent files of other products are read with the omission rules of their product."),
@@ -276,10 +276,9 @@ export const requirements: readonly Requirement[] = [
   built("PRT-4", "A lock file holds hashes and computed rights, and a check reports what changed."),
 
   built("FRN-1", "An agent of another vendor runs as a child over the Agent Client Protocol."),
-  partly(
+  built(
     "FRN-2",
-    "Rules hold for it as far as the protocol lets us, and the plan says what it can do unasked.",
-    "The sandbox for it is that of the settings alone, and no test runs a program inside one.",
+    "Rules hold for it as far as the protocol lets us, the plan says what it can do unasked, and the sandbox of the settings holds it.",
   ),
 
   built(
@@ -287,10 +286,9 @@ export const requirements: readonly Requirement[] = [
     "A subagent starts agents only where its definition names them and the settings allow a depth.",
   ),
 
-  partly(
+  built(
     "MRG-1",
     "The worktrees of a session's children are brought back by one command, checked and in order.",
-    "The studio does not show the queue.",
   ),
 
   built("PUB-1", "JSON Schemas are generated from the tables of the source."),

@@ -1,6 +1,7 @@
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import {
   emptyAgent,
+  fileStem,
   modelOf,
   modelWord,
   needsText,
@@ -145,7 +146,7 @@ export const qwenFormat: AgentFormat = {
       note,
     );
   },
-  fileName: ({ id }) => `${id}.md`,
+  fileName: (agent) => `${fileStem(agent)}.md`,
 };
 
 function approvalOf(mode: PortableMode | undefined): string {
@@ -158,6 +159,7 @@ function modeOf(taker: FieldTaker, approval: string | undefined): PortableMode |
   const claude = taker.text("permissionMode");
   if (approval !== undefined) {
     if (modes.has(approval)) return modes.get(approval);
+    if (approval.toLowerCase() === "plan") return "plan";
     taker.loses(
       "mode-dropped",
       `There is no approval mode ${quote(approval)}; the agent asks.`,
