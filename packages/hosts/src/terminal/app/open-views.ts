@@ -1,6 +1,6 @@
 import { firstLine, formatAge, plural } from "../../shared/format.ts";
 import { draftOf } from "../input/draft.ts";
-import { emptyRow, padRow, type Row, span } from "../screen/row.ts";
+import { emptyRow, padRow, type Row, rowWidth, span } from "../screen/row.ts";
 import { bold, dim } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
 import {
@@ -26,6 +26,7 @@ export function openHelp({ commands }: AppState, actions: AppActions): void {
 
 /** Below this, what a key does is written under it. */
 const minHelpColumns = 60;
+const helpColumn = 26;
 
 function helpRows(commands: readonly CommandSummary[], width: number): readonly Row[] {
   const line = (name: string, text: string): readonly Row[] => {
@@ -34,10 +35,11 @@ function helpRows(commands: readonly CommandSummary[], width: number): readonly 
         ...wrapRow([span(name, bold)], width),
         ...wrapRow([span(text)], width, { first: [span("  ")], rest: [span("  ")] }),
       ];
-    return wrapRow([span(text)], width, {
-      first: padRow([span(`  ${name}  `, bold)], 26),
-      rest: [span(" ".repeat(26))],
-    });
+    const margin = [span(" ".repeat(helpColumn))];
+    const title = [span(`  ${name}  `, bold)];
+    // A long name has a row of its own, so that all texts are below each other.
+    if (rowWidth(title) > helpColumn) return [title, ...wrapRow([span(text)], width, { first: margin })];
+    return wrapRow([span(text)], width, { first: padRow(title, helpColumn), rest: margin });
   };
   return [
     ...keyHelp.flatMap(({ keys, does }) => line(keys, does)),

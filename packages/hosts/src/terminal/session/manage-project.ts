@@ -44,16 +44,28 @@ export async function listManaged(
   }
 }
 
+/** Names are below each other, those that are not very long. */
+function widthOf(names: readonly string[]): number {
+  return Math.max(0, ...names.map(({ length }) => length).filter((length) => length <= maxNameWidth));
+}
+
+const maxNameWidth = 24;
+
+function scopeName(scope: string): string {
+  return scope === "builtin" ? "built-in" : scope;
+}
+
 async function listAgents(project: CliProject): Promise<readonly ManagedItem[]> {
   const [{ agents }, off] = await Promise.all([project.agents.list({ all: true }), offRules(project)]);
+  const widest = widthOf(agents.map(({ id }) => id));
   return agents.map(({ id, definition, about, model, tools, deniedBy }) => {
     const { file, scope } = definition.source;
     const rule = `Agent(${id})`;
     const isOff = deniedBy !== undefined;
     return {
       id,
-      label: `${id}  ${about}`,
-      detail: isOff ? "switched off" : `${model} · ${scope}`,
+      label: `${id.padEnd(widest)}  ${about}`,
+      detail: isOff ? "switched off" : `${model} · ${scopeName(scope)}`,
       page: [
         definition.description,
         "",
@@ -116,6 +128,7 @@ async function listServers(
   states: readonly SessionServer[],
 ): Promise<readonly ManagedItem[]> {
   const [{ servers }, off] = await Promise.all([project.mcp.list(), offRules(project)]);
+  const widest = widthOf(servers.map(({ entry }) => entry.config.name));
   return servers.map(({ entry, held, asks, login }) => {
     const { name } = entry.config;
     const status = states.find((state) => state.name === name)?.status;
@@ -126,7 +139,7 @@ async function listServers(
     const wantsLogin = status?.type === "failed" && status.canLogIn === true ? "in" : undefined;
     return {
       id: name,
-      label: `${name}  ${isDenied ? "switched off" : state}`,
+      label: `${name.padEnd(widest)}  ${isDenied ? "switched off" : state}`,
       detail: `${entry.scope}${login === undefined ? "" : ` · logged in at ${login.issuer}`}`,
       page: [
         name,
@@ -182,14 +195,15 @@ async function listHooks(context: CommandContext): Promise<readonly ManagedItem[
 
 async function listSkills(project: CliProject): Promise<readonly ManagedItem[]> {
   const [{ skills }, off] = await Promise.all([project.skills.list(), offRules(project)]);
+  const widest = widthOf(skills.map(({ title }) => title));
   return skills.map(({ skill, title, about, powers }) => {
     const rule = `Skill(${skill.name})`;
     const isOff = off.has(rule);
     const { file, scope } = skill.source;
     return {
       id: skill.name,
-      label: `${title}  ${about}`,
-      detail: isOff ? "switched off" : scope,
+      label: `${title.padEnd(widest)}  ${about}`,
+      detail: isOff ? "switched off" : scopeName(scope),
       page: [
         skill.description,
         "",

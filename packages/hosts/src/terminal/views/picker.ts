@@ -69,7 +69,7 @@ export class Picker implements View {
   frame(columns: number, rows: number): Frame {
     const found = this.#found();
     const asked = this.#asking?.line.view(columns);
-    const bottom = asked?.rows ?? [this.#bottomRow(columns)];
+    const bottom = asked?.rows ?? this.#bottomRows(columns);
     const height = Math.max(1, rows - 2 - bottom.length);
     const first = Math.max(0, Math.min(this.#selected - Math.floor(height / 2), found.length - height));
     const list = found.slice(first, first + height).map(({ label, detail }, at): Row => {
@@ -104,14 +104,20 @@ export class Picker implements View {
     };
   }
 
-  #bottomRow(columns: number): Row {
-    if (this.#message !== "") return cutRow([span(this.#message, colours.warning)], columns - 1);
+  #bottomRows(columns: number): readonly Row[] {
+    if (this.#message !== "") return [cutRow([span(this.#message, colours.warning)], columns - 1)];
     const keys = [
       `enter ${this.#options.enter ?? "choose"}`,
       ...(this.#options.keys ?? []).map(({ key, label }) => `${key} ${label}`),
       "esc back",
     ];
-    return cutRow([span(keys.join(" · "), dim)], columns - 1);
+    const rows: string[] = [];
+    for (const key of keys) {
+      const row = rows.at(-1);
+      if (row === undefined || row.length + key.length + 3 > columns - 1) rows.push(key);
+      else rows[rows.length - 1] = `${row} · ${key}`;
+    }
+    return rows.map((text) => cutRow([span(text, dim)], columns - 1));
   }
 
   press(key: KeyPress): "stay" | "close" {
