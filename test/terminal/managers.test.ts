@@ -133,6 +133,21 @@ test("/hooks switches hooks off and on, /mcp does so with servers, /skills puts 
   await pty.shows("> /greet");
 });
 
+test("in a window of 80 columns lists show all their keys, and pages and help keep their columns [CLI-4]", async () => {
+  const { pty } = await openConversation([], { columns: 80, rows: 24 });
+  await pty.shows("default");
+  pty.type(`/mcp${keys.enter}`);
+  await pty.shows("ctrl+l log in/out", "ctrl+x off/on", "esc back");
+  pty.type(keys.escape);
+  await pty.isMissing("esc back");
+  pty.type("?");
+  await pty.shows("  shift+enter, alt+enter, ctrl+j, \\ enter\n                          new line\n");
+  pty.type(keys.escape);
+  await pty.isMissing("esc back");
+  pty.type(`/workflows${keys.enter}`);
+  await pty.shows("Saved workflows", "\n    keep what holds\n");
+});
+
 describe("a rule as people write it in a line", () => {
   test.each([
     ["Bash(npm test *)", "allow", "Bash(npm test *)", "local"],

@@ -269,10 +269,8 @@ export class Conversation {
     if (agentCount > 0 && [first, ...others].every((call) => call === undefined || call.tool === "Agent"))
       return `Waiting for ${plural(agentCount, "agent")}`;
     if (first === undefined) return this.#isThinking ? "Thinking" : "Working";
-    const subject = this.#subject(first);
-    return others.length === 0
-      ? `Running ${first.tool}${subject === "" ? "" : ` ${subject.slice(0, 60)}`}`
-      : `Running ${plural(others.length + 1, "call")}`;
+    // What it is about is in the row of the call above.
+    return others.length === 0 ? `Running ${first.tool}` : `Running ${plural(others.length + 1, "call")}`;
   }
 
   #showPrompt(text: string): void {
