@@ -1,7 +1,7 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import { isInside, withMode } from "@retinue/gate/permission-policy.ts";
-import { createTreeFold } from "../../conversation/agent-event.ts";
+import { countedEvents, createTreeFold } from "../../conversation/agent-event.ts";
 import type { Message } from "../../conversation/message.ts";
 import type { EventSink, RunEvent } from "../../conversation/run-event.ts";
 import { type SpentRecord, spentRecord } from "../../conversation/spent-record.ts";
@@ -283,10 +283,11 @@ async function openPlanned(
   // From here on it is on disk; a caller that was stopped before that gets no child.
   if (signal.aborted) return refused("it was stopped before it began");
   const forked = task.forksContext ? await forksFrom() : [];
+  const own = files.agent(id);
   const record = await openChildRecord(plan, {
     session: runtime,
     transcripts: runtime.discovered.paths.transcripts,
-    files: files.agent(id),
+    files: own,
     followers: followersOf(plan, services),
     takeOver: session.takeOver,
     memory: session.memory,
@@ -295,16 +296,19 @@ async function openPlanned(
   worktree?.markStarted();
   sayOfRunner(plan, services);
   const history = record.history.length === 0 ? forked : record.history;
-  const { transcript } = files.agent(id);
+  const { transcript } = own;
   const { commit, reported, outputFile, enterQueue, leaveQueue } = record;
   const fold = createTreeFold();
-  const counting: EventSink = { take: (event) => fold.add({ ...event, agentId: id }) };
+  const counting: EventSink = {
+    types: countedEvents,
+    take: (event) => fold.add({ ...event, agentId: id }),
+  };
   const spent = (): SpentRecord | undefined => {
     const [own] = fold.totals().agents;
     return own === undefined ? undefined : spentRecord(own);
   };
-  const local = createLocalExecutor((own, line) =>
-    openChildAgent(own, session, { model, control: line, servers, transcript, spent }),
+  const local = createLocalExecutor((carried, line) =>
+    openChildAgent(carried, session, { model, control: line, servers, transcript, spent }),
   );
   const wasReported = (taskId: string): boolean =>
     JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);
