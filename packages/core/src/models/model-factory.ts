@@ -1,5 +1,6 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { defined } from "@retinue/base/foundation/defined.ts";
+import { endSentence } from "@retinue/base/foundation/end-sentence.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import type { AnthropicAccess } from "./anthropic/create-anthropic-model.ts";
@@ -300,7 +301,7 @@ function waitTooLong(failure: ModelError, maxWaitMs: number): ModelError {
   const pauseMs = pauseAskedBy(failure);
   if (pauseMs === undefined) return failure;
   const asked = `It asks to wait ${inWords(pauseMs)}, and a request waits at most ${inWords(maxWaitMs)} in all.`;
-  return new ModelError(code, `${message} ${asked}`, {
+  return new ModelError(code, `${endSentence(message)} ${asked}`, {
     retryAfterMs: pauseMs,
     cause,
     status,
