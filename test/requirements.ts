@@ -267,7 +267,7 @@ export const requirements: readonly Requirement[] = [
   partly(
     "WFL-5",
     "Workflows can be planned, run, resumed, listed and shown, from the command line and in code.",
-    "the studio has no view of a run of its own; no store runs them",
+    "the studio has no view of a run of its own",
   ),
 
   built("PRT-1", "Agent files of other products are read with the omission rules of their product."),
