@@ -1,7 +1,11 @@
+import type { ChildProcess } from "node:child_process";
 import { pathToFileURL } from "node:url";
+import { openFileStore } from "@retinue/cluster/files/open-file-store.ts";
+import { serveSessions } from "@retinue/cluster/serve-sessions.ts";
+import { waitForEnd } from "@retinue/cluster/start-agent.ts";
 import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { expect, onTestFinished, test } from "vitest";
-import { createPlace, runInProcess } from "./run-command.ts";
+import { createPlace, runCommand, runInProcess } from "./run-command.ts";
 
 const script = `export const meta = { name: 'two', description: 'Two agents' }
 const a = await agent('conv:a x', { label: 'first' })
@@ -49,4 +53,52 @@ test("a workflow is given to a store, shown, and taken up again there [WFL-5]", 
     environment: { ...environment, RETINUE_STORE: url },
   });
   expect(listed.out).toContain("two  .claude/workflows/two.js");
+});
+
+test("a script whose worker was killed with -9 goes on in the next one, and no finished step runs again [WFL-5, WFL-3]", {
+  timeout: 180_000,
+}, async () => {
+  const counts = new Map<string, number>();
+  const gate = Promise.withResolvers<void>();
+  let child: ChildProcess | undefined;
+  const provider = await startFakeProvider({
+    keepsRequests: false,
+    async respond({ messages }) {
+      const label = /conv:(\w+)/.exec(JSON.stringify(messages[0]))?.[1] ?? "?";
+      counts.set(label, (counts.get(label) ?? 0) + 1);
+      if (label === "slow") {
+        child?.kill("SIGKILL");
+        await gate.promise;
+      }
+      return `R-${label}`;
+    },
+  });
+  onTestFinished(() => provider[Symbol.asyncDispose]());
+  const place = createPlace();
+  place.write(
+    ".claude/workflows/gated.js",
+    `${script.split("\n")[0]?.replace("two", "gated")}\nconst a = await agent('conv:a x')\nconst [b, c] = await parallel([() => agent('conv:slow x'), () => agent('conv:c x')])\nreturn [a, b, c, await agent('conv:d ' + b)]\n`,
+  );
+  const folder = `${place.home}/store`;
+  const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x", RETINUE_LOCAL_MODELS: "0" };
+  const id = crypto.randomUUID();
+  const words = ["workflow", "run", "gated", "--store", pathToFileURL(folder).href, "--session-id", id];
+  const killed = await runCommand(place, words, {
+    environment,
+    started: (process) => {
+      child = process;
+    },
+  });
+  expect(killed.code).toBe(null);
+  gate.resolve();
+  const store = await openFileStore(folder);
+  onTestFinished(() => store.close());
+  const worker = await serveSessions(store, {
+    slots: 4,
+    runtime: { home: place.home, env: { ...process.env, ...environment } },
+  });
+  onTestFinished(() => worker.drain(0));
+  const ended = await waitForEnd(store, id, { timeoutMs: 120_000 });
+  expect(ended).toMatchObject({ status: "completed", result: { output: ["R-a", "R-slow", "R-c", "R-d"] } });
+  expect([counts.get("a"), counts.get("d")]).toEqual([1, 1]);
 });
