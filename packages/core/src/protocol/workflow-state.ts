@@ -199,6 +199,7 @@ export function progressList({ phases, steps }: Pick<WorkflowRunState, "phases" 
       ...(result === undefined ? {} : { resultPreview: preview(result) }),
       error,
       ...(step.taken === true ? { cached: true } : {}),
+      ...(step.state === "skipped" ? { skipped: true } : {}),
       tokens: step.tokens,
       toolCalls: step.toolUses,
       durationMs: startedAt === undefined ? 0 : (endedAt ?? step.lastSignAt) - startedAt,

@@ -11,7 +11,7 @@ import { continuePrompt, type SpawnRequest } from "../../planning/agent-request.
 import { carveBudget } from "../../tasks/carve-budget.ts";
 import type { TaskState } from "../../tasks/drive-task.ts";
 import { stopWithCaller } from "../../tasks/interrupted-outcome.ts";
-import { createSpawner, type Spawner } from "../../tasks/spawner.ts";
+import type { Spawner } from "../../tasks/spawner.ts";
 import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import { findOwnWorktrees } from "../../tasks/worktree/find-own-worktrees.ts";
 import { findCommit, findWorktreeRepository } from "../../tasks/worktree/find-worktree-repository.ts";
@@ -24,7 +24,7 @@ import { stepPrompt } from "../../workflows/step-prompt.ts";
 import { workflowAgent } from "../../workflows/workflow-agent.ts";
 import type { BegunStep } from "../../workflows/workflow-journal.ts";
 import type { ChildSession } from "../agent/child-session.ts";
-import { openChild, openChildPlan, planChild } from "../agent/open-child.ts";
+import { openSpawner, planChild } from "../agent/open-child.ts";
 import type { OutputSchema } from "../options/typed-output.ts";
 import { figuresOfEnding, type StepsElsewhere } from "./steps-elsewhere.ts";
 
@@ -42,13 +42,8 @@ export interface WorkflowStepsOptions {
 export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOptions): StepRunner {
   const { runId, signal, elsewhere } = options;
   const sessionOf = phaseSessions(outer, options);
-  const spawner = createSpawner({
-    tasks: outer.tasks,
-    nextOrder: outer.nested.nextOrder,
-    plan: (request) => planChild(request, outer),
-    open: (request, own) => openChild(request, sessionOf(request.workflow?.phase), own),
-    openPlan: (made, own) => openChildPlan(made, outer, own),
-    report: outer.services.runtime.notice,
+  const spawner = openSpawner(outer, {
+    sessionOf: ({ workflow }) => sessionOf(workflow?.phase),
     notify: () => undefined,
   });
   const plans = new Map<string, Promise<PlannedShape>>();
