@@ -23,6 +23,7 @@ import type { MergeParts } from "./merge/run-merge.ts";
 import { startMerge } from "./merge/start-merge.ts";
 import { checkAgentType, checkOptions, checkPrompt, runtimeChecks } from "./options/check-options.ts";
 import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
+import type { OutputSchema } from "./options/typed-output.ts";
 import { type AgentHandle, type AgentHost, type RunHandle, startAgent, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
 import { createSessionTasks, type SessionTasks } from "./session-tasks.ts";
@@ -104,7 +105,7 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** The tools as a model sees them: those of the main agent, or those that a planned child would have. */
   toolsOf(plan?: ChildPlan): Promise<readonly Tool[]>;
   /** Carries out a plan that was decided before, perhaps by another process; rejects where this one cannot. */
-  runPlan(plan: ChildPlan): AgentHandle;
+  runPlan(plan: ChildPlan, options?: { readonly output?: OutputSchema | undefined }): AgentHandle;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own, or the tools named, as far as this session has them. */
   loopTools(names?: readonly string[]): readonly LoopTool[];
   /** @deprecated The same as `loopTools`. */
@@ -255,9 +256,9 @@ function startsOf(
         output: options.output,
       });
     },
-    runPlan(plan) {
+    runPlan(plan, { output } = {}) {
       checkArgument("The plan of session.runPlan()", runtimeChecks.plan, plan);
-      return startAgent({ plan }, { host, sessionId });
+      return startAgent({ plan }, { host, sessionId, output });
     },
     async planAgent(request, { below } = {}) {
       checkArgument("The request of session.planAgent()", requestShape, request);
