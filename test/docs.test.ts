@@ -292,7 +292,9 @@ describe("npm start", () => {
     for (const [at, head] of heads.entries()) {
       await pty.shows(
         head,
-        at === 6 ? "[next: the end] any key goes on, q ends" : `[next: ${at + 1} of 6] any key goes on, q ends`,
+        at === 6
+          ? "[next: the end] any key goes on, q ends"
+          : `[next: ${at + 1} of 6] any key goes on, q ends`,
       );
       pty.type(" ");
     }
