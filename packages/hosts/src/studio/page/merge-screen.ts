@@ -20,7 +20,7 @@ export function MergeScreen({ place }: { place: Place }): ComponentChild {
       "div",
       { class: "wrap" },
       h(Breadcrumb, { place, title: state?.session?.overview.session.title, here: "Merge" }),
-      h(Shown, { place, state }),
+      state === undefined && problem !== undefined ? null : h(Shown, { place, state }),
     ),
   );
 }

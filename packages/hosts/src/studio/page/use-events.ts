@@ -10,6 +10,7 @@ import type {
   SessionUpdate,
 } from "@retinue/core/kernel/live/session-update.ts";
 import { useEffect, useState } from "preact/hooks";
+import { timeOfDay } from "./figures.ts";
 import type { Place } from "./route.ts";
 
 /** The session that is part of this page, where it is an export. */
@@ -27,7 +28,7 @@ export interface Followed<S> {
 }
 
 /** Follows server-sent events and folds each into the state, at most once for each picture that is painted. */
-export function useEvents<S, U>(
+export function useEvents<S, U extends object>(
   path: string,
   query: Readonly<Record<string, string>>,
   fold: (before: S | undefined, update: U) => S,
@@ -37,13 +38,16 @@ export function useEvents<S, U>(
   useEffect(() => {
     if (exported !== undefined) return;
     let state: S | undefined;
-    let problem: string | undefined;
+    let heardAt: number | undefined;
+    // What is wrong with the connection, and with parts of what comes over it.
+    let lost: string | undefined;
+    const wrong = new Map<string, string>();
     let frame = 0;
     const paint = (): void => {
       if (frame !== 0) return;
       frame = requestAnimationFrame(() => {
         frame = 0;
-        setFollowed({ state, problem });
+        setFollowed({ state, problem: lost ?? wrong.values().next().value });
       });
     };
     const source = new EventSource(address);
@@ -52,20 +56,28 @@ export function useEvents<S, U>(
       state = undefined;
     };
     source.onmessage = ({ data }) => {
-      state = fold(state, JSON.parse(String(data)));
-      problem = undefined;
+      const update: U = JSON.parse(String(data));
+      state = fold(state, update);
+      heardAt = Date.now();
+      lost = undefined;
+      for (const part of Object.keys(update)) wrong.delete(part);
       paint();
     };
     source.addEventListener("problem", (event) => {
-      problem = JSON.parse(String((event as MessageEvent).data)).message;
+      const { message, part } = JSON.parse(String((event as MessageEvent).data));
+      wrong.set(part, message);
+      lost = undefined;
       paint();
     });
     source.onerror = () => {
       // A connection that was refused is closed; one that was lost is tried again.
-      problem =
-        source.readyState === EventSource.CLOSED
-          ? "The studio has nothing at this address, or the link is of another studio."
-          : "The studio does not answer. Is it still running?";
+      const since = heardAt === undefined ? "" : ` Shown is what was there at ${timeOfDay(heardAt)}.`;
+      lost = `The studio does not answer. Is it still running?${since}`;
+      if (source.readyState === EventSource.CLOSED)
+        void whyRefused(address).then((reason) => {
+          lost = reason;
+          paint();
+        });
       paint();
     };
     return () => {
@@ -74,6 +86,22 @@ export function useEvents<S, U>(
     };
   }, [address]);
   return followed;
+}
+
+/** A stream that was refused does not say why, so the same is asked for once more. */
+async function whyRefused(address: string): Promise<string> {
+  const other = "The studio has nothing at this address, or the link is of another studio.";
+  try {
+    const response = await fetch(address);
+    if (response.ok) {
+      await response.body?.cancel();
+      return "The studio answers again: reload the page.";
+    }
+    const { message }: { readonly message?: string } = await response.json();
+    return message ?? other;
+  } catch {
+    return other;
+  }
 }
 
 export interface SessionView {
@@ -187,6 +215,15 @@ function foldLive(before: LiveTexts, pieces: NonNullable<SessionUpdate["live"]>)
     else if (known?.answer === answer) texts.delete(agentId);
   }
   return texts;
+}
+
+/** The whole result of a call, of which only the beginning was sent. */
+export async function loadResult({ project, id }: Place, agentId: string, position: number): Promise<string> {
+  const query = new URLSearchParams({ project, id, agent: agentId, index: String(position) });
+  const response = await fetch(`api/entry?${query}`);
+  if (!response.ok) throw new Error(`The studio answered ${response.status}.`);
+  const { result = "" }: { readonly result?: string } = await response.json();
+  return result;
 }
 
 /** Asks the server to do something; answers with what came of it, or throws with the reason. */
