@@ -244,6 +244,33 @@ describe.skipIf(missingBrowser !== undefined)("the page under attack (needs Chro
     expect(await other.getByRole("complementary").textContent()).toContain("rm two-tabs");
   });
 
+  test("more tabs than a browser opens connections show sessions, and all their titles say what waits [STU-1]", async () => {
+    const context = await browser.newContext();
+    onTestFinished(() => context.close());
+    const own = await openShop();
+    onTestFinished(() => own[Symbol.asyncDispose]());
+    const pages: Page[] = [];
+    // Without a window of its own a browser calls every tab visible.
+    const show = (page: Page, isShown: boolean): Promise<unknown> =>
+      page.evaluate(
+        `Object.defineProperty(document, "hidden", { configurable: true, value: ${!isShown} }); document.dispatchEvent(new Event("visibilitychange"))`,
+      );
+    for (let at = 0; at < 8; at += 1) {
+      const page = await context.newPage();
+      await page.goto(own.studio.link);
+      await page.getByText("Count the shelves.").first().waitFor();
+      await show(page, false);
+      pages.push(page);
+    }
+    writeQuestion(own.files(small), { id: "3323456789ab", input: { command: "rm many-tabs" } });
+    for (const page of pages) await expect.poll(() => page.title()).toBe("(2) Retinue");
+    const [, second] = pages;
+    if (second === undefined) throw new Error("There is no second tab.");
+    expect(await second.getByText("rm many-tabs").count()).toBe(0);
+    await show(second, true);
+    await second.getByText("rm many-tabs").waitFor();
+  });
+
   test("a page that loses the studio keeps what it shows, says since when, and goes on when it is back [STU-1]", async () => {
     const own = await openShop();
     onTestFinished(() => own[Symbol.asyncDispose]());

@@ -12,6 +12,7 @@ import type {
 import { useEffect, useState } from "preact/hooks";
 import { timeOfDay } from "./figures.ts";
 import type { Place } from "./route.ts";
+import { mayStream, onStreamTurn } from "./stream-turn.ts";
 
 /** The session that is part of this page, where it is an export. */
 export const exported: ExportedSession | undefined = readExported();
@@ -28,7 +29,7 @@ export interface Followed<S> {
 }
 
 /** Follows server-sent events and folds each into the state, at most once for each picture that is painted. */
-export function useEvents<S, U extends object>(
+export function useEvents<S extends object, U extends object>(
   path: string,
   query: Readonly<Record<string, string>>,
   fold: (before: S | undefined, update: U) => S,
@@ -38,24 +39,34 @@ export function useEvents<S, U extends object>(
   useEffect(() => {
     if (exported !== undefined) return;
     let state: S | undefined;
+    let before: S | undefined;
     let heardAt: number | undefined;
     // What is wrong with the connection, and with parts of what comes over it.
     let lost: string | undefined;
     const wrong = new Map<string, string>();
-    let frame = 0;
+    let forgetPaint: (() => void) | undefined;
     const paint = (): void => {
-      if (frame !== 0) return;
-      frame = requestAnimationFrame(() => {
-        frame = 0;
-        setFollowed({ state, problem: lost ?? wrong.values().next().value });
+      forgetPaint ??= soon(() => {
+        forgetPaint = undefined;
+        // After a reconnection parts come one by one; until each is there, what was known of it stays.
+        const shown = state === undefined ? before : { ...before, ...state };
+        setFollowed({ state: shown, problem: lost ?? wrong.values().next().value });
       });
     };
-    const source = new EventSource(address);
-    source.onopen = () => {
-      // After a lost connection the server begins anew.
-      state = undefined;
+    let source: EventSource | undefined;
+    const open = (): EventSource => {
+      const opened = new EventSource(address);
+      opened.onopen = () => {
+        // The server begins anew.
+        before = state === undefined ? before : { ...before, ...state };
+        state = undefined;
+      };
+      opened.onmessage = take;
+      opened.addEventListener("problem", hearProblem);
+      opened.onerror = () => hearEnd(opened);
+      return opened;
     };
-    source.onmessage = ({ data }) => {
+    const take = ({ data }: MessageEvent): void => {
       const update: U = JSON.parse(String(data));
       state = fold(state, update);
       heardAt = Date.now();
@@ -63,29 +74,57 @@ export function useEvents<S, U extends object>(
       for (const part of Object.keys(update)) wrong.delete(part);
       paint();
     };
-    source.addEventListener("problem", (event) => {
-      const { message, part } = JSON.parse(String((event as MessageEvent).data));
+    const hearProblem = ({ data }: MessageEvent): void => {
+      const { message, part } = JSON.parse(String(data));
       wrong.set(part, message);
       lost = undefined;
       paint();
-    });
-    source.onerror = () => {
+    };
+    const hearEnd = ({ readyState }: EventSource): void => {
       // A connection that was refused is closed; one that was lost is tried again.
       const since = heardAt === undefined ? "" : ` Shown is what was there at ${timeOfDay(heardAt)}.`;
       lost = `The studio does not answer. Is it still running?${since}`;
-      if (source.readyState === EventSource.CLOSED)
+      if (readyState === EventSource.CLOSED)
         void whyRefused(address).then((reason) => {
           lost = reason;
           paint();
         });
       paint();
     };
+    const takeTurn = (): void => {
+      if (forgetPaint !== undefined) {
+        // A picture that was asked for is not painted while nobody looks.
+        forgetPaint();
+        forgetPaint = undefined;
+        paint();
+      }
+      if (mayStream()) source ??= open();
+      else {
+        source?.close();
+        source = undefined;
+      }
+    };
+    takeTurn();
+    const forget = onStreamTurn(takeTurn);
     return () => {
-      source.close();
-      cancelAnimationFrame(frame);
+      forget();
+      source?.close();
+      forgetPaint?.();
     };
   }, [address]);
   return followed;
+}
+
+const hiddenMs = 1000;
+
+/** With the next picture; a tab that is not looked at paints none, and has a title all the same. */
+function soon(run: () => void): () => void {
+  if (document.hidden) {
+    const timer = setTimeout(run, hiddenMs);
+    return () => clearTimeout(timer);
+  }
+  const frame = requestAnimationFrame(run);
+  return () => cancelAnimationFrame(frame);
 }
 
 /** A stream that was refused does not say why, so the same is asked for once more. */
