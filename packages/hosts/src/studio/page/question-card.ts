@@ -53,13 +53,13 @@ function Path({ question }: { question: InboxQuestion }): ComponentChild {
   return h(
     "div",
     { class: "path" },
-    h("a", { class: "link", href: sessionLink({ project, id }) }, title),
+    h("a", { class: "up", href: sessionLink({ project, id }) }, title),
     places.map(({ agent, path }) => [
       h("span", { key: `${agent}s`, "aria-hidden": true }, "›"),
       h(
         "a",
-        { key: agent, class: "link", href: agentLink({ project, id }, agent === id ? "main" : agent) },
-        path,
+        { key: agent, class: "who", href: agentLink({ project, id }, agent === id ? "main" : agent) },
+        path.replaceAll(" > ", " › "),
       ),
     ]),
   );
