@@ -312,6 +312,48 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
     await page.getByRole("heading", { name: "Nothing waits for you" }).waitFor();
   });
 
+  test("agents that start together are asked about with what they would take and may do, as a table [BIL-2, STU-2]", async () => {
+    const band = { low: 1, likely: 2, high: 3 };
+    const right = { level: "full", tools: ["Edit", "Write"] } as const;
+    const none = { level: "none", tools: [] } as const;
+    const agent = {
+      agentType: "painter",
+      description: "Paint",
+      model: "m",
+      costUsd: band,
+      tokens: { low: 10_000, likely: 40_000, high: 90_000 },
+      durationMs: { low: 20_000, likely: 60_000, high: 240_000 },
+      basis: { from: "history", runs: 4 },
+      rights: { mode: "default", write: right, run: none, reach: none },
+    } as const;
+    const { costUsd, tokens, durationMs } = agent;
+    const total = { costUsd, tokens, durationMs };
+    writeQuestion(shop.files(small), {
+      id: "4423456789ab",
+      tool: "Agent",
+      input: { agents: [] },
+      everyTime: true,
+      quote: { agents: [agent, agent], total, unpriced: 0, why: "quotes.askAboveAgents is 1", refused: [] },
+    });
+    const page = await openPage(at("#/approvals"));
+    const card = page.getByRole("article", { name: /Agent: main/ });
+    const quote = card.getByRole("group", { name: "What the agents would take and may do" });
+    await quote.waitFor();
+    const text = await quote.textContent();
+    expect(text).toContain("2 agents, together likely $2.00 ($1.00 to $3.00)");
+    expect(text).toContain("may writepainter: Edit, Write");
+    expect(await quote.getByRole("row", { name: /2x painter/ }).textContent()).toContain("4 runs");
+    expect(await card.textContent()).toContain("quotes.askAboveAgents is 1");
+    expect(await card.getByRole("button", { name: /Allow for session/ }).count()).toBe(0);
+    const denied = card.getByRole("button", { name: /^Deny/ });
+    await expect
+      .poll(async () => {
+        if ((await card.count()) > 0) await denied.click({ timeout: 500 }).catch(() => undefined);
+        return card.count();
+      })
+      .toBe(0);
+  });
+
   test("hundreds of agents open with few rows in the page [STU-1]", async () => {
     writeLarge();
     const page = await openPage(at(session(large)));

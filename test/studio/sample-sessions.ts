@@ -223,7 +223,16 @@ export function writeQuestion(
   }: Partial<
     Pick<
       ApprovalQuestion,
-      "id" | "tool" | "input" | "directory" | "session" | "places" | "at" | "suggestedRules"
+      | "id"
+      | "tool"
+      | "input"
+      | "directory"
+      | "session"
+      | "places"
+      | "at"
+      | "suggestedRules"
+      | "quote"
+      | "everyTime"
     >
   > = {},
 ): void {
