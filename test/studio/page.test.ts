@@ -363,6 +363,44 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
     await page.locator('[aria-posinset="150"]').waitFor();
   });
 
+  test("of hundreds of agents the chosen one is in view, in the tree and in the timeline [STU-1]", async () => {
+    writeLarge();
+    const page = await openPage(at(`#/agent/${project}/${large}/a150`));
+    await page.getByRole("treeitem", { selected: true }).filter({ hasText: "Visit shelf 150" }).waitFor();
+    const isIn = (inner: string, outer: string): Promise<boolean> =>
+      page.evaluate(
+        `(() => { const [a, b] = [${JSON.stringify(inner)}, ${JSON.stringify(outer)}].map((name) => document.querySelector(name)?.getBoundingClientRect()); return a !== undefined && b !== undefined && a.top >= b.top && a.bottom <= b.bottom; })()`,
+      );
+    await expect.poll(() => isIn("[role=treeitem][aria-selected=true]", ".p-tree")).toBe(true);
+    await expect.poll(() => isIn(".lane.sel .ground", ".lanes")).toBe(true);
+  });
+
+  test("a conversation follows its end until somebody scrolls up, and then says what is new [STU-1]", async () => {
+    const id = "af0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
+    const file = shop.files(id).transcript;
+    const before = Array.from({ length: 80 }, (_, turn) =>
+      said(`b${turn}`, `Turn ${turn} with\n\n${"a line\n\n".repeat(1 + (turn % 7))}`, turn),
+    );
+    writeFileSync(file, prompt("u1", "Tell.") + before.join(""));
+    const page = await openPage(at(session(id)));
+    const inView = (text: string): Promise<boolean> =>
+      page.evaluate(
+        `(() => { const box = document.querySelector(".talk").getBoundingClientRect(); const found = [...document.querySelectorAll(".e-text")].find((one) => one.textContent.includes(${JSON.stringify(text)}))?.getBoundingClientRect(); return found !== undefined && found.height > 0 && found.top < box.bottom && found.bottom > box.top; })()`,
+      );
+    await expect.poll(() => inView("Turn 79")).toBe(true);
+    for (let more = 0; more < 4; more += 1) {
+      appendFileSync(file, said(`m${more}`, `More ${more} to tell.`, 90 + more));
+      await expect.poll(() => inView(`More ${more} to tell.`)).toBe(true);
+    }
+    await page.locator(".talk").hover();
+    await page.mouse.wheel(0, -3000);
+    await expect.poll(() => inView("More 3 to tell.")).toBe(false);
+    appendFileSync(file, said("last", "The end of it.", 99));
+    // The head of the turn, and its text.
+    await page.getByRole("button", { name: "2 new" }).click();
+    await expect.poll(() => inView("The end of it.")).toBe(true);
+  });
+
   test("an exported session is the same page, from a file, without a network [STU-1, LIM-4]", async () => {
     const place = { transcripts: shop.transcripts, sessionId: small };
     const inspection = await createInspectionSource({ ...place, now: Date.now }).load();

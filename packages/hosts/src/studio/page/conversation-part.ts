@@ -62,36 +62,54 @@ export function ConversationPart(props: ConversationProps): ComponentChild {
   );
 }
 
-/** Follows the end only while it is seen; otherwise says how much is new. */
+/** Follows the end until somebody scrolls up; then says how much is new. */
 function useFollowing(
   end: { readonly current: HTMLElement | null },
   count: number,
   writing: string | undefined,
 ): number {
-  const isAtEnd = useRef(true);
-  const [seen, setSeen] = useState(0);
+  const isFollowing = useRef(true);
+  const newest = useRef(count);
+  newest.current = count;
+  const [seen, setSeen] = useState(count);
+  const follow = (): void => {
+    if (isFollowing.current && exported === undefined) end.current?.scrollIntoView({ block: "nearest" });
+  };
   useEffect(() => {
     const { current } = end;
-    if (current === null) return;
-    const observer = new IntersectionObserver(
+    if (current === null || current.parentElement === null) return;
+    const atEnd = new IntersectionObserver(
       ([entry]) => {
-        isAtEnd.current = entry?.isIntersecting === true;
-        if (isAtEnd.current) setSeen(Number.POSITIVE_INFINITY);
+        if (entry?.isIntersecting !== true) return;
+        isFollowing.current = true;
+        setSeen(newest.current);
       },
       { rootMargin: "40px" },
     );
-    observer.observe(current);
-    return () => observer.disconnect();
+    atEnd.observe(current);
+    // The browser lays out what comes near, and only then knows how high it is.
+    const grown = new ResizeObserver(follow);
+    grown.observe(current.parentElement);
+    let top = 0;
+    const onScroll = ({ target }: Event): void => {
+      const box = target === document ? document.documentElement : target;
+      if (!(box instanceof Element) || !box.contains(current)) return;
+      // Following only ever scrolls down.
+      if (box.scrollTop < top - 1) isFollowing.current = false;
+      top = box.scrollTop;
+    };
+    addEventListener("scroll", onScroll, { capture: true, passive: true });
+    return () => {
+      atEnd.disconnect();
+      grown.disconnect();
+      removeEventListener("scroll", onScroll, { capture: true });
+    };
   }, []);
-  const isFirst = useRef(true);
   useEffect(() => {
-    if (isAtEnd.current || isFirst.current) {
-      if (exported === undefined) end.current?.scrollIntoView({ block: "nearest" });
-      setSeen(count);
-    }
-    if (count > 0) isFirst.current = false;
+    follow();
+    if (isFollowing.current) setSeen(count);
   }, [count, writing]);
-  return isAtEnd.current ? 0 : Math.max(0, count - (Number.isFinite(seen) ? seen : count));
+  return isFollowing.current ? 0 : Math.max(0, count - seen);
 }
 
 function Earlier({ from, onEarlier }: { from: number; onEarlier: () => void }): ComponentChild {

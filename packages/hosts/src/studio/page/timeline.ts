@@ -61,6 +61,14 @@ export function Timeline(props: TimelineProps): ComponentChild {
   const zoomBy = (factor: number, at = view.at): void =>
     setView(({ zoom }) => ({ zoom: Math.min(maxZoom, Math.max(1, zoom * factor)), at }));
   useZoomKeys(zoomBy, () => setView({ at: 1, zoom: 1 }));
+  const position = lanes.findIndex(({ id }) => id === selected);
+  useEffect(() => {
+    const { current } = box;
+    if (current === null || position === -1) return;
+    const y = top + position * laneHeight;
+    const isSeen = y >= current.scrollTop && y + laneHeight <= current.scrollTop + current.clientHeight;
+    if (!isSeen) current.scrollTop = y - current.clientHeight / 2;
+  }, [position]);
   return h(
     "section",
     { class: "tl", "aria-label": "Timeline" },
