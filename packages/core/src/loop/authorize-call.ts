@@ -1,92 +1,79 @@
 import { isRecord, kindOf } from "@retinue/base/foundation/json-record.ts";
 import { resolveToolName } from "@retinue/config/tools/tool-entry.ts";
-import type { AllowedBy, JudgedCommand } from "@retinue/gate/decide.ts";
 import type { ToolUseBlock } from "../conversation/message.ts";
-import type { UsedApproval } from "../conversation/run-event.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { AuthorizeOptions, LoopPorts } from "./loop-ports.ts";
+import type { Authorization, AuthorizeOptions, CallRequest, LoopPorts } from "./loop-ports.ts";
 
-export interface AuthorizedCall {
-  readonly type: "admitted";
-  readonly call: ToolUseBlock;
-  readonly tool: Tool;
-  readonly input: unknown;
-  readonly allowedBy?: AllowedBy;
-  /** The rule, mode, hook or answer that let it through, in words. */
-  readonly reason?: string;
-  readonly paths?: readonly string[];
-  readonly run?: JudgedCommand;
-  readonly recheck?: () => Promise<string | undefined>;
-  /** Somebody was asked about it. */
-  readonly asked?: boolean;
-  readonly approval?: UsedApproval;
+type Allowed = Extract<Authorization, { readonly type: "allowed" }>;
+type Denied = Extract<Authorization, { readonly type: "denied" }>;
+
+/** A call that may run, with what let it through; its input is checked by the tool's own schema. */
+export interface AuthorizedCall extends CallRequest, Omit<Allowed, "type" | "input"> {
+  readonly type: "authorized";
   /** How long it was decided about. */
   readonly decidedMs?: number;
 }
 
 /** A call that is answered without being run. `denied` distinguishes a refusal of permission from a mistake of the model. */
-export interface RefusedCall {
+export interface RefusedCall extends Pick<Denied, "reason" | "asked" | "approval"> {
   readonly type: "refused";
   readonly call: ToolUseBlock;
-  readonly reason: string;
   readonly denied: boolean;
-  readonly asked?: boolean;
-  readonly approval?: UsedApproval;
   readonly decidedMs?: number;
 }
 
-/** Finds the tool, checks the input against its schema, and asks whether the call may run. */
+/** A call of a tool that is there, with an input that the tool can take. */
+export interface ReadCall extends CallRequest {
+  readonly type: "read";
+}
+
+/** Finds the tool of a call and checks the input against its schema. */
+export function readCall(call: ToolUseBlock, ports: LoopPorts): ReadCall | RefusedCall {
+  const tool = findTool(call.name, ports);
+  if (tool === undefined) return missingTool(call, ports);
+  const checked = checkInput(tool, call.input);
+  if (checked.type === "invalid") return refusedCall(call, checked.reason);
+  return { type: "read", call, tool, input: checked.input };
+}
+
+/** Asks whether a call may run. */
 export async function authorizeCall(
-  call: ToolUseBlock,
+  { call, tool, input }: ReadCall,
   ports: LoopPorts,
   options: AuthorizeOptions,
 ): Promise<AuthorizedCall | RefusedCall> {
-  const refuse = (reason: string, denied = false): RefusedCall => ({
-    type: "refused",
-    call,
-    reason,
-    denied,
-  });
-  const tool = findTool(call.name, ports);
-  if (tool === undefined) {
-    const offered = offeredTools(ports);
-    // Those that are not loaded are for the search to name.
-    const names = (ports.present?.(offered, []) ?? offered).map(({ name }) => name).join(", ");
-    return refuse(
-      `There is no tool ${JSON.stringify(call.name)} here. Available: ${names === "" ? "none" : names}.`,
-    );
-  }
-  const checked = checkInput(tool, call.input);
-  if (checked.type === "invalid") return refuse(checked.reason);
+  // Calls before this one may have taken the tool away, as one that moves the agent to the background.
+  if (ports.isOffered?.(tool) === false) return missingTool(call, ports);
   try {
-    const authorization = await ports.authorize({ call, tool, input: checked.input }, options);
-    const asked = {
-      ...(authorization.asked === true ? { asked: true } : {}),
-      approval: authorization.approval,
-    };
-    if (authorization.type === "denied") return { ...refuse(authorization.reason, true), ...asked };
-    const { paths, allowedBy, run, reason, recheck } = authorization;
-    const decided = {
-      ...asked,
-      ...(paths === undefined ? {} : { paths }),
-      ...(allowedBy === undefined ? {} : { allowedBy }),
-      ...(run === undefined ? {} : { run }),
-      ...(recheck === undefined ? {} : { recheck }),
-      ...(reason === undefined ? {} : { reason }),
-    };
-    if (authorization.input === checked.input)
-      return { type: "admitted", call, tool, input: checked.input, ...decided };
+    const authorization = await ports.authorize({ call, tool, input }, options);
+    if (authorization.type === "denied") {
+      const { reason, asked, approval } = authorization;
+      return { ...refusedCall(call, reason, true), asked, approval };
+    }
+    if (authorization.input === input) return { ...authorization, type: "authorized", call, tool };
     // A hook or a person changed the input; it is checked like the model's own.
-    const again = checkInput(tool, authorization.input);
-    return again.type === "invalid"
-      ? refuse(again.reason)
-      : { type: "admitted", call, tool, input: again.input, ...decided };
+    const changed = checkInput(tool, authorization.input);
+    return changed.type === "invalid"
+      ? refusedCall(call, changed.reason)
+      : { ...authorization, type: "authorized", call, tool, input: changed.input };
   } catch (error) {
-    if (options.signal.aborted) return refuse(undecidedText);
+    if (options.signal.aborted) return refusedCall(call, undecidedText);
     // A guard that fails does not let through.
     const reason = String(error instanceof Error ? error.message : error);
-    return refuse(`This call was not allowed, because deciding about it failed: ${reason}.`, true);
+    return refusedCall(call, `This call was not allowed, because deciding about it failed: ${reason}.`, true);
   }
+}
+
+function refusedCall(call: ToolUseBlock, reason: string, denied = false): RefusedCall {
+  return { type: "refused", call, reason, denied };
+}
+
+function missingTool(call: ToolUseBlock, ports: LoopPorts): RefusedCall {
+  const offered = offeredTools(ports);
+  // Those that are not loaded are for the search to name.
+  const names = (ports.present?.(offered, []) ?? offered).map(({ name }) => name).join(", ");
+  const available = names === "" ? "none" : names;
+  return refusedCall(call, `There is no tool ${JSON.stringify(call.name)} here. Available: ${available}.`);
 }
 
 /** No one has said no: whoever continues the conversation must not take the end of a process for a refusal. */
