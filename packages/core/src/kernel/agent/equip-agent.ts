@@ -41,8 +41,9 @@ export async function equipAgent(
   const model = asSettingsSay(own.model, runtime, child !== undefined);
   const guard = createRunGuard({ limits: plan.limits, tree: services.tree, budget, stopwatch });
   const directory = (): string => tools.directory(plan.agent.id) ?? startOf(plan);
-  const verifier = openVerifier(plan, services, own);
-  const hooks = await openHooks(plan, { services, own, directory, pay: guard.pay, verifier });
+  let hooks: SessionHooks | undefined;
+  const verifier = openVerifier(plan, { services, own, hooks: () => hooks });
+  hooks = await openHooks(plan, { services, own, directory, pay: guard.pay, verifier });
   const isGranted = hasSkillTool(plan, tools.tools);
   // A person can call skills also where the main agent itself may load none.
   const skills =
