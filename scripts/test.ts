@@ -1,7 +1,7 @@
 /**
  * `npm test`: all tests, once. With `CI` set, files with a failed test run once more, alone and in a new process: a shared machine can
- * stall any process, and a test that has used up its folder cannot pass where it stands. What passes then is printed as `flaky: …`,
- * never hidden.
+ * stall any process, and a test that has used up its folder cannot pass where it stands. After an error that belongs to no file, as when
+ * a worker breaks, all files run once more. What passes then is printed as `flaky: …`, never hidden.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -23,13 +23,16 @@ function runTests(words: readonly string[]): number {
   const first = runVitest("first", words);
   if (first.status === 0 || process.env["CI"] === undefined) return first.status;
   const outcome = first.outcome;
-  if (outcome === undefined || outcome.failedFiles.length === 0 || outcome.errors > 0) return first.status;
-  const second = runVitest("second", ["--maxWorkers", "1", ...outcome.failedFiles]);
+  if (outcome === undefined || outcome.failed === 0) return first.status;
+  const allAgain = outcome.errorsOfNoFile > 0;
+  const second = runVitest("second", allAgain ? words : ["--maxWorkers", "1", ...outcome.failedFiles]);
   if (second.outcome === undefined) return second.status || 1;
   const stillFailing = new Set(second.outcome.failedTests);
   for (const name of outcome.failedTests) if (!stillFailing.has(name)) console.log(`flaky: ${name}`);
   const failed = second.outcome.failed;
-  const passed = outcome.passed + Math.max(0, outcome.failed - failed);
+  const passed = allAgain
+    ? second.outcome.passed
+    : outcome.passed + Math.max(0, outcome.failed - outcome.errors - failed);
   console.log(`${passed} passed, ${failed} failed, ${outcome.skipped} skipped`);
   return second.status;
 }

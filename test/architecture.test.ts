@@ -83,6 +83,19 @@ test("no more than 8 files know each other, types included", () => {
   ).toEqual([]);
 });
 
+test("no folder of a package depends on itself by way of others or of files beside it, types included", () => {
+  const place = (path: string): string => /^packages\/[^/]+\/src\/[^/]+(?=\/)/.exec(path)?.[0] ?? path;
+  const graph = new Map<string, string[]>();
+  for (const file of product) {
+    const from = place(file.path);
+    const targets = ownImports(file).map(({ target }) => place(target));
+    graph.set(from, [...(graph.get(from) ?? []), ...targets.filter((target) => target !== from)]);
+  }
+  // Files that know each other are counted above.
+  const knots = findKnots(graph).filter((knot) => knot.some((name) => !name.endsWith(".ts")));
+  expect(knots, "Move the types that both sides need below both.").toEqual([]);
+});
+
 test("processes are started in one place, where somebody listens to their errors from the first moment", () => {
   const starters = product.filter(({ text }) =>
     /import \{[^}]*\b(spawn|fork)\b[^}]*\} from "node:child_process"/.test(text),

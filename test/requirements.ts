@@ -276,10 +276,9 @@ export const requirements: readonly Requirement[] = [
   built("PRT-4", "A lock file holds hashes and computed rights, and a check reports what changed."),
 
   built("FRN-1", "An agent of another vendor runs as a child over the Agent Client Protocol."),
-  partly(
+  built(
     "FRN-2",
-    "Rules hold for it as far as the protocol lets us, and the plan says what it can do unasked.",
-    "The sandbox for it is that of the settings alone, and no test runs a program inside one.",
+    "Rules hold for it as far as the protocol lets us, the plan says what it can do unasked, and the sandbox of the settings holds it.",
   ),
 
   built(

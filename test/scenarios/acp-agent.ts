@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
@@ -23,6 +24,8 @@ type Step =
     }
   | { readonly ask: acp.ToolCallUpdate; readonly options?: acp.PermissionOption[]; readonly after?: "write" }
   | { readonly own: string; readonly path: string; readonly content: string }
+  | { readonly look: string }
+  | { readonly reach: number }
   | { readonly env: string }
   | { readonly servers: true }
   | { readonly cost: number }
@@ -217,6 +220,12 @@ async function play(
         status: "completed",
         content: [{ type: "content", content: { type: "text", text: "done by itself" } }],
       });
+    } else if ("look" in step) await report(`saw ${JSON.stringify(readFileSync(step.look, "utf8"))}`);
+    else if ("reach" in step) {
+      const socket = connect(step.reach, "127.0.0.1");
+      await once(socket, "connect");
+      socket.destroy();
+      await report("reached");
     } else if ("env" in step) await report(`${step.env}=${process.env[step.env] ?? "unset"}`);
     else if ("servers" in step) await report(`servers ${JSON.stringify(session.mcpServers)}`);
     else if ("cost" in step)

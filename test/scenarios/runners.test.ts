@@ -1,8 +1,12 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import type { RunHandle } from "@retinue/core/kernel/run-handle.ts";
+import { createSandboxRuntime } from "@retinue/core/tools/sandbox/sandbox-runtime.ts";
+import { readSandboxSettings } from "@retinue/core/tools/sandbox/sandbox-settings.ts";
 import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, test, vi } from "vitest";
@@ -10,6 +14,15 @@ import { projectRoot } from "../project-files.ts";
 import { countedServer } from "./counted-server.ts";
 
 const script = join(projectRoot, "test/scenarios/acp-agent.ts");
+
+/** Why programs cannot run in the sandbox of the settings here; undefined where they can. */
+async function whyNoSandbox(): Promise<string | undefined> {
+  await using runtime = createSandboxRuntime();
+  const start = await runtime.start(readSandboxSettings({ enabled: true }));
+  return start.type === "ready" ? undefined : start.why;
+}
+
+const noSandbox = await whyNoSandbox();
 
 interface Staging extends Omit<RuntimeOptions, "settings"> {
   /** Fields of the definition of `vendor`. */
@@ -20,6 +33,8 @@ interface Staging extends Omit<RuntimeOptions, "settings"> {
   readonly flags?: readonly string[];
   readonly steps?: readonly Step[];
   readonly settings?: object;
+  /** It keeps its conversations in the project, where a sandbox lets it write. */
+  readonly inProject?: boolean;
 }
 
 /** A session whose agent `vendor` runs in the small agent of the official package. */
@@ -29,6 +44,7 @@ async function stage({
   runner = {},
   steps = [],
   settings,
+  inProject = false,
   ...options
 }: Staging = {}) {
   const sample = await createSampleRuntime([...steps], {
@@ -37,7 +53,7 @@ async function stage({
     ...options,
   });
   const { workspace } = sample;
-  const state = join(workspace.root, "state");
+  const state = join(inProject ? workspace.project : workspace.root, "state");
   const lines = Object.entries({
     name: "vendor",
     description: "Works elsewhere.",
@@ -79,6 +95,34 @@ function isRunning(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** A server that nobody in a sandbox may reach. */
+async function listening() {
+  const server = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : 0,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** The other processes that know of a folder, by their arguments or variables. */
+function processesOf(folder: string): readonly string[] {
+  return readdirSync("/proc").filter((pid) => {
+    if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return false;
+    try {
+      return ["cmdline", "environ"].some((file) =>
+        readFileSync(`/proc/${pid}/${file}`, "utf8").includes(folder),
+      );
+    } catch {
+      return false;
+    }
+  });
 }
 
 describe("[FRN-1] an agent of another vendor", () => {
@@ -703,14 +747,23 @@ describe("[FRN-2] what rules cannot reach is refused, said, or kept in a sandbox
     ]);
   });
 
-  test("settings that want a sandbox, where there is none, refuse the start", async () => {
+  test.skipIf(noSandbox === undefined)(
+    `settings that want a sandbox, where there is none, refuse the start${noSandbox === undefined ? " (skipped: there is one)" : ""}`,
+    async () => {
+      const { sample } = await stage({ settings: { sandbox: { enabled: true } } });
+      await using _ = sample;
+      await using session = await sample.runtime.open();
+      expect(await session.spawn("vendor", "Go.").result).toMatchObject({
+        status: "failed",
+        reason: "runner-unguarded",
+      });
+    },
+  );
+
+  test("a start that counts on a sandbox says so in its plan", async () => {
     const { sample } = await stage({ settings: { sandbox: { enabled: true } } });
     await using _ = sample;
     await using session = await sample.runtime.open();
-    const result = await session.spawn("vendor", "Go.").result;
-    // On a machine with a sandbox it runs in it.
-    if (result.status !== "completed")
-      expect(result).toMatchObject({ status: "failed", reason: "runner-unguarded" });
     const planned = await session.planAgent({
       origin: "program",
       agentType: "vendor",
@@ -719,6 +772,85 @@ describe("[FRN-2] what rules cannot reach is refused, said, or kept in a sandbox
     });
     expect(planned).toMatchObject({ plan: { runner: { sandboxed: true } } });
   });
+
+  describe.skipIf(noSandbox !== undefined)(
+    `inside a real sandbox${noSandbox === undefined ? "" : ` (skipped: ${noSandbox})`}`,
+    () => {
+      test("what it does without asking is held to rules about files, to the project and from the network", async () => {
+        const { sample, project } = await stage({
+          permissionMode: "acceptEdits",
+          inProject: true,
+          settings: {
+            sandbox: { enabled: true },
+            permissions: { deny: ["Read(secret.txt)", "Edit(kept/**)"] },
+          },
+        });
+        await using _ = sample;
+        const { workspace } = sample;
+        const secret = await workspace.write("secret.txt", "hush");
+        const open = await workspace.write("open.txt", "for all");
+        const kept = await workspace.write("kept/a.txt", "old");
+        const outside = join(workspace.root, "outside.txt");
+        await using server = await listening();
+        await using session = await sample.runtime.open();
+        const { lines, result } = await finished(
+          session.spawn(
+            "vendor",
+            task(
+              { look: open },
+              { look: secret },
+              { own: "1", path: join(project, "made.txt"), content: "mine" },
+              { own: "2", path: kept, content: "new" },
+              { own: "3", path: outside, content: "new" },
+              { reach: server.port },
+              // What it asks us for is judged and done by us, as without a sandbox.
+              { write: join(project, "asked.txt"), content: "ours" },
+              { read: secret },
+              { say: "Done." },
+            ),
+          ),
+        );
+        expect(result).toMatchObject({ status: "completed" });
+        expect(lines[0]).toBe('saw "for all"');
+        expect(lines.join("\n")).not.toContain("hush");
+        expect(lines.filter((line) => line.startsWith("failed: "))).toHaveLength(5);
+        expect(lines).not.toContain("reached");
+        expect(lines).toContain("Done.");
+        expect(readFileSync(join(project, "made.txt"), "utf8")).toBe("mine");
+        expect(readFileSync(join(project, "asked.txt"), "utf8")).toBe("ours");
+        expect(readFileSync(kept, "utf8")).toBe("old");
+        expect(existsSync(outside)).toBe(false);
+      });
+
+      test("what it has started there ends with it", async () => {
+        const { sample, project } = await stage({
+          inProject: true,
+          settings: { sandbox: { enabled: true } },
+        });
+        await using _ = sample;
+        await using session = await sample.runtime.open();
+        const mark = join(project, "child.txt");
+        const handle = session.spawn("vendor", task({ child: mark, apart: true }, { hang: true }));
+        await vi.waitFor(() => expect(existsSync(join(project, "state", "hanging.txt"))).toBe(true), 20_000);
+        expect(processesOf(project)).not.toEqual([]);
+        await handle.stop();
+        expect(await handle.result).toMatchObject({ status: "stopped" });
+        await vi.waitFor(() => expect(processesOf(project)).toEqual([]), 20_000);
+      });
+
+      test("a rule about commands is still a reason to refuse it", async () => {
+        const { sample } = await stage({
+          permissionMode: "default",
+          settings: { sandbox: { enabled: true }, permissions: { deny: ["Bash(rm *)"] } },
+        });
+        await using _ = sample;
+        await using session = await sample.runtime.open();
+        await expect(session.spawn("vendor", "Go.").result).rejects.toThrow(
+          "The sandbox does not keep it from that",
+        );
+      });
+    },
+  );
 
   test("a file of a folder that is not trusted starts no program", async () => {
     const { sample, state } = await stage({ trusted: false });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { ModelRequest } from "@retinue/core/models/model.ts";
 import type { ScriptedStep } from "@retinue/testing/script.ts";
 import { expect, test } from "vitest";
-import { afterGuard, keys, openConversation, userTexts } from "./pty-stage.ts";
+import { keys, openConversation, userTexts } from "./pty-stage.ts";
 
 const agentCall = (description: string, prompt: string, more: object = {}) => ({
   name: "Agent",
@@ -44,7 +44,7 @@ test("a question that meets a draft waits as a line until it is opened, never ta
   await pty.shows("> a draft", "tab to answer");
   pty.type(keys.tab);
   await pty.shows("main asks to use Bash", "touch made", "no allow rule matches", "Bash(touch made)");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("1");
   await pty.shows("Done.", "> a draft", "tab to answer");
   expect(existsSync(join(place.cwd, "made"))).toBe(true);
@@ -60,7 +60,7 @@ test("a question that meets a draft waits as a line until it is opened, never ta
   await pty.shows("> a draft 1 yes pleasexyz", "tab to answer", "ctrl+c again ends");
   pty.type(keys.tab);
   await pty.shows("4 no, and say what");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("4");
   await pty.shows("what should it do instead?");
   pty.type(`use a folder${keys.enter}`);
@@ -88,11 +88,11 @@ test("a question that comes while nothing is written is answered by one key, and
     { words: ["make it"] },
   );
   await pty.shows("main asks to use Bash", "touch made", "1 yes");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("1");
   await pty.shows("✓ main Bash touch made  you: yes", "touch other");
   expect(existsSync(join(place.cwd, "made"))).toBe(true);
-  await afterGuard();
+  await pty.takesAnswers();
   // A message that begins like an answer, as fast as somebody types.
   pty.type("1 file is enough");
   await pty.shows("> 1 file is enough", "tab to answer");
@@ -100,7 +100,7 @@ test("a question that comes while nothing is written is answered by one key, and
   await pty.shows("1 file is enough  (queued", "tab to answer");
   expect(existsSync(join(place.cwd, "other"))).toBe(false);
   pty.type(keys.tab);
-  await afterGuard();
+  await pty.shows("tab back to the draft");
   pty.type(keys.escape);
   await pty.shows("✗ main Bash touch other  you: no", "Not done.");
   expect(existsSync(join(place.cwd, "other"))).toBe(false);
@@ -117,7 +117,7 @@ test("an edit is shown as a diff before it is made, and a rule can be granted fo
   );
   await pty.shows("asks to use Edit\n    a.txt\n", "- two", "+ zwei", "yes, and do not ask again");
   pty.type(keys.tab);
-  await afterGuard();
+  await pty.shows("tab back to the draft");
   pty.type("\u001b[C\u001b[C2");
   await pty.shows("Edited.", "+ zwei");
   expect(readFileSync(join(place.cwd, "a.txt"), "utf8")).toBe("one\nzwei\nthree\n");
@@ -145,11 +145,11 @@ test("the same question of several agents is answered once for all, and a grante
     { words: ["start five"] },
   );
   await pty.shows("asks to use Bash (3 agents ask the same)");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("1");
   await pty.shows("2 questions", "←→ where");
   expect(existsSync(join(place.cwd, "same"))).toBe(true);
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("e");
   await pty.shows("the rule to store");
   pty.type(`\u0015Bash(touch${keys.enter}`);
@@ -180,7 +180,7 @@ test("before an agent starts in the background, one question asks for what it wi
     { words: ["in the background please"] },
   );
   await pty.shows("[x] Bash", "start it with what is ticked");
-  await afterGuard();
+  await pty.takesAnswers();
   const screen = (await pty.screen()).join("\n");
   const start = /(\d) start it with what is ticked/.exec(screen)?.[1] ?? "";
   pty.type(start);
@@ -221,7 +221,7 @@ test("by setting, an agent in the background asks while nothing else runs, and c
   await pty.shows("I continue.", "asks to use Bash");
   await pty.isMissing("esc to interrupt");
   await pty.shows("touch by-one", "1 yes");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("1");
   await pty.shows("✓ general-purpose make one");
   expect(existsSync(join(place.cwd, "by-one"))).toBe(true);
@@ -233,7 +233,7 @@ test("by setting, an agent in the background asks while nothing else runs, and c
   await pty.shows("waiting for an answer", "asks to use Bash");
   expect(existsSync(join(place.cwd, "by-two"))).toBe(false);
   await pty.shows("touch by-two", "1 yes");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("1");
   await pty.shows("✓ general-purpose make two");
   expect(existsSync(join(place.cwd, "by-two"))).toBe(true);
@@ -285,7 +285,9 @@ test("the tree shows what each agent does; ctrl+b frees the caller, who hears of
   await expect.poll(() => provider.requests.filter(({ status }) => status === "open").length).toBe(2);
   pty.type(keys.escape);
   await pty.shows("Interrupted", "interrupted with the turn");
-  expect(provider.requests.slice(-2).map(({ status }) => status)).toEqual(["abandoned", "abandoned"]);
+  await expect
+    .poll(() => provider.requests.slice(-2).map(({ status }) => status))
+    .toEqual(["abandoned", "abandoned"]);
 });
 
 test("ctrl+b moves a running command to the background, the agent's and the person's own; its end is shown and reported; after ! the same rules hold, and the agent hears of it [BGR-2, BGR-3, CLI-4]", async () => {
@@ -330,7 +332,7 @@ test("ctrl+b moves a running command to the background, the agent's and the pers
   await pty.shows("Bash cat note.txt", "  the first line", "  the content of the note");
   pty.type(`!touch made${keys.enter}`);
   await pty.shows("3 no");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("3");
   await pty.isMissing("3 no");
   expect(isThere("made")).toBe(false);

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { afterGuard, keys, openConversation, pasted, userTexts } from "./pty-stage.ts";
+import { keys, openConversation, pasted, userTexts } from "./pty-stage.ts";
 
 test("a person types prompts of lines and pastes of any size, reads the streamed answers, and leaves with ctrl+c twice [CLI-1, CLI-4]", async () => {
   const { pty, provider } = await openConversation([
@@ -137,25 +137,25 @@ test("a key that is refused says so, and with the right one from /login the conv
   // Said at the start, and a choice is offered before anything is sent.
   await pty.shows("refuses the key from ANTHROPIC_API_KEY (401)", "1 paste a key");
   pty.type(keys.tab);
-  await afterGuard();
+  await pty.shows("tab back to the draft");
   pty.type(keys.escape);
   await pty.shows("401", "The key is not accepted. Check ANTHROPIC_API_KEY", "takes another key.");
   await pty.isMissing("esc to interrupt");
   pty.type(`/login${keys.enter}`);
   await pty.shows("1 paste a key");
   pty.type(keys.tab);
-  await afterGuard();
+  await pty.shows("tab back to the draft");
   pty.type("1");
   await pty.shows("the key  enter sends");
   pty.type(`wrong-key${keys.enter}`);
   await pty.hasShown("refuses the key (status 401)");
   await pty.shows("1 paste a key");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("1");
   await pty.shows("the key  enter sends");
   pty.type(`right-key${keys.enter}`);
   await pty.shows("Where is the key to be kept?", "1 in your settings  ~/.claude/settings.json");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("1");
   await pty.shows("The key is kept in");
   const file = join(place.home, ".claude/settings.json");

@@ -21,7 +21,7 @@ function modesLeft(pty: PtyStage): readonly string[] {
 
 /** Processes that carry the home folder of the test in their environment. */
 function processesOf(home: string): readonly string[] {
-  const listing = execFileSync("ps", ["-eo", "pid,args"], { encoding: "utf8" });
+  const listing = execFileSync("ps", ["axeww"], { encoding: "utf8" });
   return listing.split("\n").filter((line) => line.includes(home));
 }
 
@@ -34,7 +34,7 @@ async function expectClean(
   expect(await pty.exited).toEqual({ code });
   expect(modesLeft(pty)).toEqual([]);
   expect((await pty.all()).at(-1)).toContain("Continue: retinue --resume");
-  expect(processesOf(home)).toEqual([]);
+  await expect.poll(() => processesOf(home)).toEqual([]);
 }
 
 describe("the terminal is given back", () => {
@@ -144,25 +144,26 @@ test("bursts of resizes while an answer streams double and lose no line, and lea
     ],
     [
       [60, 36],
-      [140, 36],
-      [60, 12],
+      [130, 36],
+      [61, 12],
       [120, 30],
     ],
     [
       [45, 24],
-      [100, 24],
-      [45, 24],
-      [100, 24],
-      [45, 24],
+      [101, 24],
+      [46, 24],
+      [102, 24],
+      [47, 24],
       [100, 24],
     ],
   ];
   for (const [at, burst] of bursts.entries()) {
     await pty.hasShown(`line number ${10 + at * 40} `);
     for (const [columns, rows] of burst) {
-      pty.resize(columns, rows);
+      pty.resizeBetweenFrames(columns, rows);
       await setImmediate();
     }
+    await pty.shows(`\n${"─".repeat((burst.at(-1)?.[0] ?? 0) - 1)}\n`);
   }
   await pty.shows("line number 239");
   await pty.isMissing("Working");
@@ -191,16 +192,51 @@ test("in a multiplexer, which tells of a resize long after it, no line is double
   for (const [at, columns] of widths.entries()) {
     await pty.hasShown(`line number ${20 + at * 25} `);
     pty.resizeUntold(columns, 24);
+    // A key brings a frame also where the answer has ended by now.
+    pty.type("x");
     await pty.shows(`\n${"─".repeat(columns - 1)}\n`);
   }
   await pty.shows("line number 239");
   await pty.isMissing("Working");
   const numbers = (await pty.all()).flatMap((line) => /^line number (\d+)/.exec(line)?.[1] ?? []).map(Number);
   expect(numbers).toEqual(lines.map((_, at) => at));
+  pty.type(keys.ctrlC);
+  await pty.isMissing("> xxx");
   pty.type(keys.ctrlD);
   await pty.exited;
   // What the terminal answers last is read by the command, not by the shell after it.
   expect((await pty.all()).slice(-3).join("")).toMatch(/Continue: retinue --resume [\w-]+$/);
+});
+
+test("in a multiplexer the size is asked for once a frame: not again and again while nothing happens [CLI-4]", async () => {
+  const { pty } = await openConversation([], { environment: { TMUX: "/tmp/tmux,1,0" } });
+  await pty.shows("default");
+  const asked = (): number => pty.bytes().split("\u001b[6n").length;
+  const before = asked();
+  const text = "thirty keys, one after another";
+  for (const [at, key] of Array.from(text).entries()) {
+    pty.type(key);
+    await pty.shows(`> ${text.slice(0, at + 1)}`.trimEnd());
+  }
+  // A frame for each key, and a few for what is read meanwhile.
+  expect(asked() - before).toBeLessThan(text.length * 1.5);
+});
+
+test("the live part is erased without clearing it from its first cell, which tmux keeps as history [CLI-4]", async () => {
+  const { pty } = await openConversation(["Answered."], { words: ["go on"] });
+  await pty.shows("Answered.", "default");
+  await pty.isMissing("esc to interrupt");
+  pty.type(keys.ctrlD);
+  await pty.exited;
+  expect(pty.bytes()).toContain("\u001b[J");
+  // The cursor is never in the first column when what is below it is erased.
+  expect(
+    pty
+      .bytes()
+      .split("\u001b[J")
+      .slice(0, -1)
+      .filter((before) => !before.endsWith("\u001b[C")),
+  ).toEqual([]);
 });
 
 test("a paste that is larger than the window is refused with its size, and the conversation goes on [CLI-4, CMP-4]", async () => {

@@ -4,7 +4,7 @@ import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { startAuthorizationServer } from "../scenarios/authorization-server.ts";
 import { createPlace } from "../scenarios/run-command.ts";
-import { afterGuard, keys, openPty } from "./pty-stage.ts";
+import { keys, openPty } from "./pty-stage.ts";
 
 async function createStage() {
   const server = await startAuthorizationServer();
@@ -26,7 +26,7 @@ test("a server that wants a login is offered, and its tools are there after it [
   const { server, provider, place, environment } = await createStage();
   const pty = openPty(place, [], { environment });
   await pty.shows("The MCP server docs wants you to log in", "log in", "not now");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("1");
   await pty.hasShown(`Logged in to docs at ${server.issuer}.`);
   await expect.poll(() => server.log).toContain("authorization_code: granted");

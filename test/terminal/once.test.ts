@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { afterGuard, keys, openConversation } from "./pty-stage.ts";
+import { keys, openConversation } from "./pty-stage.ts";
 
 test("-p on a terminal shows agents and asks; it closes with what it took [CLI-4]", async () => {
   const { pty, place } = await openConversation(
@@ -21,7 +21,7 @@ test("-p on a terminal shows agents and asks; it closes with what it took [CLI-4
     { words: ["-p", "do it"] },
   );
   await pty.shows("1 yes");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("1");
   expect(await pty.exited).toEqual({ code: 0 });
   const lines = await pty.all();

@@ -26,8 +26,9 @@ export interface PtyStage {
   /** The window changes before the command next asks where its end is; that it was resized the command does not hear. */
   resizeUntold(columns: number, rows: number): void;
   /**
-   * Resizes while frames are being drawn. A frame that was on its way when the window changed is still meant for the old size;
-   * here the emulator changes exactly before the first frame for the new one, however late the command hears of it.
+   * Resizes while frames are being drawn, also several times. A frame that was on its way when the window changed is still meant for
+   * the old size; here the emulator changes exactly before the first frame for a new one, however late the command hears of it.
+   * Sizes that are given one after the other have different widths.
    */
   resizeBetweenFrames(columns: number, rows: number): void;
   /** Lines of the window as a person sees them. */
@@ -37,6 +38,8 @@ export interface PtyStage {
   /** Waits until the window shows the text, or all of them. */
   shows(...texts: readonly string[]): Promise<void>;
   isMissing(text: string): Promise<void>;
+  /** Waits until the window shows a question whose numbers can be pressed; until then, keys are taken for typing. */
+  takesAnswers(): Promise<void>;
   /** Waits until the text has been shown, also where it has left the window since. */
   hasShown(text: string): Promise<void>;
   /** Everything that was written to the terminal. */
@@ -89,21 +92,22 @@ export function openPty(
     pending = pending.then(() => terminal.resize(size.columns, size.rows));
     return data.slice(question);
   };
-  let resizing: { readonly columns: number; readonly rows: number; held: string } | undefined;
+  let coming: readonly { readonly columns: number; readonly rows: number }[] = [];
+  let held = "";
   child.onData((data) => {
     bytes += data;
-    if (resizing === undefined) {
-      draw(resizeAtQuestion(data));
-      return;
+    // Each frame is looked at by itself, however many come at the same time.
+    const pieces = `${held}${resizeAtQuestion(data)}`.split(/(?<=\u001b\[\?2026l)/);
+    held = coming.length > 0 && pieces.at(-1)?.endsWith(frameEnd) === false ? (pieces.pop() ?? "") : "";
+    for (const piece of pieces) {
+      const at = coming.findLastIndex(({ columns: width }) => isFrameOf(piece, width));
+      const size = coming[at];
+      if (size !== undefined) {
+        coming = coming.slice(at + 1);
+        pending = pending.then(() => terminal.resize(size.columns, size.rows));
+      }
+      draw(piece);
     }
-    const size = resizing;
-    const { before, after, isFound } = splitAtWidth(size.held + data, size.columns);
-    draw(before);
-    size.held = after;
-    if (!isFound) return;
-    resizing = undefined;
-    pending = pending.then(() => terminal.resize(size.columns, size.rows));
-    draw(after);
   });
   let isOver = false;
   const exited = new Promise<{ code: number }>((resolve) =>
@@ -156,7 +160,7 @@ export function openPty(
       untold = { columns: newColumns, rows: newRows };
     },
     resizeBetweenFrames(newColumns, newRows) {
-      resizing = { columns: newColumns, rows: newRows, held: "" };
+      coming = [...coming, { columns: newColumns, rows: newRows }];
       child.resize(newColumns, newRows);
     },
     async screen() {
@@ -172,6 +176,7 @@ export function openPty(
         const text = window().join("\n");
         return texts.every((one) => text.includes(one));
       }),
+    takesAnswers: () => until("took answers", () => hasBoldNumber(terminal)),
     isMissing: (text) => until(`was without ${text}`, () => !window().join("\n").includes(text)),
     hasShown: (text) => until(`had shown ${text}`, () => lines(0).some((line) => line.includes(text))),
     bytes: () => bytes,
@@ -179,19 +184,12 @@ export function openPty(
   };
 }
 
-/** Splits output before the first frame whose rules are as wide as the window is to be, or before one that is not complete yet. */
-function splitAtWidth(
-  output: string,
-  columns: number,
-): { readonly before: string; readonly after: string; readonly isFound: boolean } {
+const frameEnd = "\u001b[?2026l";
+
+/** Whether this is a frame whose rules are as wide as they are in a window of so many columns. */
+function isFrameOf(output: string, columns: number): boolean {
   const rule = "─".repeat(columns - 1);
-  let at = 0;
-  for (const { 0: frame, index } of output.matchAll(/\u001b\[\?2026h.*?\u001b\[\?2026l/gs)) {
-    if (frame.includes(rule) && !frame.includes(`${rule}─`))
-      return { before: output.slice(0, index), after: output.slice(index), isFound: true };
-    at = index + frame.length;
-  }
-  return { before: output.slice(0, at), after: output.slice(at), isFound: false };
+  return output.includes(rule) && !output.includes(`${rule}─`);
 }
 
 export const keys = {
@@ -251,7 +249,9 @@ export function userTexts({ requests }: FakeProvider, at = -1): string {
   return JSON.stringify(requests.at(at)?.request.messages.filter(({ role }) => role === "user") ?? []);
 }
 
-/** Keys pressed this soon after a question was shown do not count. */
-export function afterGuard(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 650));
+function hasBoldNumber({ buffer: { active }, rows }: xterm.Terminal): boolean {
+  return Array.from({ length: rows }, (_, at) => active.getLine(active.baseY + at)).some((line) => {
+    const found = /^(?:[ ›] )?1 /.exec(line?.translateToString(true) ?? "");
+    return found !== null && (line?.getCell(found[0].length - 2)?.isBold() ?? 0) !== 0;
+  });
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { afterGuard, keys, openConversation, userTexts } from "./pty-stage.ts";
+import { keys, openConversation, userTexts } from "./pty-stage.ts";
 
 test("in a window of 20 by 5 a question shows what would run, and all of it on a page [CLI-4]", async () => {
   const command = ["touch made", ...Array.from({ length: 30 }, (_, at) => `# line ${at}`)].join("\n");
@@ -10,7 +10,7 @@ test("in a window of 20 by 5 a question shows what would run, and all of it on a
     { columns: 20, rows: 5, words: ["make it now"] },
   );
   await pty.shows("touch made", "v: all", "1 yes 2 always");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("v");
   await pty.shows("What would run", "esc");
   pty.type("G");
@@ -62,7 +62,7 @@ test("questions with choices are a form, and plan mode ends with the plan to app
   );
   // The question and its first choices; the rest of both can be reached.
   await pty.shows("Which database", "v: all", "1 SQLite", "more");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("v");
   await pty.shows("The question", "queue?");
   pty.type(keys.escape);
@@ -84,7 +84,7 @@ test("questions with choices are a form, and plan mode ends with the plan to app
   expect(existsSync(join(place.cwd, "early.txt"))).toBe(false);
   pty.resize(20, 8);
   await pty.shows("1 yes, edits too", "2 yes, ask edits", "3 edit the plan", "4 no, and say why");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("v");
   await pty.shows("# The plan", "1. Write late.txt");
   pty.type(keys.escape);

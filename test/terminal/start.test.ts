@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { createPlace, runInProcess } from "../scenarios/run-command.ts";
-import { afterGuard, keys, openConversation, openPty } from "./pty-stage.ts";
+import { keys, openConversation, openPty } from "./pty-stage.ts";
 
 const small = { columns: 80, rows: 24 };
 
@@ -23,12 +23,12 @@ test("from an empty home to the first answer and the first allowed command, one 
   const pty = openPty(place, [], { ...small, environment });
   await pty.shows("retinue ", "folder", "refuses the key", "mode", "try", "ctrl+c twice", "1 paste a key");
   expect((await pty.all()).length).toBeLessThanOrEqual(24);
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("1");
   await pty.shows("the key  enter sends");
   pty.type(`a-good-key${keys.enter}`);
   await pty.shows("1 in your settings");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("1");
   await pty.shows("The key is kept in");
   await pty.isMissing("1 question");
@@ -37,7 +37,7 @@ test("from an empty home to the first answer and the first allowed command, one 
   await pty.isMissing("esc to interrupt");
   pty.type(`make a file${keys.enter}`);
   await pty.shows("main asks to use Bash", "1 yes");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("1");
   await pty.shows("The file is there.");
   expect(existsSync(join(place.cwd, "made"))).toBe(true);
@@ -63,9 +63,10 @@ test("without a key the choice has variables of other names and the offline demo
   await first.shows("hello there  (queued");
   first.type(keys.tab);
   await first.shows("3 the offline demo");
-  await afterGuard();
+  await first.takesAnswers();
   first.type("3");
-  await first.shows("> hello there");
+  // The answer may be longer than the window.
+  await first.hasShown("> hello there");
   first.type(keys.ctrlD);
   await first.exited;
 
@@ -74,7 +75,7 @@ test("without a key the choice has variables of other names and the offline demo
   expect((await second.screen()).join("\n")).not.toContain("CLAUDE_API_KEY");
   second.type(`/login${keys.enter}`);
   await second.shows("2 use CLAUDE_API_KEY");
-  await afterGuard();
+  await second.takesAnswers();
   second.type("2");
   await second.shows("takes the key from CLAUDE_API_KEY");
   const settings = readFileSync(join(place.home, ".claude/settings.json"), "utf8");
@@ -95,7 +96,7 @@ test("a server of models on this machine is offered where there is no key [CLI-7
   await pty.shows(`lmstudio at ${provider.url}`);
   pty.type(`/login${keys.enter}`);
   await pty.shows(`use LM Studio  lmstudio/scripted at ${provider.url}`);
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("2");
   await pty.shows("lmstudio/scripted answers from now on");
   const settings = JSON.parse(readFileSync(join(place.home, ".claude/settings.json"), "utf8"));
@@ -120,7 +121,7 @@ test("what a folder would run and set is shown and asked for in place, by y or n
     "DEPLOY_TARGET: production",
     "1 yes, trust this folder",
   );
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("n");
   await pty.shows("✓ retinue trust  you: not now", "folder not trusted");
   pty.type(`first${keys.enter}`);
@@ -138,7 +139,7 @@ test("what a folder would run and set is shown and asked for in place, by y or n
   place.write(".claude/settings.json", JSON.stringify({ ...hooks, env: { DEPLOY_TARGET: "staging" } }));
   const third = again();
   await third.shows("DEPLOY_TARGET: staging", "2 not now");
-  await afterGuard();
+  await third.takesAnswers();
   third.type("y");
   await third.shows("trusted folder");
   third.type(`second${keys.enter}`);
@@ -150,7 +151,7 @@ test("/trust asks in a running conversation, and what the folder brings counts a
   const files = { ".claude/settings.json": JSON.stringify(hooks) };
   const { pty, place } = await openConversation(["One.", "Two."], { ...small, files });
   await pty.shows("Do you trust");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("2");
   await pty.shows("folder not trusted", "default");
   pty.type(`first${keys.enter}`);
@@ -158,7 +159,7 @@ test("/trust asks in a running conversation, and what the folder brings counts a
   await pty.isMissing("esc to interrupt");
   pty.type(`/trust${keys.enter}`);
   await pty.shows("Do you trust");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("y");
   await pty.shows("trusted from now on");
   expect(existsSync(join(place.cwd, "hook-ran"))).toBe(false);

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { afterGuard, keys, openConversation } from "./pty-stage.ts";
+import { keys, openConversation } from "./pty-stage.ts";
 
 const statusLine = (command: string): string =>
   JSON.stringify({ statusLine: { type: "command", command, padding: 1 } });
@@ -16,7 +16,8 @@ test("the command of statusLine reads the conversation as JSON, and its first li
   pty.type(keys.ctrlD);
   await pty.exited;
   mkdirSync(join(place.home, ".claude"), { recursive: true });
-  const command = 'tee input.json | grep -o \'"display_name":"[^"]*"\'; echo second';
+  const command =
+    'cat > $$.json && mv $$.json input.json && grep -o \'"display_name":"[^"]*"\' input.json; echo second';
   writeFileSync(join(place.home, ".claude/settings.json"), statusLine(command));
   const next = again();
   await next.shows('  "display_name":"');
@@ -37,7 +38,7 @@ test("one that a project brings runs only when the folder is trusted [CLI-4, PRM
   const files = { ".claude/settings.json": statusLine("touch ran; echo shown in green") };
   const { place, pty } = await openConversation(["Done."], { files });
   await pty.shows("Do you trust", "statusLine");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("n");
   await pty.shows("folder not trusted", "default");
   pty.type(`go${keys.enter}`);
@@ -45,7 +46,7 @@ test("one that a project brings runs only when the folder is trusted [CLI-4, PRM
   expect(existsSync(join(place.cwd, "ran"))).toBe(false);
   pty.type(`/trust${keys.enter}`);
   await pty.shows("1 yes, trust this folder");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("y");
   await pty.shows("shown in green");
 });
@@ -57,7 +58,7 @@ test("one that fails is named once, and the conversation goes on without it [CLI
     files: { ".claude/settings.local.json": statusLine("echo oh no >&2; exit 3") },
   });
   await pty.shows("1 yes, trust this folder");
-  await afterGuard();
+  await pty.takesAnswers();
   pty.type("y");
   await pty.shows("First.", "The command of the setting statusLine ended with 3 (oh no).");
   pty.type(`once more${keys.enter}`);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { afterGuard, keys, openConversation, userTexts } from "./pty-stage.ts";
+import { keys, openConversation, userTexts } from "./pty-stage.ts";
 
 test("a second terminal on the same conversation watches it live, an answer while it is being said, forks it, or continues it when the first has left [CLI-1]", async () => {
   const parts = Array.from({ length: 4 }, (_, at) => `part ${at} of the long text\n`);
@@ -21,7 +21,7 @@ test("a second terminal on the same conversation watches it live, an answer whil
   await first.shows("First answer.");
   const second = again(["--continue"]);
   await second.shows("Another terminal has this conversation open", "1 watch", "2 fork");
-  await afterGuard();
+  await second.takesAnswers();
   second.type("1");
   await second.shows("> first prompt", "First answer.", "watching");
   first.type(`second prompt${keys.enter}`);
@@ -44,7 +44,7 @@ test("a second terminal on the same conversation watches it live, an answer whil
 
   const third = again(["--resume", "first prompt"]);
   await third.shows("1 watch");
-  await afterGuard();
+  await third.takesAnswers();
   third.type("1");
   await third.shows("Second answer.", "watching");
   first.type("\u0004");
@@ -67,7 +67,7 @@ test("a second terminal continues a conversation that the first one does not wor
   await first.shows("First answer.");
   const second = again(["--continue"]);
   await second.shows("Another terminal has this conversation open", "3 continue");
-  await afterGuard();
+  await second.takesAnswers();
   second.type("3");
   await second.shows("> first prompt");
   second.type(`second prompt${keys.enter}`);

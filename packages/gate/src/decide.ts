@@ -28,7 +28,7 @@ import {
   restrictsTools,
 } from "./rules/matches-call.ts";
 import { formatRule, parseRule } from "./rules/parse-rule.ts";
-import { whyNotAccepted } from "./steers-programs.ts";
+import { whyNotAccepted } from "./why-not-accepted.ts";
 
 export type { PermissionRequest } from "./call-facts.ts";
 export type { AllowedBy, PermissionPolicy, PolicyRule } from "./permission-policy.ts";

@@ -18,7 +18,7 @@ import { isInside, type PolicyRule } from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import type { PathOperand, ShellUnit } from "./shell/model.ts";
-import { whyNotAccepted } from "./steers-programs.ts";
+import { whyNotAccepted } from "./why-not-accepted.ts";
 
 const maxEntries = 4_000;
 const maxLinks = 50;

@@ -13,7 +13,7 @@ import { grantsUnit, matchesText, matchesWholeCall } from "./rules/grants-unit.t
 import { matchesPath } from "./rules/matches-call.ts";
 import { parseRule } from "./rules/parse-rule.ts";
 import type { ShellUnit } from "./shell/model.ts";
-import { whyNotAccepted } from "./steers-programs.ts";
+import { whyNotAccepted } from "./why-not-accepted.ts";
 
 type ShellGrant =
   | {

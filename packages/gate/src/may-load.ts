@@ -1,6 +1,6 @@
 import { decideCall } from "./gate.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
-import type { PermissionRule } from "./rules/parse-rule.ts";
+import type { PermissionRule } from "./permission-rule.ts";
 
 /** Whether rules let a file be read into a prompt, by any of its paths. */
 export type MayLoad = (file: string) => Promise<boolean>;

@@ -3,7 +3,7 @@ import {
   parsePermissionMode,
   permissionModes,
 } from "@retinue/base/foundation/option-words.ts";
-import type { PermissionRule } from "./rules/parse-rule.ts";
+import type { PermissionRule } from "./permission-rule.ts";
 
 export {
   type PermissionMode,

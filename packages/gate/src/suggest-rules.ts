@@ -3,7 +3,7 @@ import { decide } from "./decide.ts";
 import { isInside, type PermissionPolicy } from "./permission-policy.ts";
 import { formatRule, type PermissionRule, parseRule } from "./rules/parse-rule.ts";
 import type { ShellAnalysis, ShellUnit } from "./shell/model.ts";
-import { whyNotAccepted } from "./steers-programs.ts";
+import { whyNotAccepted } from "./why-not-accepted.ts";
 
 const maxRules = 5;
 

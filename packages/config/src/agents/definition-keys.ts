@@ -54,7 +54,7 @@ function keysWhere(trait: "restricts" | "isProse" | "isNested"): ReadonlySet<str
   return new Set(definitionKeys.filter((key) => fieldOf(key)[trait] === true));
 }
 
-function bareKey(key: string): string {
+export function bareKey(key: string): string {
   return key.toLowerCase().replace(/[-_\s]/g, "");
 }
 

@@ -71,6 +71,11 @@ describe("[DEF-6] tolerance for real files", () => {
       { name: "a: b", tools: ["Read", "Grep"] },
     ],
     [
+      "lists that are closed at the margin of their key",
+      "---\nname: a\nmcpServers:\n  own:\n    args: [\n      'run',\n    ]\n    env: {\n      A: b\n    } # end\n---\n",
+      { name: "a", mcpServers: { own: { args: ["run"], env: { A: "b" } } } },
+    ],
+    [
       "prose below a one-word field",
       "---\nname: a: b\nmodel: opus\nStray words here\n---\n",
       { name: "a: b", model: "opus" },

@@ -1,6 +1,6 @@
 import type { Diagnostic, Issue, Locate, Place } from "@retinue/base/foundation/diagnostic.ts";
 import { withoutByteOrderMark } from "@retinue/base/foundation/parse-json-document.ts";
-import { load, YAMLException } from "js-yaml";
+import { CORE_SCHEMA, load, mergeTag, YAMLException } from "js-yaml";
 import {
   agentVocabulary,
   type FrontmatterEntry,
@@ -35,6 +35,8 @@ export interface Frontmatter {
 /** No person writes a frontmatter this long; beyond it, reading would only serve an attack. */
 const largestFrontmatter = 256 * 1024;
 const fewAliases = 20;
+/** With `<<`: a limit that comes from there would be lost otherwise. */
+const schema = CORE_SCHEMA.withTags(mergeTag);
 /** A person fixes the first problems first; looking up the place of each of thousands would take long. */
 const maxSearches = 100;
 
@@ -65,7 +67,7 @@ type StrictReading =
 function loadStrictly(source: string): StrictReading {
   if (source.trim() === "") return { type: "mapping", value: {} };
   try {
-    const value = load(source, { maxAliases: fewAliases });
+    const value = load(source, { schema, maxAliases: fewAliases });
     return isMapping(value) ? { type: "mapping", value } : { type: "other" };
   } catch (error) {
     const mark = error instanceof YAMLException ? error.mark : undefined;

@@ -22,8 +22,8 @@ export function repairEntry(
       return { type: "repaired", value: expanded.value, reason, advice: "Indent with spaces." };
     }
   }
-  const enclosed = asEnclosed(entry);
-  if (enclosed !== undefined) return enclosed;
+  const closed = asEnclosed(entry) ?? withIndentedEnds(lines);
+  if (closed !== undefined) return closed;
   if (isProse(entry.key, vocabulary)) return asText(entry, vocabulary);
   return withoutStrayLines(entry) ?? asList(entry) ?? asText(entry, vocabulary);
 }
@@ -32,6 +32,19 @@ function isProse(key: string, vocabulary: KeyVocabulary): boolean {
   const meaning = vocabulary.meaningOf(key);
   return meaning.type === "unknown" || vocabulary.prose.has(meaning.key);
 }
+
+/** A bracket that closes a list at the margin of its key ends nothing else, although YAML wants it further in. */
+function withIndentedEnds(lines: readonly string[]): RepairedValue | undefined {
+  const [first = "", ...below] = lines;
+  if (!below.some((line) => closingBracket.test(line))) return undefined;
+  const moved = below.map((line) => (closingBracket.test(line) ? `  ${line}` : line));
+  const reading = loadEntry([first, ...moved].join("\n"));
+  if (reading === undefined) return undefined;
+  const reason = "a list is closed at the margin of its key; the bracket was read as its end.";
+  return { type: "repaired", value: reading.value, reason, advice: "Indent the bracket by two spaces." };
+}
+
+const closingBracket = /^ *[\]}][\]}, ]*(?:#.*)?$/;
 
 /** Brackets and quotes show where a value ends, also when its last lines are at the left margin. */
 function asEnclosed({ key, head, below }: FrontmatterEntry): RepairedValue | undefined {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { hasErrors } from "@retinue/base/foundation/diagnostic.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import type { FieldTaker } from "./field-reader.ts";
@@ -141,14 +142,28 @@ export function hasClass(agent: PortableAgent, kind: ToolClass): "no" | "part" |
  * The words of a product that only has a list of what is allowed. What is denied is left out of the list; part of a tool
  * that the product cannot divide becomes the whole tool, which the comparison of rights then finds.
  */
-export function allowedWords(agent: PortableAgent, words: ToolWords): readonly string[] | undefined {
+export function allowedWords(
+  agent: PortableAgent,
+  format: FormatId,
+  words: ToolWords,
+): readonly string[] | undefined {
   if (agent.tools === "all" && agent.deny.length === 0) return undefined;
   const every: readonly PortableTool[] = [
     ...plainClasses.map((kind): PortableTool => ({ class: kind, raw: kind })),
     { class: "mcp", raw: "mcp__*" },
   ];
   const kept = (agent.tools === "all" ? every : agent.tools).filter((tool) => !isTakenAway(tool, agent.deny));
-  return [...new Set(kept.flatMap((tool) => words.write(tool) ?? []))];
+  const isSame = formatFacts[agent.origin.format].source === formatFacts[format].source;
+  const isWhole = (raw: string): boolean =>
+    words
+      .read(raw)
+      .every((meant) =>
+        kept.some((tool) => tool.raw === raw && isDeepStrictEqual(tool, { ...tool, ...meant })),
+      );
+  // What was read in the words of this product can be finer than the word that is written for others.
+  const wordOf = (tool: PortableTool) =>
+    isSame && agent.tools !== "all" && isWhole(tool.raw) ? tool.raw : words.write(tool);
+  return [...new Set(kept.flatMap((tool) => wordOf(tool) ?? []))];
 }
 
 /** A denial of some calls or tools leaves the rest there. A server of which something is denied is left out whole. */

@@ -10,6 +10,8 @@ export interface FieldTaker {
   readonly diagnostics: Diagnostic[];
   has(key: string): boolean;
   take(key: string): unknown;
+  /** The value, which nobody has taken by that. */
+  peek(key: string): unknown;
   text(key: string): string | undefined;
   number(key: string): number | undefined;
   flag(key: string): boolean | undefined;
@@ -51,6 +53,7 @@ export function createFieldTaker(
     diagnostics,
     has: (key) => values.has(key) && values.get(key) !== null,
     take,
+    peek: (key) => values.get(key) ?? undefined,
     text(key) {
       const value = take(key);
       if (value === undefined) return undefined;

@@ -76,8 +76,8 @@ export interface PortableAgent {
   readonly origin: { readonly file?: string | undefined; readonly format: FormatId };
   /** Fields that mean something only to the product of the origin. */
   readonly rest: Readonly<Record<string, unknown>>;
-  /** What the file says and its own product ignores: it is kept here, and is no restriction there. */
-  readonly ignoredThere?: readonly ("mode" | "tools")[] | undefined;
+  /** What its own product makes of the file, where it ignores a restriction that holds here. */
+  readonly there?: Pick<PortableAgent, "tools" | "deny" | "mode"> | undefined;
 }
 
 /** Where the fields of an agent are in its file, by the name of the field in a definition. */

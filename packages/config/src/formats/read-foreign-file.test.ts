@@ -84,20 +84,51 @@ const shapes: readonly (readonly [
     ["unreadable-restriction"],
   ],
   [
-    "opencode, with a misspelt permission, which limits nothing there",
-    "opencode",
-    "helper.md",
-    fenced("description: Helps.\npermissions:\n  edit: deny"),
-    ["all"],
-    ["unknown-kept"],
-  ],
-  [
     "Cursor, with a list of tools, which Cursor ignores",
     "cursor",
     "helper.md",
     fenced(`${named}\ntools: Read`),
-    ["all"],
-    ["unknown-kept"],
+    [["Read"]],
+    ["tools-not-expressible"],
+  ],
+  [
+    "Copilot, with servers whose lists end at the margin of their key",
+    "copilot",
+    "helper.agent.md",
+    fenced("description: Helps.\ntools: ['a/*']\nmcp-servers:\n  a:\n    args: [\n      'x',\n    ]"),
+    [["mcp__a"]],
+    ["yaml-repaired"],
+  ],
+  [
+    "Gemini CLI, several agents elsewhere",
+    "gemini",
+    "helper.md",
+    fenced("- kind: remote\n  name: a\n  agent_card_url: https://a.example"),
+    [],
+    ["remote-agent"],
+  ],
+  [
+    "Kiro, with all that it has built in, which is neither a skill nor a question",
+    "kiro",
+    "helper.json",
+    '{"name": "helper", "description": "Helps.", "prompt": "p", "tools": ["@builtin"]}',
+    [
+      [
+        "Agent",
+        "Bash",
+        "Edit",
+        "Glob",
+        "Grep",
+        "LS",
+        "NotebookEdit",
+        "Read",
+        "TodoWrite",
+        "WebFetch",
+        "WebSearch",
+        "Write",
+      ],
+    ],
+    [],
   ],
   ["Kiro, a prompt beside the agents", "kiro-md", "prompts/helper.md", "# Prompt\n", [], ["no-frontmatter"]],
   [
@@ -133,6 +164,177 @@ const shapes: readonly (readonly [
     [],
   ],
 ];
+
+/** Restrictions that a product does not read, or not in this spelling. What is written limits here. */
+const restricted: readonly (readonly [
+  what: string,
+  FormatId,
+  text: string,
+  limits: { readonly tools?: readonly string[]; readonly denied?: readonly string[]; readonly mode?: string },
+  codes: readonly string[],
+])[] = [
+  [
+    "Cursor, with denials and a mode",
+    "cursor",
+    fenced(`${named}\ndisallowedTools: Write, Edit\npermissionMode: plan`),
+    { denied: ["Edit", "Write"], mode: "plan" },
+    ["deny-dropped", "mode-dropped"],
+  ],
+  [
+    "Cursor, with a mode that would open something",
+    "cursor",
+    fenced(`${named}\npermissionMode: bypassPermissions`),
+    {},
+    ["unknown-kept"],
+  ],
+  [
+    "Gemini CLI, with denials",
+    "gemini",
+    fenced(`${named}\ntools: [read_file, write_file]\ndisallowedTools: [Write]`),
+    { tools: ["Read", "Write"], denied: ["Write"] },
+    ["deny-dropped"],
+  ],
+  [
+    "Codex, with a list of tools",
+    "codex",
+    'name = "helper"\ndescription = "Helps."\ndeveloper_instructions = "p"\ntools = ["read_file"]\n',
+    { tools: ["Read"] },
+    ["tools-not-expressible"],
+  ],
+  [
+    "opencode, with a misspelt permission",
+    "opencode",
+    fenced("description: Helps.\npermissions:\n  edit: deny"),
+    { denied: ["Edit", "NotebookEdit", "Write"] },
+    ["deny-dropped"],
+  ],
+  [
+    "opencode, with the list of its next version",
+    "opencode",
+    fenced("description: Helps.\npermissions:\n  - { permission: bash, resource: 'rm *', effect: deny }"),
+    { denied: ["Bash(rm *)"] },
+    [],
+  ],
+  [
+    "opencode, with a list of rules that is none",
+    "opencode",
+    fenced("description: Helps.\npermissions:\n  - deny edit"),
+    {},
+    ["unreadable-restriction"],
+  ],
+  [
+    "opencode, with names of tools where keys belong",
+    "opencode",
+    fenced("description: Helps.\npermission:\n  write: deny\n  Bash: deny\n  frobnicate: allow"),
+    { denied: ["Bash", "Edit", "NotebookEdit", "Write"] },
+    ["deny-dropped", "unknown-tool"],
+  ],
+  [
+    "opencode, with rules for all agents of its file, which one of them opens again",
+    "opencode-json",
+    '{"permission": {"edit": "deny", "bash": "deny"}, "agent": {"helper": {"description": "d", "prompt": "p", "permission": {"edit": "allow"}}}}',
+    { denied: ["Bash"] },
+    [],
+  ],
+  [
+    "opencode, in the form of its next version",
+    "opencode-json",
+    '{"agents": {"helper": {"description": "d", "system": "p", "permissions": [{"action": "bash", "effect": "deny"}]}}}',
+    { denied: ["Bash"] },
+    [],
+  ],
+  [
+    "Cursor, with another spelling",
+    "cursor",
+    fenced(`${named}\nread-only: true`),
+    { denied: ["Bash", "Edit", "NotebookEdit", "Write"] },
+    ["misspelt-key"],
+  ],
+  [
+    "Copilot, with another spelling",
+    "copilot",
+    fenced("description: d\nTools: [read]"),
+    { tools: ["Read"] },
+    ["misspelt-key"],
+  ],
+  [
+    "Copilot, with a limit from elsewhere in the file",
+    "copilot",
+    fenced("description: d\nshared: &s { tools: [read] }\n<<: *s"),
+    { tools: ["Read"] },
+    ["unknown-kept"],
+  ],
+  [
+    "Copilot, with two lists",
+    "copilot",
+    fenced("description: d\ntools: [read]\ntools: ['*']"),
+    {},
+    ["unreadable-restriction"],
+  ],
+  [
+    "Copilot, with the same list twice",
+    "copilot",
+    fenced("description: d\ntools: [read]\ntools: [read]"),
+    { tools: ["Read"] },
+    ["duplicate-key"],
+  ],
+  [
+    "Qwen Code, with a mode in another case",
+    "qwen",
+    fenced(`${named}\napproval_mode: Plan`),
+    { mode: "plan" },
+    ["misspelt-key"],
+  ],
+  [
+    "Kiro, with the same tool under two names",
+    "kiro",
+    '{"name": "helper", "description": "d", "prompt": "p", "tools": ["shell"], "toolsSettings": {"shell": {}, "execute_bash": {"allowedCommands": ["git .*"]}}}',
+    { tools: ["Bash(git *)"] },
+    [],
+  ],
+  [
+    "Kiro, with settings that are none",
+    "kiro",
+    '{"name": "helper", "description": "d", "prompt": "p", "tools": ["*"], "toolsSettings": {"shell": ["git .*"]}}',
+    {},
+    ["unreadable-restriction"],
+  ],
+  [
+    "Codex, with a switch that is none",
+    "codex",
+    'name = "helper"\ndescription = "d"\ndeveloper_instructions = "p"\nfeatures.shell_tool = "false"\n',
+    {},
+    ["unreadable-restriction"],
+  ],
+];
+
+describe("restrictions that a product would not see", () => {
+  test.each(restricted)("%s [PRT-1]", (_what, format, text, limits, codes) => {
+    const parsed = readForeignFile(text, "/p/folder/helper", { scope: "project", path: "/p/folder", format });
+    const found = parsed.find(({ definition }) => definition !== undefined)?.definition;
+    const { tools, disallowedTools, permissionMode: mode } = found ?? {};
+    expect({
+      ...(tools === undefined ? {} : { tools: tools.toSorted() }),
+      ...(disallowedTools === undefined ? {} : { denied: disallowedTools.toSorted() }),
+      ...(mode === undefined ? {} : { mode }),
+    }).toEqual(limits);
+    expect(
+      [...new Set(parsed.flatMap(({ diagnostics }) => diagnostics.map(({ code }) => code)))].sort(),
+    ).toEqual(codes);
+    expect(found === undefined).toBe(codes.includes("unreadable-restriction"));
+  });
+
+  test("a colon in the name of a model is no effort in pi, unless it is one [PRT-1]", () => {
+    const modelOf = (model: string) =>
+      readForeignFile(fenced(`${named}\nmodel: ${model}`), "/p/h.md", {
+        scope: "project",
+        path: "/p",
+        format: "pi",
+      }).find(({ definition }) => definition !== undefined)?.definition;
+    expect(modelOf("ollama/llama3:8b")).toMatchObject({ model: "ollama/llama3:8b" });
+    expect(modelOf("openai/gpt-5:high")).toMatchObject({ model: "openai/gpt-5", effort: "high" });
+  });
+});
 
 describe("files as they are in public repositories", () => {
   test.each(shapes)("%s [PRT-1]", (_what, format, name, text, tools, codes) => {

@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Diagnostic, Place } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { parseJsonDocument, withoutByteOrderMark } from "@retinue/base/foundation/parse-json-document.ts";
 import { findNodeAtLocation, type ParseError, parseTree, parse as parseWithComments } from "jsonc-parser";
+import { bareKey } from "../agents/definition-keys.ts";
 import { type Frontmatter, readFrontmatter } from "../agents/read-frontmatter.ts";
 import type { PlaceOf, ReadContext } from "./portable-agent.ts";
 
@@ -36,12 +38,89 @@ export function readFenced(text: string, { file }: ReadContext): SourceFields | 
     }),
   );
   if (broken.length > 0) return { refused: broken };
+  const twice = frontmatter.repeated.find(
+    ({ key, value }) =>
+      limitMeantBy(key) !== undefined && !isDeepStrictEqual(value, frontmatter.fields.get(key)?.value),
+  );
+  if (twice !== undefined) {
+    const places = [twice.place, frontmatter.fields.get(twice.key)?.place ?? twice.place];
+    return {
+      refused: [
+        twiceDiagnostic(
+          twice.key,
+          places.map(({ line }) => line),
+          file,
+        ),
+      ],
+    };
+  }
+  const spelt = speltOtherwise(frontmatter);
   return {
-    values: new Map([...frontmatter.fields].map(([key, { value }]) => [key, value])),
+    values: new Map([...frontmatter.fields].map(([key, { value }]) => [spelt.get(key) ?? key, value])),
     body: frontmatter.body,
-    locate: frontmatter.locate,
-    diagnostics: frontmatter.diagnostics.map((each) => ({ ...each, file })),
+    locate: ([first, ...deeper]) => {
+      const written = [...spelt].find(([, key]) => key === first)?.[0];
+      return frontmatter.locate([written ?? first ?? "", ...deeper]);
+    },
+    diagnostics: [
+      ...frontmatter.diagnostics,
+      ...[...spelt].map(([written, key]) => misspeltDiagnostic(written, key, frontmatter)),
+    ].map((each) => ({ ...each, file })),
   };
+}
+
+/** Keys that limit an agent and are written with other hyphens or in another case; beside the right one they are just unknown. */
+function speltOtherwise({ fields }: Frontmatter): ReadonlyMap<string, string> {
+  const spelt = new Map<string, string>();
+  for (const key of fields.keys()) {
+    const meant = limitMeantBy(key);
+    if (meant === undefined || meant === key || fields.has(meant) || [...spelt.values()].includes(meant))
+      continue;
+    spelt.set(key, meant);
+  }
+  return spelt;
+}
+
+function misspeltDiagnostic(written: string, key: string, { locate }: Frontmatter): Omit<Diagnostic, "file"> {
+  return {
+    severity: "warning",
+    code: "misspelt-key",
+    message: `\`${written}\` is no field of the product; it was read as \`${key}\`.`,
+    advice: `Write \`${key}\`.`,
+    ...locate([written]),
+  };
+}
+
+function twiceDiagnostic(key: string, lines: readonly number[], file: string): Diagnostic {
+  return {
+    severity: "error",
+    code: "unreadable-restriction",
+    message: `\`${key}\` is there twice with different values (lines ${lines.join(" and ")}); the agent is not loaded, because guessing could grant more than was meant.`,
+    advice: "Keep one of the two.",
+    file,
+    line: lines.at(-1) ?? 1,
+    column: 1,
+  };
+}
+
+/** Keys that limit what an agent may do, of all products. */
+const restricting: ReadonlySet<string> = new Set([
+  "tools",
+  "disallowedTools",
+  "excludedTools",
+  "toolsSettings",
+  "permission",
+  "permissions",
+  "readonly",
+  "allowed-tools",
+  "permissionMode",
+  "approvalMode",
+]);
+const restrictingByBare = new Map([...restricting].map((key) => [bareKey(key), key]));
+
+/** The key that limits and that somebody has meant, however it is written. */
+function limitMeantBy(key: string): string | undefined {
+  return restrictingByBare.get(bareKey(key));
 }
 
 /** Keys of other products are not known here: each counts as written, and none is guessed from text. */
@@ -49,16 +128,7 @@ const proseKeys: ReadonlySet<string> = new Set(["description", "prompt", "whenTo
 const vocabulary = {
   meaningOf: (key: string) => ({ type: "known" as const, key }),
   prose: proseKeys,
-  restricting: new Set<string>([
-    "tools",
-    "disallowedTools",
-    "permission",
-    "permissions",
-    "readonly",
-    "allowed-tools",
-    "permissionMode",
-    "approvalMode",
-  ]),
+  restricting,
   structured: new Set<string>([
     "permission",
     "mcpServers",

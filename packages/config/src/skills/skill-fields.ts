@@ -2,7 +2,7 @@ import type { Issue } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { looseWords, orNull, schemas } from "@retinue/base/foundation/json-schema.ts";
 import { canonicalToolName } from "@retinue/base/foundation/tool-table.ts";
-import { specifierKind } from "@retinue/gate/rules/permission-rule.ts";
+import { specifierKind } from "@retinue/gate/permission-rule.ts";
 import { definitionFields, type FieldReader, type FieldReport } from "../agents/agent-definition.ts";
 import { chooseFields } from "../agents/choose-fields.ts";
 import { fieldSchemas } from "../agents/field-schemas.ts";

@@ -142,6 +142,39 @@ describe("a request through a real proxy [MDL-3]", () => {
   });
 });
 
+test("a hundred requests at a time keep their connections for the hundred that follow [MDL-3]", async () => {
+  let connections = 0;
+  let waiting: (() => void)[] = [];
+  // Answers none before all have come, so that each needs a connection of its own.
+  const server = createServer((_, response) => {
+    waiting.push(() => response.end("ok"));
+    if (waiting.length < 100) return;
+    for (const answer of waiting) answer();
+    waiting = [];
+  });
+  server.on("connection", () => {
+    connections += 1;
+  });
+  const url = `http://127.0.0.1:${await listen(server)}/`;
+  using http = createHttpFetch();
+  for (let round = 0; round < 3; round += 1)
+    await Promise.all(Array.from({ length: 100 }, async () => (await http.fetch(url)).text()));
+  expect(connections).toBeLessThan(150);
+});
+
+test("the path, the query and the credentials of an address reach the server as they are written [MDL-3]", async () => {
+  const asked: unknown[] = [];
+  const server = createServer(({ url, headers }, response) => {
+    asked.push([url, headers.authorization, headers.host]);
+    response.end();
+  });
+  const port = await listen(server);
+  using http = createHttpFetch();
+  await (await http.fetch(`http://us%20er:wo%3Ard@127.0.0.1:${port}/a%20b/c?d=e%26f&g`)).text();
+  const credentials = `Basic ${Buffer.from("us er:wo:rd").toString("base64")}`;
+  expect(asked).toEqual([["/a%20b/c?d=e%26f&g", credentials, `127.0.0.1:${port}`]]);
+});
+
 /** Asks a model in a process of its own: Node reads its certificates only when it starts. */
 async function askModel(baseUrl: string, environment: Record<string, string>): Promise<string> {
   const factory = JSON.stringify(new URL("./model-factory.ts", import.meta.url).href);

@@ -1,5 +1,5 @@
 // @io
-import type { ClientRequest, IncomingMessage } from "node:http";
+import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { ModelError, maxErrorBody } from "./model-error.ts";
 import { PlainHeaders } from "./plain-headers.ts";
@@ -123,7 +123,10 @@ async function createSender(isSecure: boolean, keepAlive: boolean, proxies?: Pro
   };
   try {
     const agent = new Agent(options);
-    return { send: (url, init) => request(url, { ...init, agent }), close: () => agent.destroy() };
+    return {
+      send: (url, init) => request({ ...partsOf(url), ...init, agent }),
+      close: () => agent.destroy(),
+    };
   } catch (error) {
     // The message of Node's error has the address in it, which may have a password in it.
     if (!isRecord(error) || error["code"] !== "ERR_PROXY_INVALID_CONFIG") throw error;
@@ -133,8 +136,24 @@ async function createSender(isSecure: boolean, keepAlive: boolean, proxies?: Pro
   }
 }
 
-/** A connection that serves no one is closed after a while, and there are never many of them. */
-const keepOpen = { keepAlive: true, scheduling: "lifo", maxFreeSockets: 32, timeout: 60_000 } as const;
+/**
+ * A connection that serves no one is closed after a while. As many are kept as agents may run at the same time in practice: with
+ * fewer, most requests of a hundred children would open a connection of their own.
+ */
+const keepOpen = { keepAlive: true, scheduling: "lifo", maxFreeSockets: 256, timeout: 60_000 } as const;
+
+/** What a request needs of an address; given the URL itself, Node takes it apart into all its parts each time. */
+function partsOf({ protocol, hostname, port, pathname, search, username, password }: URL): RequestOptions {
+  return {
+    protocol,
+    hostname: hostname.startsWith("[") ? hostname.slice(1, -1) : hostname,
+    port,
+    path: `${pathname}${search}`,
+    ...(username === "" && password === ""
+      ? {}
+      : { auth: `${decodeURIComponent(username)}:${decodeURIComponent(password)}` }),
+  };
+}
 
 /** A kept connection may have been closed by the other side just now; then, and only then, a fresh one is tried. */
 async function exchange(

@@ -80,7 +80,8 @@ export async function driveTask(table: TaskTable, entry: TaskEntry): Promise<voi
   const finished = follow(table, entry, control).catch((error: unknown) => concludeTask(table, entry, error));
   const settled = new AbortController();
   await Promise.race([finished, abandoned(entry.controller.signal, settled.signal)]);
-  settled.abort();
+  // With a reason, because Node makes an error with a stack where there is none.
+  settled.abort("settled");
   if (!hasEnded(entry.state))
     concludeTask(table, entry, new RetinueError("no-end", "The agent did not report how it ended."));
   await releaseTask(table, entry);

@@ -1,6 +1,6 @@
 import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
+import type { RuleSpecifier } from "../permission-rule.ts";
 import type { ShellAnalysis, ShellUnit } from "../shell/model.ts";
-import type { RuleSpecifier } from "./parse-rule.ts";
 
 export type CommandSpecifier = Extract<RuleSpecifier, { type: "command" }>;
 

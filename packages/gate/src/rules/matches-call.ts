@@ -13,9 +13,9 @@ import {
 } from "../call-facts.ts";
 import { coversPath } from "../covers-path.ts";
 import type { PermissionPolicy, PolicyRule } from "../permission-policy.ts";
+import type { PermissionRule, RuleSpecifier } from "../permission-rule.ts";
 import { matchesDomain } from "../web-target.ts";
 import { grantsUnit, matchesWholeCall } from "./grants-unit.ts";
-import type { PermissionRule, RuleSpecifier } from "./parse-rule.ts";
 import { indexStarted, restrictsLine, restrictsUnit, type StartedIndex } from "./restricts-unit.ts";
 
 /** A rule that restricts matches when in doubt; one that grants does not. */

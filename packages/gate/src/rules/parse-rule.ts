@@ -8,9 +8,9 @@ import {
   type RuleReading,
   type RuleSpecifier,
   readSpecifier,
-} from "./permission-rule.ts";
+} from "../permission-rule.ts";
 
-export type { PermissionRule, RuleList, RuleReading, RuleSpecifier } from "./permission-rule.ts";
+export type { PermissionRule, RuleList, RuleReading, RuleSpecifier } from "../permission-rule.ts";
 
 export interface RuleOptions {
   /** The list the rule is in; some forms only restrict, and are invalid in `allow`. */

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
+import type { RuleSpecifier } from "../permission-rule.ts";
 import { matchesText } from "./grants-unit.ts";
-import type { RuleSpecifier } from "./parse-rule.ts";
 
 type CommandSpecifier = Extract<RuleSpecifier, { type: "command" }>;
 

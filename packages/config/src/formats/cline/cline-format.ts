@@ -1,5 +1,6 @@
 import { allowedWords, emptyAgent, needsText, oneAgent, refusedReading, restOf } from "../common-fields.ts";
 import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
+import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
 import { readFenced } from "../read-source.ts";
 import { createToolWords } from "../tool-words.ts";
@@ -49,7 +50,7 @@ export const clineFormat: AgentFormat = {
       );
     const provider = taker.text("providerId");
     const model = taker.text("modelId");
-    const agent: PortableAgent = {
+    const written: PortableAgent = {
       ...emptyAgent("cline", context.file),
       id: needsText(taker, "name", "cline"),
       description: needsText(taker, "description", "cline"),
@@ -66,6 +67,10 @@ export const clineFormat: AgentFormat = {
       limits: { turns: taker.number("maxIterations") },
       rest: {},
     };
+    const agent = holdRestrictions(written, taker, {
+      product: "Cline",
+      keys: ["disallowedTools", "permissionMode"],
+    });
     reportRest(taker, "Cline");
     return oneAgent(
       { ...agent, rest: taker.rest() },
@@ -82,7 +87,7 @@ export const clineFormat: AgentFormat = {
       [
         ["name", agent.id],
         ["description", agent.description],
-        ["tools", allowedWords(agent.tools === "all" ? every : agent, words)],
+        ["tools", allowedWords(agent.tools === "all" ? every : agent, "cline", words)],
         ["skills", agent.skills],
         ["providerId", provider],
         ["modelId", provider === undefined ? plain : id.join("/")],

@@ -42,6 +42,19 @@ describe("roles that config.toml declares", () => {
     expect(read(config, files).agents).toEqual([["b", "B.", "Research.", "/p/.codex/agents/b.toml"]]);
   });
 
+  test("are not missed where they are found in their folder without a name [PRT-1]", () => {
+    const config = '[agents.b]\ndescription = "B."\nconfig_file = "./agents/team/b.toml"\n';
+    const found = (relative: string) =>
+      codexFormat.read(role, {
+        file: `/p/.codex/agents/${relative}`,
+        relative,
+        include: (name) =>
+          name === `${"../".repeat(relative.split("/").length)}config.toml` ? config : undefined,
+      });
+    expect(found("team/b.toml")).toEqual({ agents: [], diagnostics: [] });
+    expect(found("c.toml").diagnostics.map(({ code }) => code)).toEqual(["no-name", "no-description"]);
+  });
+
   test("without a file, or with one outside of the project, are left out with a place [PRT-1]", () => {
     const config = '[agents.a]\ndescription = "d"\n\n[agents.b]\nconfig_file = "../../x.toml"\n';
     expect(read(config)).toEqual({ agents: [], codes: ["unreadable-file 1", "unreadable-file 4"] });

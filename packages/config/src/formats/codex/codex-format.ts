@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { withoutByteOrderMark } from "@retinue/base/foundation/parse-json-document.ts";
 import { parse, stringify, TomlError } from "smol-toml";
@@ -13,6 +13,7 @@ import {
   restOf,
 } from "../common-fields.ts";
 import { createFieldTaker, reportRest } from "../field-reader.ts";
+import { holdRestrictions } from "../hold-restrictions.ts";
 import type {
   AgentFormat,
   PortableAgent,
@@ -29,7 +30,10 @@ export const codexFormat: AgentFormat = {
     const fields = readToml(text, context);
     if ("refused" in fields) return refusedReading(fields);
     const declared = fields.values.get("agents");
-    if (!isConfig(context, fields)) return readRole(fields, context);
+    if (!isConfig(context, fields))
+      return isDeclaredElsewhere(fields, context)
+        ? { agents: [], diagnostics: [] }
+        : readRole(fields, context);
     return isRecord(declared) ? readDeclared(declared, fields, context) : { agents: [], diagnostics: [] };
   },
   write: writeRole,
@@ -41,6 +45,24 @@ function isConfig({ file }: ReadContext, { values }: SourceFields): boolean {
   return (
     /(?:^|[\\/])\.codex[\\/]config\.toml$/.test(file) ||
     (isRecord(values.get("agents")) && !values.has("developer_instructions"))
+  );
+}
+
+/** A file without a name or a description of its own can have them from config.toml, and is read with that. */
+function isDeclaredElsewhere({ values }: SourceFields, { relative, include }: ReadContext): boolean {
+  if (values.has("name") && values.has("description")) return false;
+  const config = include?.(`${"../".repeat(relative.split("/").length)}config.toml`);
+  if (config === undefined) return false;
+  const fields = readToml(config, { file: "", relative: "" });
+  const declared = "refused" in fields ? undefined : fields.values.get("agents");
+  return (
+    isRecord(declared) &&
+    Object.values(declared).some(
+      (role) =>
+        isRecord(role) &&
+        typeof role["config_file"] === "string" &&
+        posix.normalize(role["config_file"].replaceAll("\\", "/")) === `agents/${relative}`,
+    )
   );
 }
 
@@ -103,8 +125,10 @@ function readRole(fields: SourceFields, context: ReadContext): PortableReading {
   const description = needsText(taker, "description", "codex");
   const prompt = needsText(taker, "developer_instructions", "codex");
   const { features, others } = featuresOf(taker.take("features"));
+  if (features["shell_tool"] !== undefined && typeof features["shell_tool"] !== "boolean")
+    taker.fails("features", "`shell_tool` is neither true nor false");
   const sandbox = taker.text("sandbox_mode");
-  const isReadOnly = sandbox === "read-only";
+  const isReadOnly = sandbox?.toLowerCase() === "read-only";
   for (const key of ["sandbox_mode", "approval_policy", "mcp_servers", "web_search"]) {
     if (!taker.has(key)) continue;
     const held = key === "sandbox_mode" && isReadOnly ? "; here the agent only plans" : "";
@@ -114,7 +138,7 @@ function readRole(fields: SourceFields, context: ReadContext): PortableReading {
       key,
     );
   }
-  const agent: PortableAgent = {
+  const written: PortableAgent = {
     ...emptyAgent("codex", context.file),
     id,
     description,
@@ -122,9 +146,16 @@ function readRole(fields: SourceFields, context: ReadContext): PortableReading {
     model: modelOf(taker.text("model"), "codex"),
     effort: taker.text("model_reasoning_effort"),
     deny: features["shell_tool"] === false ? withoutShell : [],
-    ...(isReadOnly ? { mode: "plan", ignoredThere: ["mode"] } : {}),
     rest: {},
   };
+  const held = holdRestrictions(written, taker, {
+    product: "Codex",
+    keys: ["tools", "disallowedTools", "permissionMode"],
+  });
+  const { tools, deny } = written;
+  const agent: PortableAgent = isReadOnly
+    ? { ...held, mode: "plan", there: { tools, deny, mode: undefined } }
+    : held;
   reportRest(taker, "Codex", ["nickname_candidates", "mcp_servers", "approval_policy", "web_search"]);
   const rest = {
     ...taker.rest(),

@@ -9,6 +9,7 @@ import {
   restOf,
 } from "../common-fields.ts";
 import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
+import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
 import { readFenced } from "../read-source.ts";
 import { createToolWords, plainClasses, slashed } from "../tool-words.ts";
@@ -89,7 +90,7 @@ export const copilotFormat: AgentFormat = {
     const tools = isAll ? "all" : readWords(entries, words, { taker, key: "tools", product: "Copilot" });
     const model = taker.take("model");
     const first = Array.isArray(model) ? model.find((each) => typeof each === "string") : model;
-    const agent: PortableAgent = {
+    const written: PortableAgent = {
       ...emptyAgent("copilot", context.file),
       id: baseName(context.relative, /(?:\.agent|\.chatmode)?\.md$/i),
       displayName: taker.text("name"),
@@ -100,6 +101,10 @@ export const copilotFormat: AgentFormat = {
       mcp: taker.servers("mcp-servers"),
       rest: {},
     };
+    const agent = holdRestrictions(written, taker, {
+      product: "Copilot",
+      keys: ["disallowedTools", "permissionMode"],
+    });
     if (agent.description === "")
       taker.report(
         "warning",
@@ -124,7 +129,7 @@ export const copilotFormat: AgentFormat = {
     );
   },
   write(agent, note) {
-    const list = allowedWords(agent, words);
+    const list = allowedWords(agent, "copilot", words);
     const names = agent.tools === "all" ? undefined : namesOf(agent.tools);
     return writeFenced(
       [

@@ -9,6 +9,7 @@ import {
   restOf,
 } from "../common-fields.ts";
 import { createFieldTaker, reportRest } from "../field-reader.ts";
+import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
 import { readFenced } from "../read-source.ts";
 import { writeFenced } from "../write-text.ts";
@@ -26,7 +27,7 @@ export const cursorFormat: AgentFormat = {
     if ("refused" in fields) return refusedReading(fields);
     const taker = createFieldTaker(fields.values, context, fields.locate);
     const isReadOnly = taker.flag("readonly") === true;
-    const agent: PortableAgent = {
+    const written: PortableAgent = {
       ...emptyAgent("cursor", context.file),
       id: taker.text("name") ?? baseName(context.relative, /\.md$/i),
       description: taker.text("description") ?? "",
@@ -36,6 +37,10 @@ export const cursorFormat: AgentFormat = {
       background: taker.flag("is_background"),
       rest: {},
     };
+    const agent = holdRestrictions(written, taker, {
+      product: "Cursor",
+      keys: ["tools", "disallowedTools", "permissionMode"],
+    });
     if (agent.description === "")
       taker.report(
         "warning",

@@ -10,6 +10,7 @@ import {
   slug,
 } from "../common-fields.ts";
 import { createFieldTaker, type FieldTaker, readWords, reportRest } from "../field-reader.ts";
+import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
 import { readFenced } from "../read-source.ts";
 import { createToolWords, doubleUnderscore } from "../tool-words.ts";
@@ -51,7 +52,7 @@ export const factoryFormat: AgentFormat = {
     if ("refused" in fields) return refusedReading(fields);
     const taker = createFieldTaker(fields.values, context, fields.locate);
     const servers = taker.servers("mcpServers");
-    const agent: PortableAgent = {
+    const written: PortableAgent = {
       ...emptyAgent("factory", context.file),
       id: needsText(taker, "name", "factory"),
       description: taker.text("description") ?? "",
@@ -67,6 +68,10 @@ export const factoryFormat: AgentFormat = {
       ...(servers === undefined || servers.length === 0 ? {} : { mcp: servers }),
       rest: {},
     };
+    const agent = holdRestrictions(written, taker, {
+      product: "Factory",
+      keys: ["disallowedTools", "permissionMode"],
+    });
     reportRest(taker, "Factory");
     return oneAgent(
       { ...agent, rest: taker.rest() },
@@ -75,7 +80,7 @@ export const factoryFormat: AgentFormat = {
   },
   write(given, note) {
     const agent = { ...given, deny: given.deny.filter((tool) => tool.class !== "subagent") };
-    const named = allowedWords(agent, words);
+    const named = allowedWords(agent, "factory", words);
     const cut =
       agent.description.length > descriptionAtMost
         ? `${agent.description.slice(0, descriptionAtMost - 1).trimEnd()}…`

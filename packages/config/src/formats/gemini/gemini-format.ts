@@ -1,3 +1,4 @@
+import type { Place } from "@retinue/base/foundation/diagnostic.ts";
 import {
   allowedWords,
   emptyAgent,
@@ -11,7 +12,8 @@ import {
 } from "../common-fields.ts";
 import { inlineServers } from "../copilot/copilot-format.ts";
 import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
-import type { AgentFormat, PortableAgent } from "../portable-agent.ts";
+import { holdRestrictions } from "../hold-restrictions.ts";
+import type { AgentFormat, PortableAgent, PortableReading, ReadContext } from "../portable-agent.ts";
 import { readFenced } from "../read-source.ts";
 import { createToolWords, splitsAtUnderscore } from "../tool-words.ts";
 import { writeFenced } from "../write-text.ts";
@@ -44,29 +46,27 @@ const words = createToolWords({
   },
 });
 
+/** Only of remote agents a file can hold several. */
+const listOfAgents = /^\uFEFF?---[ \t]*\r?\n(?:[ \t]*(?:#.*)?\r?\n)*- /;
+
+function remoteAgents({ file }: ReadContext, place: Place | undefined): PortableReading {
+  const message = "A remote agent of Gemini CLI cannot be started here; the file is left out.";
+  return {
+    agents: [],
+    diagnostics: [{ severity: "warning", code: "remote-agent", message, file, ...place }],
+  };
+}
+
 /** Gemini CLI: strict about keys and names; a file that it would refuse is read here with a warning. */
 export const geminiFormat: AgentFormat = {
   id: "gemini",
   read(text, context) {
+    if (listOfAgents.test(text)) return remoteAgents(context, { line: 2, column: 1 });
     const fields = readFenced(text, context);
     if ("refused" in fields) return refusedReading(fields);
     const taker = createFieldTaker(fields.values, context, fields.locate);
     const kind = taker.text("kind") ?? "local";
-    if (kind !== "local") {
-      const message = "A remote agent of Gemini CLI cannot be started here; the file is left out.";
-      return {
-        agents: [],
-        diagnostics: [
-          {
-            severity: "warning",
-            code: "remote-agent",
-            message,
-            file: context.file,
-            ...fields.locate(["kind"]),
-          },
-        ],
-      };
-    }
+    if (kind !== "local") return remoteAgents(context, fields.locate(["kind"]));
     const id = needsText(taker, "name", "gemini");
     if (typeof fields.values.get("tools") === "string")
       taker.report(
@@ -77,7 +77,7 @@ export const geminiFormat: AgentFormat = {
       );
     const entries = taker.entries("tools");
     const minutes = taker.number("timeout_mins");
-    const agent: PortableAgent = {
+    const written: PortableAgent = {
       ...emptyAgent("gemini", context.file),
       id,
       displayName: taker.text("display_name"),
@@ -92,6 +92,10 @@ export const geminiFormat: AgentFormat = {
       limits: { turns: taker.number("max_turns"), seconds: minutes === undefined ? undefined : minutes * 60 },
       rest: {},
     };
+    const agent = holdRestrictions(written, taker, {
+      product: "Gemini CLI",
+      keys: ["disallowedTools", "permissionMode"],
+    });
     reportRest(taker, "Gemini CLI");
     return oneAgent(
       { ...agent, rest: taker.rest() },
@@ -106,7 +110,7 @@ export const geminiFormat: AgentFormat = {
         ["name", slug(agent.id)],
         ["description", agent.description],
         ["display_name", agent.displayName],
-        ["tools", allowedWords(agent, words)],
+        ["tools", allowedWords(agent, "gemini", words)],
         ["model", modelWord(agent, "gemini", /^gemini-/)],
         ["mcp_servers", inlineServers(agent)],
         ["max_turns", turns],

@@ -13,6 +13,7 @@ import {
 import { inlineServers } from "../copilot/copilot-format.ts";
 import { createFieldTaker, type FieldTaker, readWords, reportRest } from "../field-reader.ts";
 import type { FormatId } from "../format-places.ts";
+import { holdRestrictions } from "../hold-restrictions.ts";
 import type {
   AgentFormat,
   PortableAgent,
@@ -38,12 +39,13 @@ const words = createToolWords({
     use_subagent: subagent
     todo_list: todo`,
   alsoReads: `
+    @builtin: read create change notebook shell find list search fetch websearch subagent todo
     fs_read: read
     fs_write: create change notebook
     execute_bash: shell
     subagent: subagent`,
   readServer(word) {
-    if (!word.startsWith("@") || word === "@builtin" || word === "@") return undefined;
+    if (!word.startsWith("@") || word === "@") return undefined;
     const [server = "", tool] = word.slice(1).split("/");
     return [{ server, tool: tool === "*" ? undefined : tool }];
   },
@@ -118,15 +120,12 @@ function promptOf(prompt: unknown, { include }: ReadContext): string | undefined
 function readAgent(fields: SourceFields, context: ReadContext, format: FormatId): PortableReading {
   const taker = createFieldTaker(fields.values, context, fields.locate);
   const entries = taker.entries("tools") ?? [];
-  const settings = taker.take("toolsSettings");
-  const written: "all" | readonly PortableTool[] = entries.includes("*")
+  const settings = taker.take("toolsSettings") ?? {};
+  if (!isRecord(settings)) taker.fails("toolsSettings", "it is not an object");
+  const named: "all" | readonly PortableTool[] = entries.includes("*")
     ? "all"
-    : entries.flatMap((entry): readonly PortableTool[] =>
-        entry === "@builtin"
-          ? plainClasses.map((kind) => ({ class: kind, raw: entry }))
-          : readWords([entry], words, { taker, key: "tools", product: "Kiro" }),
-      );
-  const limited = limitTools(written, isRecord(settings) ? settings : {}, taker);
+    : readWords(entries, words, { taker, key: "tools", product: "Kiro" });
+  const limited = limitTools(named, isRecord(settings) ? settings : {}, taker);
   const excluded = taker.entries("excludedTools");
   if (taker.has("permissions")) taker.fails("permissions", "the rules of Kiro 3 are not known here");
   if (taker.has("hooks"))
@@ -137,7 +136,7 @@ function readAgent(fields: SourceFields, context: ReadContext, format: FormatId)
       "`allowedTools` says what needs no question; here the session decides that.",
       "allowedTools",
     );
-  const agent: PortableAgent = {
+  const written: PortableAgent = {
     ...emptyAgent(format, context.file),
     id: taker.text("name") ?? baseName(context.relative, /\.(?:json|md)$/i),
     description: taker.text("description") ?? "",
@@ -153,6 +152,10 @@ function readAgent(fields: SourceFields, context: ReadContext, format: FormatId)
     mcp: taker.servers("mcpServers"),
     rest: {},
   };
+  const agent = holdRestrictions(written, taker, {
+    product: "Kiro",
+    keys: ["disallowedTools", "permissionMode"],
+  });
   if (agent.description === "")
     taker.report(
       "warning",
@@ -190,8 +193,11 @@ function limitTools(
   let list = tools;
   const deny: PortableTool[] = [];
   const part = (names: readonly string[], key: string): readonly string[] | undefined => {
-    const section = names.map((name) => settings[name]).find(isRecord);
-    const value = section?.[key];
+    const sections = names.map((name) => settings[name] ?? {});
+    if (!sections.every(isRecord)) return taker.fails("toolsSettings", `${quote(names[0])} is not an object`);
+    const values = sections.map((section) => section[key] ?? undefined).filter((each) => each !== undefined);
+    if (values.length > 1) return taker.fails("toolsSettings", `\`${key}\` is there under two names`);
+    const [value] = values;
     if (value === undefined) return undefined;
     if (Array.isArray(value) && value.every((entry) => typeof entry === "string")) return value;
     return taker.fails("toolsSettings", `\`${key}\` is not a list of texts`);
@@ -250,7 +256,7 @@ function limitTools(
 function fieldsOf(agent: PortableAgent): (readonly [string, unknown])[] {
   const { toolsSettings, ...rest } = Object.fromEntries(restOf(agent, "kiro"));
   const isWhole = agent.tools === "all" && agent.deny.length === 0;
-  const listed = allowedWords(agent, words) ?? [];
+  const listed = allowedWords(agent, "kiro", words) ?? [];
   return [
     ["model", modelWord(agent, "kiro")],
     ["mcpServers", inlineServers(agent)],

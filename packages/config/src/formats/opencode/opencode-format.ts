@@ -10,6 +10,7 @@ import {
 } from "../common-fields.ts";
 import { createFieldTaker, reportRest } from "../field-reader.ts";
 import type { FormatId } from "../format-places.ts";
+import { holdRestrictions } from "../hold-restrictions.ts";
 import type {
   AgentFormat,
   PortableAgent,
@@ -40,14 +41,18 @@ export const opencodeJsonFormat: AgentFormat = {
   read(text, context) {
     const document = readJson(text, context, { comments: true });
     if ("refused" in document) return refusedReading(document);
-    const agents = isRecord(document.value["agent"]) ? document.value["agent"] : {};
-    const readings = Object.entries(agents).map(([id, value]): PortableReading => {
+    // The next version says `agents` and `system`.
+    const entries = (["agent", "agents"] as const).flatMap((key) => {
+      const value = document.value[key];
+      return isRecord(value) ? Object.entries(value).map(([id, agent]) => ({ key, id, value: agent })) : [];
+    });
+    const readings = entries.map(({ key, id, value }): PortableReading => {
       if (!isRecord(value)) return { agents: [], diagnostics: [] };
-      const { prompt, ...others } = value;
+      const { prompt = value["system"], system: _same, ...others } = value;
       const fields: SourceFields = {
         values: new Map(Object.entries(others)),
         body: promptOf(prompt, context),
-        locate: (path) => document.locate(["agent", id, ...path]) ?? document.locate(["agent", id]),
+        locate: (path) => document.locate([key, id, ...path]) ?? document.locate([key, id]),
         diagnostics: [],
       };
       if (typeof prompt === "string" && fields.body === "" && prompt.trim() !== "")
@@ -60,11 +65,15 @@ export const opencodeJsonFormat: AgentFormat = {
               message: `The prompt of ${quote(id)} names a file that is not there or lies outside of the project: ${quote(prompt, 120)}.`,
               advice: "Name a file below the folder of the project.",
               file: context.file,
-              ...document.locate(["agent", id, "prompt"]),
+              ...document.locate([key, id, "prompt"]),
             },
           ],
         };
-      return readAgent(fields, context, { format: "opencode-json", id });
+      return readAgent(fields, context, {
+        format: "opencode-json",
+        id,
+        permission: document.value["permission"],
+      });
     });
     return {
       agents: readings.flatMap((reading) => reading.agents),
@@ -95,10 +104,14 @@ function promptOf(prompt: unknown, { include }: ReadContext): string {
 function readAgent(
   fields: SourceFields,
   context: ReadContext,
-  { format, id }: { readonly format: FormatId; readonly id: string },
+  {
+    format,
+    id,
+    permission,
+  }: { readonly format: FormatId; readonly id: string; readonly permission?: unknown },
 ): PortableReading {
   const taker = createFieldTaker(fields.values, context, fields.locate);
-  const rights = readPermission(taker) ?? { tools: [], deny: [] };
+  const rights = readPermission(taker, permission) ?? { tools: [], deny: [] };
   const name = taker.text("name") ?? id;
   const mode = taker.text("mode");
   if (taker.flag("disable") === true || taker.flag("disabled") === true)
@@ -130,7 +143,7 @@ function readAgent(
       "`mode: primary` has no meaning here: the agent can be started like any other.",
       "mode",
     );
-  const agent: PortableAgent = {
+  const written: PortableAgent = {
     ...emptyAgent(format, context.file),
     ...rights,
     id: name,
@@ -141,6 +154,10 @@ function readAgent(
     color: taker.text("color"),
     rest: {},
   };
+  const agent = holdRestrictions(written, taker, {
+    product: "opencode",
+    keys: ["disallowedTools", "permissionMode"],
+  });
   reportRest(taker, "opencode");
   const rest = { ...(isPrimary ? { mode: "primary" } : {}), ...taker.rest() };
   return oneAgent(

@@ -39,12 +39,19 @@ const withoutTool: ReadonlySet<string> = new Set([
 
 /**
  * Everything is allowed until a rule says otherwise, and the last rule that matches wins. Here a denial always wins, so
- * what a later rule opens again inside a denial stays denied.
+ * what a later rule opens again inside a denial stays denied. `ofAll` are the rules of the same file for every agent.
  */
 export function readPermission(
   taker: FieldTaker,
+  ofAll?: unknown,
 ): { readonly tools: "all" | readonly PortableTool[]; readonly deny: readonly PortableTool[] } | undefined {
-  const rules = [...oldTools(taker), ...(readRules(taker) ?? [])];
+  const written = [
+    ...(readRules(ofAll, "permission", taker) ?? []),
+    ...oldTools(taker),
+    ...(readRules(taker.take("permission"), "permission", taker) ?? []),
+    ...(readRuleList(taker.take("permissions"), taker) ?? []),
+  ];
+  const rules = written.map((rule) => withKnownKey(rule, taker));
   if (taker.diagnostics.some(({ severity }) => severity === "error")) return undefined;
   const states = permissionKeys.map(([key, classes]) => ({ key, classes, state: settle(rules, key, taker) }));
   const servers = settle(rules, undefined, taker);
@@ -135,23 +142,86 @@ function namedTools(rules: readonly Rule[]): {
   return { allow, deny };
 }
 
-function readRules(taker: FieldTaker): readonly Rule[] | undefined {
-  const value = taker.take("permission");
-  if (value === undefined) return [];
+/** Other names of the keys, and of tools that `edit` covers. */
+const otherKeys: ReadonlyMap<string, string> = new Map([
+  ["write", "edit"],
+  ["patch", "edit"],
+  ["apply_patch", "edit"],
+  ["multiedit", "edit"],
+  ["shell", "bash"],
+  ["ls", "list"],
+  ["agent", "task"],
+]);
+
+/** A denial under a key that opencode does not know was meant for somebody; what such a key allows is not known. */
+function withKnownKey(rule: Rule, taker: FieldTaker): Rule {
+  const { key, action } = rule;
+  const isKnown = (name: string) => permissionKeys.some(([known]) => known === name);
+  if (isKnown(key) || withoutTool.has(key) || key.includes("*") || key.includes("?")) return rule;
+  const lower = key.toLowerCase();
+  const meant = otherKeys.get(lower) ?? lower;
+  if (action === "deny" && isKnown(meant)) {
+    taker.loses(
+      "deny-dropped",
+      `opencode has no key ${quote(key)} and ignores it; here it counts as \`${meant}\`.`,
+      taker.has("permission") ? "permission" : "tools",
+    );
+    return { ...rule, key: meant };
+  }
+  if (!key.includes("_"))
+    taker.report(
+      "note",
+      "unknown-tool",
+      `opencode: there is no tool here for ${quote(key, 80)}.`,
+      "permission",
+    );
+  return rule;
+}
+
+/** The list of the next version: the last rule that matches wins here too. A mapping is a misspelt `permission`. */
+function readRuleList(value: unknown, taker: FieldTaker): readonly Rule[] | undefined {
+  if (!Array.isArray(value)) {
+    if (value !== undefined)
+      taker.loses(
+        "deny-dropped",
+        "`permissions` that is no list is nothing in opencode; here it counts as `permission`.",
+        "permissions",
+      );
+    return readRules(value, "permissions", taker);
+  }
+  const rules: Rule[] = [];
+  for (const entry of value) {
+    const { permission, action: subject, resource, pattern, effect } = isRecord(entry) ? entry : {};
+    const key = permission ?? subject;
+    const calls = resource ?? pattern ?? "*";
+    const action = actionOf(effect);
+    if (typeof key !== "string" || typeof calls !== "string" || action === undefined)
+      return taker.fails("permissions", "an entry is no rule with `permission`, `resource` and `effect`");
+    rules.push({ key, pattern: calls, action });
+  }
+  return rules;
+}
+
+function readRules(
+  value: unknown,
+  name: "permission" | "permissions",
+  taker: FieldTaker,
+): readonly Rule[] | undefined {
+  if (value === undefined || value === null) return [];
   if (typeof value === "string") {
     const action = actionOf(value);
     return action === undefined
-      ? taker.fails("permission", `${quote(value)} is not allow, ask or deny`)
+      ? taker.fails(name, `${quote(value)} is not allow, ask or deny`)
       : [{ key: "*", pattern: "*", action }];
   }
-  if (!isRecord(value)) return taker.fails("permission", "it is neither a word nor a mapping");
+  if (!isRecord(value)) return taker.fails(name, "it is neither a word nor a mapping");
   const rules: Rule[] = [];
   for (const [key, said] of Object.entries(value)) {
     const patterns = isRecord(said) ? Object.entries(said) : [["*", said] as const];
     for (const [pattern, word] of patterns) {
       const action = actionOf(word);
       if (action === undefined)
-        return taker.fails("permission", `${quote(word)} of \`${key}\` is not allow, ask or deny`);
+        return taker.fails(name, `${quote(word)} of \`${key}\` is not allow, ask or deny`);
       rules.push({ key, pattern, action });
     }
   }

@@ -10,6 +10,7 @@ import {
   restOf,
 } from "../common-fields.ts";
 import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
+import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
 import { readFenced } from "../read-source.ts";
 import { createToolWords } from "../tool-words.ts";
@@ -39,6 +40,9 @@ const defaults: readonly PortableTool[] = (
   ["read", "create", "change", "shell", "search", "find", "list"] as const
 ).map((kind) => ({ class: kind, raw: "(default)" }));
 
+/** A model may have a colon of its own. */
+const modelWithThinking = /^(.*?)(?::(off|minimal|low|medium|high|xhigh))?$/s;
+
 /** pi-subagents. */
 export const piFormat: AgentFormat = {
   id: "pi",
@@ -49,12 +53,12 @@ export const piFormat: AgentFormat = {
     const prefix = taker.text("package");
     const name = taker.text("name") ?? baseName(context.relative, /\.md$/i);
     const entries = taker.entries("tools");
-    const [model, suffix] = (taker.text("model") ?? "").split(":");
+    const [, model = "", suffix] = modelWithThinking.exec(taker.text("model") ?? "") ?? [];
     const budget = taker.take("turnBudget");
     const ms = taker.number("timeoutMs");
     const turns = isRecord(budget) && typeof budget["maxTurns"] === "number" ? budget["maxTurns"] : undefined;
     const grace = isRecord(budget) && budget["graceTurns"] !== undefined ? { turnBudget: budget } : {};
-    const agent: PortableAgent = {
+    const written: PortableAgent = {
       ...emptyAgent("pi", context.file),
       id: prefix === undefined ? name : `${prefix}.${name}`,
       description: taker.text("description") ?? "",
@@ -68,6 +72,10 @@ export const piFormat: AgentFormat = {
       limits: { turns, seconds: ms === undefined ? undefined : ms / 1000 },
       rest: {},
     };
+    const agent = holdRestrictions(written, taker, {
+      product: "pi",
+      keys: ["disallowedTools", "permissionMode"],
+    });
     if (agent.description === "")
       taker.report(
         "warning",
@@ -95,7 +103,7 @@ export const piFormat: AgentFormat = {
       [
         ["name", agent.id],
         ["description", agent.description],
-        ["tools", allowedWords(agent.tools === "all" ? every : agent, words)],
+        ["tools", allowedWords(agent.tools === "all" ? every : agent, "pi", words)],
         ["model", modelWord(agent, "pi", /^[\w.-]+\/\S+$/)],
         ["thinking", agent.effort],
         ["skills", agent.skills],

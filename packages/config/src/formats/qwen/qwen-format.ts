@@ -158,6 +158,7 @@ function modeOf(taker: FieldTaker, approval: string | undefined): PortableMode |
   const claude = taker.text("permissionMode");
   if (approval !== undefined) {
     if (modes.has(approval)) return modes.get(approval);
+    if (approval.toLowerCase() === "plan") return "plan";
     taker.loses(
       "mode-dropped",
       `There is no approval mode ${quote(approval)}; the agent asks.`,

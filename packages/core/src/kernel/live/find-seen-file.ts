@@ -13,7 +13,7 @@ export async function findSeenFile(
   if (path === undefined || stats?.isFile() !== true) return undefined;
   if (Math.floor(stats.mtimeMs) > Math.floor(mtimeMs)) return undefined;
   await using handle = await open(path, "r");
-  const loaded = await loadBytes(handle, await handle.stat());
+  const loaded = await loadBytes(handle.fd, await handle.stat());
   if (loaded === undefined) return undefined;
   return { path, file: { digest: loaded.digest, mtimeMs: loaded.stats.mtimeMs, partial: false } };
 }

@@ -107,9 +107,9 @@ async function loadCurrent(path: string): Promise<Loaded | undefined> {
     case "refused":
       return opened;
     case "file": {
-      await using handle = opened.handle;
+      using handle = opened.handle;
       const { stats } = opened;
-      const file = (await loadBytes(handle, stats)) ?? { digest: fingerprintOf(stats), stats };
+      const file = (await loadBytes(handle.descriptor, stats)) ?? { digest: fingerprintOf(stats), stats };
       return { type: "loaded", file };
     }
   }

@@ -1,5 +1,4 @@
 import type { Stats } from "node:fs";
-import type { FileHandle } from "node:fs/promises";
 import { extname } from "node:path";
 import { TextDecoder } from "node:util";
 import * as z from "zod";
@@ -20,7 +19,7 @@ import {
   optionalText,
 } from "./builtin-tool.ts";
 import { type Located, locateDecided } from "./change-file.ts";
-import { fingerprintOf, type LoadedFile, loadBytes, openFile } from "./open-file.ts";
+import { fingerprintOf, type LoadedFile, loadBytes, openFile, readAt } from "./open-file.ts";
 import { describeMissing } from "./search-root.ts";
 
 const input = z.object({
@@ -59,7 +58,7 @@ async function readLocated(given: ReadInput, found: Found, context: ToolContext)
     case "folder":
       return failed(`${found.path} is a folder. Use Glob with this path to see the files in it.`);
     case "file": {
-      await using handle = opened.handle;
+      using handle = opened.handle;
       const request: ReadRequest = {
         path: found.path,
         realPath: found.realPath,
@@ -72,9 +71,9 @@ async function readLocated(given: ReadInput, found: Found, context: ToolContext)
         },
       };
       try {
-        const loaded = await loadBytes(handle, opened.stats);
+        const loaded = await loadBytes(handle.descriptor, opened.stats);
         context.signal.throwIfAborted();
-        if (loaded === undefined) return await readHugeText(request, handle, opened.stats);
+        if (loaded === undefined) return await readHugeText(request, handle.descriptor, opened.stats);
         if (imageTypeOf(loaded.bytes) !== undefined) return readImage(request, loaded);
         if (loaded.bytes.subarray(0, 5).toString("latin1") === "%PDF-")
           return await readPdf(request, loaded, given.pages);
@@ -239,14 +238,14 @@ function readText(request: ReadRequest, { bytes, digest, stats }: LoadedFile): T
 }
 
 /** Reads only as far as the wanted lines; the rest of the file is not looked at. */
-async function readHugeText(request: ReadRequest, handle: FileHandle, stats: Stats): Promise<ToolOutcome> {
+async function readHugeText(request: ReadRequest, descriptor: number, stats: Stats): Promise<ToolOutcome> {
   const buffer = Buffer.alloc(chunkBytes);
   const window = createLineWindow(request.range);
   let decoder: TextDecoder | undefined;
   let position = 0;
   while (!window.full && position < maxScannedBytes) {
     request.context.signal.throwIfAborted();
-    const { bytesRead } = await handle.read(buffer, 0, chunkBytes, position);
+    const bytesRead = await readAt(descriptor, buffer, position);
     const bytes = buffer.subarray(0, bytesRead);
     if (decoder === undefined) {
       if (looksBinary(bytes)) return refuseBinary(request.path, stats);
@@ -321,5 +320,6 @@ function megabytes(bytes: number): string {
   return `${Math.round(bytes / 1024 / 1024)} MB`;
 }
 
-const chunkBytes = 64 * 1024;
+/** Large enough for the thread pool, so that a huge file does not keep others waiting. */
+const chunkBytes = 256 * 1024;
 const maxScannedBytes = 256 * 1024 * 1024;

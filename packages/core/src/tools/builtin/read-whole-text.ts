@@ -20,8 +20,8 @@ export async function readWholeText(
   if (opened.type === "missing") return { type: "missing" };
   if (opened.type === "folder") return { type: "refused", reason: `${located.path} is a folder.` };
   if (opened.type === "refused") return opened;
-  await using handle = opened.handle;
-  const loaded = await loadBytes(handle, opened.stats);
+  using handle = opened.handle;
+  const loaded = await loadBytes(handle.descriptor, opened.stats);
   if (loaded === undefined)
     return { type: "refused", reason: `${located.path} is too large to be read whole.` };
   if (looksBinary(loaded.bytes))

@@ -37,6 +37,7 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
       questions: state.questionController.count,
       isBusy: state.conversation.isBusy,
       hint: state.hint,
+      questionHint: state.questionController.hint,
     },
     width,
   );
@@ -171,11 +172,18 @@ interface FooterFacts {
   readonly isBusy: boolean;
   /** Said instead of the keys, such as what a second Ctrl+C would do. */
   readonly hint: string;
+  /** What keys do in the question that is open. */
+  readonly questionHint: string;
 }
 
 /** Model, mode, window, cost, agents; what is least missed goes first where there is no room. */
-function footerRow({ status, agents, questions, isBusy, hint }: FooterFacts, width: number): Row {
+function footerRow(
+  { status, agents, questions, isBusy, hint, questionHint }: FooterFacts,
+  width: number,
+): Row {
   const { model, mode, contextFill, costUsd } = status;
+  const keys: readonly (readonly [text: string, rank: number])[] =
+    questionHint === "" ? keyHints(agents, isBusy) : [[questionHint, 1]];
   const parts: (readonly [text: string, rank: number, style?: Style])[] = [
     ...(model === undefined || model === "" ? [] : [[model, 2] as const]),
     ...(mode === undefined ? [] : [[mode, 1, modeStyles.get(mode) ?? dim] as const]),
@@ -191,7 +199,7 @@ function footerRow({ status, agents, questions, isBusy, hint }: FooterFacts, wid
     ...(costUsd === undefined || costUsd === 0 ? [] : [[formatCost(costUsd), 4] as const]),
     ...(agents === 0 ? [] : [[plural(agents, "agent"), 3] as const]),
     ...(questions === 0 ? [] : [[plural(questions, "question"), 0, colours.warning] as const]),
-    ...(hint === "" ? keyHints(agents, isBusy) : [[hint, 0, colours.warning] as const]),
+    ...(hint === "" ? keys : [[hint, 0, colours.warning] as const]),
   ];
   for (let rank = 6; rank >= 0; rank -= 1) {
     const row = joined(parts.filter(([, own]) => own <= rank));

@@ -66,7 +66,7 @@ export class TerminalApp implements DeviceListener {
   #tickTimer: NodeJS.Timeout | undefined;
   #hintTimer: NodeJS.Timeout | undefined;
   #resizeTimer: NodeJS.Timeout | undefined;
-  #heldTimer: NodeJS.Timeout | undefined;
+  readonly #laterTimers = new Set<NodeJS.Timeout>();
   /** When the window began to change its size; undefined while it keeps it. */
   #resizingSince: number | undefined;
   #lastFrame = Number.NEGATIVE_INFINITY;
@@ -116,8 +116,8 @@ export class TerminalApp implements DeviceListener {
     this.#isClosed = true;
     if (this.#options.device.isAsking) await this.#options.device.answered();
     this.#forget();
-    const timers = [this.#frameTimer, this.#tickTimer, this.#hintTimer, this.#resizeTimer, this.#heldTimer];
-    for (const timer of timers) clearTimeout(timer);
+    const timers = [this.#frameTimer, this.#tickTimer, this.#hintTimer, this.#resizeTimer];
+    for (const timer of [...timers, ...this.#laterTimers]) clearTimeout(timer);
     for (const view of this.#views.splice(0)) view.dispose?.();
     if (this.#options.device.isAlternate) this.#options.device.leaveAlternate();
     this.#state.conversation.close();
@@ -201,11 +201,7 @@ export class TerminalApp implements DeviceListener {
       board: new AgentBoard(),
       questionController: new QuestionController({
         now,
-        later: (milliseconds, work) => {
-          clearTimeout(this.#heldTimer);
-          this.#heldTimer = setTimeout(work, milliseconds);
-          return () => clearTimeout(this.#heldTimer);
-        },
+        later: (milliseconds, work) => this.#later(milliseconds, work),
         answer: (question, answer) => {
           const { conversation } = this.#state;
           conversation.add([answeredRow(question, answer, Math.max(10, this.#options.device.columns - 1))]);
@@ -449,6 +445,23 @@ export class TerminalApp implements DeviceListener {
     } finally {
       this.#comeBack();
     }
+  }
+
+  /** Keys that wait to be read by then are read before, however busy the process was. */
+  #later(milliseconds: number, work: () => void): () => void {
+    let isCancelled = false;
+    const timer = setTimeout(() => {
+      this.#laterTimers.delete(timer);
+      setImmediate(() => {
+        if (!isCancelled && !this.#isClosed) work();
+      });
+    }, milliseconds);
+    this.#laterTimers.add(timer);
+    return () => {
+      isCancelled = true;
+      clearTimeout(timer);
+      this.#laterTimers.delete(timer);
+    };
   }
 
   /** Paints soon: immediately after a pause, and not more often than there is something to see. */

@@ -23,6 +23,9 @@ export interface ChoicePanel {
   readonly line?: PanelView | undefined;
 }
 
+/** The numbers of choices, so that they can be shown as what cannot be pressed yet. */
+export const numberStyle = combine(bold, colours.accent);
+
 /** Choices with numbers. None is chosen at first, so that a key that was meant for something else chooses nothing. */
 export class ChoiceList {
   #selected = -1;
@@ -60,7 +63,7 @@ export class ChoiceList {
     return choices.flatMap(({ label, hint, box }, at) => {
       const isSelected = at === this.#selected;
       const mark = isSelected ? inverse : plain;
-      const number = span(`${isSelected ? "›" : " "} ${at + 1} `, combine(bold, colours.accent));
+      const number = span(`${isSelected ? "›" : " "} ${at + 1} `, numberStyle);
       const tick = box === undefined ? [] : [span(box ? "[x] " : "[ ] ", dim)];
       const text = label.map((one) => ({ ...one, style: combine(one.style, mark) }));
       const more = hint === undefined || hint === "" ? [] : [span(`  ${hint}`, dim)];

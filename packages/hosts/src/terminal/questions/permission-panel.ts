@@ -6,7 +6,7 @@ import { wrapRow } from "../screen/wrap-row.ts";
 import type { GrantScope, PermissionQuestion } from "../session/terminal-session.ts";
 import { diffRows } from "../text/diff-rows.ts";
 import { plainContext, type RowContext } from "../text/row-context.ts";
-import { ChoiceList, type ListedChoice } from "./choice-list.ts";
+import { ChoiceList, type ListedChoice, numberStyle } from "./choice-list.ts";
 import { LineInput } from "./line-input.ts";
 import { answered, type Panel, type PanelOutcome, type PanelView, stay } from "./panel.ts";
 
@@ -118,7 +118,15 @@ export class PermissionPanel implements Panel {
     const isRoomy = height >= choices.length + 3;
     const below = isRoomy
       ? choices
-      : [cutRow([span(this.#kinds.map((kind, at) => `${at + 1} ${shortLabels[kind]}`).join(" "))], width)];
+      : [
+          cutRow(
+            this.#kinds.flatMap((kind, at) => [
+              span(`${at === 0 ? "" : " "}${at + 1}`, numberStyle),
+              span(` ${shortLabels[kind]}`),
+            ]),
+            width,
+          ),
+        ];
     const above = head.slice(0, 1).map((one) => cutRow(one, width));
     const room = Math.max(1, height - above.length - below.length);
     return [...above, ...this.#subjectRows(width, room, "  "), ...below].slice(-Math.max(2, height));

@@ -5,6 +5,7 @@ import { bold, colours, dim } from "../screen/style.ts";
 import type { Question, QuestionAnswer } from "../session/terminal-session.ts";
 import type { RowContext } from "../text/row-context.ts";
 import { BackgroundPanel } from "./background-panel.ts";
+import { numberStyle } from "./choice-list.ts";
 import { FormPanel } from "./form-panel.ts";
 import type { Panel, PanelView } from "./panel.ts";
 import { PermissionPanel } from "./permission-panel.ts";
@@ -12,7 +13,7 @@ import { PlanPanel } from "./plan-panel.ts";
 
 export interface QuestionControllerOptions {
   readonly now: () => number;
-  /** Runs the work after so many milliseconds, unless what it returns is called before. */
+  /** Runs the work after so many milliseconds and all keys that have come by then, unless what it returns is called before. */
   readonly later: (milliseconds: number, work: () => void) => () => void;
   readonly answer: (question: Question, answer: QuestionAnswer) => void;
   /** Gives a key to the draft that was taken for an answer and was none. */
@@ -40,8 +41,8 @@ interface OpenPanel {
   readonly questions: readonly Question[];
   /** It opened by itself, and no key was meant for it yet: what is typed still goes to the draft. */
   isUnasked: boolean;
-  /** Undefined until it is on the screen. */
-  guardedUntil: number | undefined;
+  /** What keys are to it now: nothing until it has been on the screen for a moment. */
+  state: "unseen" | "guarded" | "ready";
 }
 
 interface HeldKey {
@@ -60,6 +61,7 @@ export class QuestionController {
   #open: OpenPanel | undefined;
   /** A key that answers unless another one follows it. */
   #held: HeldKey | undefined;
+  #endGuard = (): void => undefined;
   #lastKeyAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: QuestionControllerOptions) {
@@ -77,6 +79,13 @@ export class QuestionController {
   /** Whether keys belong to an open question, and not to the draft. */
   get hasFocus(): boolean {
     return this.#open?.isUnasked === false;
+  }
+
+  /** What keys do now, for the last line; nothing while they are still to be taken for typing. */
+  get hint(): string {
+    const open = this.#open;
+    if (open?.state !== "ready" || open.panel.isWriting) return "";
+    return open.isUnasked ? "a number answers · or write on" : "a number answers · tab back to the draft";
   }
 
   /** Ids of agents that wait for an answer. */
@@ -113,13 +122,26 @@ export class QuestionController {
     const [first] = this.#waiting.values();
     if (first === undefined) return false;
     const equal = this.#equalTo(first);
-    this.#open = {
+    this.#endGuard();
+    const open: OpenPanel = {
       panel: this.#panelFor(first, equal.length),
       questions: equal,
       isUnasked,
-      guardedUntil: isUnasked ? undefined : this.#options.now() + guardMs,
+      state: "unseen",
     };
+    this.#open = open;
+    if (!isUnasked) this.#guard(open, guardMs);
     return true;
+  }
+
+  /** Keys that were on their way do not count; the end of that is seen. */
+  #guard(open: OpenPanel, milliseconds: number): void {
+    this.#endGuard();
+    open.state = "guarded";
+    this.#endGuard = this.#options.later(milliseconds, () => {
+      open.state = "ready";
+      this.#options.changed();
+    });
   }
 
   #equalTo(first: Question): readonly Question[] {
@@ -129,6 +151,7 @@ export class QuestionController {
   leave(): void {
     this.#held?.cancel();
     this.#held = undefined;
+    this.#endGuard();
     this.#open = undefined;
   }
 
@@ -140,15 +163,12 @@ export class QuestionController {
   }
 
   #pressFocused(key: KeyPress, open: OpenPanel): boolean {
-    const now = this.#options.now();
     const isText = key.text !== undefined && !/^[\d\s]$/.test(key.text);
-    if (now < (open.guardedUntil ?? 0)) {
-      // The one that continues typing did not mean the question; a repeated key keeps the guard up.
-      if (isText) this.leave();
-      open.guardedUntil = now + guardMs;
-      return !isText;
-    }
-    return this.#handOver(key, open);
+    if (open.state === "ready") return this.#handOver(key, open);
+    // The one that continues typing did not mean the question; a repeated key keeps the guard up.
+    if (isText) this.leave();
+    else this.#guard(open, guardMs);
+    return !isText;
   }
 
   /** What is typed goes to the draft; a key that stands alone, and means something to the question, is for the question. */
@@ -159,10 +179,10 @@ export class QuestionController {
     if (key.name === "tab") {
       this.#dropHeld();
       open.isUnasked = false;
-      open.guardedUntil = now + guardMs;
+      this.#guard(open, guardMs);
       return true;
     }
-    const isShown = open.guardedUntil !== undefined && now >= open.guardedUntil;
+    const isShown = open.state === "ready";
     if (key.text !== undefined) {
       const isMeant = isShown && isQuiet && open.panel.takes(key);
       if (isMeant) this.#hold(key, open);
@@ -192,7 +212,7 @@ export class QuestionController {
   /** The question is a line again, and what was held is typed. */
   #backToDraft(): void {
     this.#dropHeld();
-    this.#open = undefined;
+    this.leave();
   }
 
   #dropHeld(): void {
@@ -227,9 +247,10 @@ export class QuestionController {
     const open = this.#open;
     if (open !== undefined) {
       const { panel } = open;
-      open.guardedUntil ??= this.#options.now() + unaskedGuardMs;
+      if (open.state === "unseen") this.#guard(open, unaskedGuardMs);
       const isShort = panel instanceof PermissionPanel && !panel.hasDiff;
-      return panel.view(width, isShort ? height : maxHeight);
+      const view = panel.view(width, isShort ? height : maxHeight);
+      return open.state === "ready" ? view : { ...view, rows: view.rows.map(withoutNumbers) };
     }
     const [first] = this.#waiting.values();
     if (first === undefined) return { rows: [] };
@@ -269,6 +290,11 @@ export class QuestionController {
         return new PlanPanel(question, this.#options.edit);
     }
   }
+}
+
+/** Numbers that cannot be pressed yet step back. */
+function withoutNumbers(row: Row): Row {
+  return row.map((one) => (one.style === numberStyle ? { ...one, style: dim } : one));
 }
 
 /** Keys without a text that a question takes. */

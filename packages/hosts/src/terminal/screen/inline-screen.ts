@@ -24,6 +24,8 @@ const beginSync = "\u001b[?2026h";
 const endSync = "\u001b[?2026l";
 const hideCursor = "\u001b[?25l";
 const showCursor = "\u001b[?25h";
+/** Erases from the start of the line on. In the first cell of the window tmux would take it for a clear and keep what was there. */
+const eraseBelow = "\u001b[K\u001b[C\u001b[J\r";
 
 /**
  * A screen inside the terminal's own scrollback. Finished rows are written once and belong to the terminal from then on;
@@ -107,7 +109,7 @@ export class InlineScreen {
   }
 
   #print(target: readonly PaintedRow[]): string {
-    const start = this.#shown.length === 0 ? "\r\u001b[J" : this.#erase();
+    const start = this.#shown.length === 0 ? `\r${eraseBelow}` : this.#erase();
     this.#at = target.length - 1;
     return start + target.map(({ bytes }) => bytes).join("\r\n");
   }
@@ -145,7 +147,7 @@ export class InlineScreen {
       (this.#options.reflows ?? true) && this.#width !== columns ? this.#rowsAbove(columns) : this.#at;
     this.#shown = [];
     this.#at = 0;
-    return `\r${above > 0 ? `\u001b[${above}A` : ""}\u001b[J`;
+    return `\r${above > 0 ? `\u001b[${above}A` : ""}${eraseBelow}`;
   }
 
   /** After the terminal has wrapped the rows above the cursor anew, they may take more lines than before. */

@@ -19,8 +19,9 @@ const outputDescriptor = 1;
 /** Asks where the cursor is when it is as far right and down as it can be; the answer comes as input. What reports sizes swaps them here and there. */
 const askSize = "\u001b7\u001b[9999;9999H\u001b[6n\u001b8";
 const sizeAnswer = /^\u001b\[(\d+);(\d+)R$/;
-/** How long an answer is waited for, and how many may be missing before no more are asked for. */
-const answerMs = 100;
+/** How long the first answer is waited for, and later ones, which come for sure; how many may be missing before no more are asked for. */
+const firstAnswerMs = 100;
+const answerMs = 5_000;
 const maxMissing = 3;
 
 /** All that end a process and can be heard by it; Windows knows some of them. */
@@ -77,6 +78,9 @@ export class TerminalDevice {
   #asked: { paint: () => void; readonly timer: NodeJS.Timeout; readonly done: () => void } | undefined;
   #answered = Promise.resolve();
   #missing = 0;
+  /** Answers that are no longer waited for and come before the next one. */
+  #late = 0;
+  #hasAnswered = false;
 
   /** Paints when the size is known for sure; of several that wait for the same answer, the last. */
   withSize(paint: () => void): void {
@@ -90,10 +94,15 @@ export class TerminalDevice {
     }
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#answered = promise;
-    const timer = setTimeout(() => {
-      this.#missing += 1;
-      this.#endAsking();
-    }, answerMs);
+    const timer = setTimeout(
+      () => {
+        this.#missing += 1;
+        // One that took that long later is lost.
+        this.#late = this.#hasAnswered ? 0 : this.#late + 1;
+        this.#endAsking();
+      },
+      this.#hasAnswered ? answerMs : firstAnswerMs,
+    );
     this.#asked = { paint, timer, done: resolve };
     this.write(askSize);
   }
@@ -109,13 +118,19 @@ export class TerminalDevice {
   }
 
   #takeSize(sequence: string): boolean {
-    const found = this.#asked === undefined ? null : sizeAnswer.exec(sequence);
+    const isExpected = this.#asked !== undefined || this.#late > 0;
+    const found = isExpected ? sizeAnswer.exec(sequence) : null;
     if (found === null) return false;
     const [rows = 0, columns = 0] = found.slice(1).map(Number);
     // F3 with Shift, Ctrl or Alt looks like a window of one row.
     if (rows === 1) return false;
-    this.#told = { columns, rows };
+    this.#hasAnswered = true;
     this.#missing = 0;
+    if (this.#late > 0) {
+      this.#late -= 1;
+      return true;
+    }
+    this.#told = { columns, rows };
     this.#endAsking();
     return true;
   }
@@ -206,29 +221,37 @@ export class TerminalDevice {
     const buffer = new StdinBuffer({ escapeTimeout: this.#capabilities.escapeMs });
     buffer.on("data", (sequence) => {
       if (this.#takeSize(sequence)) return;
+      this.#hasInput = true;
       const key = readKey(sequence);
       if (key === undefined) return;
       this.#listener?.key(key);
       // A lone Escape comes after a pause of its own, outside of any chunk.
       if (!this.#isTaking) this.#listener?.settled();
     });
-    buffer.on("paste", (text) => this.#listener?.paste(text));
+    buffer.on("paste", (text) => {
+      this.#hasInput = true;
+      this.#listener?.paste(text);
+    });
     return buffer;
   }
 
   #isTaking = false;
+
+  /** Whether a chunk held anything but an answer about the size: that one has been painted for already. */
+  #hasInput = false;
 
   #isEarly = false;
 
   #take(given: string): void {
     const data = this.#isEarly ? this.#takeEarly(given) : given;
     this.#isTaking = true;
+    this.#hasInput = false;
     try {
       this.#buffer?.process(data);
     } finally {
       this.#isTaking = false;
     }
-    this.#listener?.settled();
+    if (this.#hasInput) this.#listener?.settled();
   }
 
   /**

@@ -91,7 +91,7 @@ describe("between all pairs of formats", () => {
         const target = read(to, result.text, result.target);
         const after = {
           ...target.agent,
-          ...(target.agent.ignoredThere?.includes("tools") ? { tools: "all" as const, deny: [] } : {}),
+          ...target.agent.there,
         };
         const found = findWidenings(rights(source, [target]), rights({ ...target, agent: after }, [source]));
         expect(result.widenings).toEqual(found);
@@ -111,6 +111,31 @@ describe("between all pairs of formats", () => {
         expect(agentFormats[format].write(read(format, canonical).agent)).toBe(canonical);
       }),
     );
+  });
+
+  test.each([
+    ["copilot", "description: d\ntools: [read/readFile, edit/editFiles, web/fetch, githubRepo, 'github/*']"],
+    [
+      "gemini",
+      "name: helper\ndescription: d\ntools: [read_many_files, search_file_content, mcp_my_server_do_it]",
+    ],
+    ["factory", "name: helper\ndescription: d\ntools: [ApplyPatch, Read]"],
+    ["kiro-md", "name: helper\ndescription: d\ntools: ['@builtin', '@git', knowledge]"],
+  ] as const)("words of %s that are finer than ours come back as they were [PRT-2]", (format, fields) => {
+    const source = read(format, `---\n${fields}\n---\n\nHelp.\n`);
+    const again = read(format, agentFormats[format].write(source.agent));
+    expect(rights(again, [source])).toEqual(rights(source, [again]));
+    expect(again.agent.tools).toEqual(source.agent.tools);
+  });
+
+  test("a finer word of which a part is denied is not written [PRT-2, PRT-3]", () => {
+    const source = read(
+      "copilot",
+      "---\ndescription: d\ntools: [apply_patch, edit/createFile, edit/editFiles]\ndisallowedTools: Write\n---\n\nHelp.\n",
+    );
+    const { widenings, text } = convertAgent(source, "copilot", {});
+    expect(text).toContain("tools:\n  - edit\n  - edit/editFiles\n");
+    expect(widenings.map((each) => each.text).sort()).toEqual(["NotebookEdit is new", "Write is new"]);
   });
 
   test("without a loss the way there and back is the same agent [PRT-2]", () => {

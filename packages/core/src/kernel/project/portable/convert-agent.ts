@@ -78,12 +78,7 @@ export function convertAgent(
 
 /** What its own product would do with the file: what that ignores is no restriction. */
 function asThere(agent: PortableAgent): PortableAgent {
-  const ignored = agent.ignoredThere ?? [];
-  return {
-    ...agent,
-    ...(ignored.includes("mode") ? { mode: undefined } : {}),
-    ...(ignored.includes("tools") ? { tools: "all", deny: [] } : {}),
-  };
+  return { ...agent, ...agent.there };
 }
 
 const nowhere = (): undefined => undefined;
@@ -141,10 +136,11 @@ function lossesOf(
   if (again === undefined)
     return [...losses, { code: "field-dropped", message: "The result cannot be read again." }];
   losses.push(...toolLosses(agent, again, compared));
-  if ((agent.mode ?? "ask") !== (again.mode ?? "ask") || again.ignoredThere?.includes("mode") === true)
+  const mode = asThere(again).mode;
+  if ((agent.mode ?? "ask") !== (mode ?? "ask"))
     lose(
       "mode-dropped",
-      `The mode ${agent.mode ?? "of the session"} becomes ${again.mode ?? "that of the session"}.`,
+      `The mode ${agent.mode ?? "of the session"} becomes ${mode ?? "that of the session"}.`,
     );
   if (agent.hooks !== undefined && !isDeepStrictEqual(agent.hooks, again.hooks))
     lose("hooks-dropped", "Hooks of the agent are lost.");
