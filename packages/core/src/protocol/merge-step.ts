@@ -115,7 +115,7 @@ export interface MergeQueue {
   readonly checks: readonly string[];
   readonly entries: readonly MergeEntry[];
   /** The person's branch was brought forward. */
-  readonly applied?: { readonly branch: string; readonly to: string };
+  readonly applied?: { readonly branch: string; readonly from: string; readonly to: string };
   readonly notApplied?: { readonly reason: string; readonly commands: readonly string[] };
   /** Absent while it runs. */
   readonly status?: MergeStatus;
@@ -149,7 +149,7 @@ export function foldMerge(queue: MergeQueue, step: MergeStep): MergeQueue {
     case "applying":
       return queue;
     case "applied":
-      return { ...queue, applied: { branch: step.branch, to: step.to } };
+      return { ...queue, applied: { branch: step.branch, from: step.from, to: step.to } };
     case "not-applied":
       return { ...queue, notApplied: { reason: step.reason, commands: step.commands } };
     case "ended":
@@ -158,10 +158,17 @@ export function foldMerge(queue: MergeQueue, step: MergeStep): MergeQueue {
       return {
         ...queue,
         entries: queue.entries.map((entry) =>
-          entry.agent === step.agent ? { ...entry, ...changeOf(step) } : entry,
+          entry.agent === step.agent ? { ...untroubled(entry, step), ...changeOf(step) } : entry,
         ),
       };
   }
+}
+
+/** What kept it out in an earlier round is over once it is in. */
+function untroubled(entry: MergeEntry, { type }: StepOfChild): MergeEntry {
+  if (type !== "advanced" && type !== "empty") return entry;
+  const { because: _because, reason: _reason, commands: _commands, ...rest } = entry;
+  return rest;
 }
 
 type StepOfChild = Extract<MergeStep, { readonly agent: string }>;

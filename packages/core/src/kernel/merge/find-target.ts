@@ -27,7 +27,7 @@ export async function findTarget(
   const { head, top } = repository;
   const branch = into ?? integrationBranch(sessionId);
   const checked = await git(top, ["check-ref-format", "--branch", branch]);
-  if (checked.type === "failed" || branch.startsWith("-") || oneLine(checked) !== branch)
+  if (checked.type === "failed" || branch.startsWith("-") || branch === "@" || oneLine(checked) !== branch)
     throw new RetinueError("misuse", `${JSON.stringify(branch)} cannot be the name of a branch.`);
   const [folder] = await checkedOutIn(place, branch);
   if (folder !== undefined)

@@ -18,7 +18,7 @@ import type { Capability } from "../agent/open-agent.ts";
 import type { TypedOutput } from "../options/typed-output.ts";
 import type { TreeView } from "./look-at-tree.ts";
 import { createCheckRunner, notRun } from "./run-check.ts";
-import { trackCalls } from "./track-calls.ts";
+import { type TrackedCalls, trackCalls } from "./track-calls.ts";
 
 export interface VerifierParts {
   readonly plan: AgentPlan;
@@ -101,30 +101,15 @@ export function createVerifier(parts: VerifierParts): Verifier {
 
   function receiptOf(runs: readonly CheckRun[], text: string): Receipt {
     const all = [...runs, ...typedCheck(output)];
-    const { last, retries, changes } = state;
+    const { last, retries } = state;
     const isStale = last !== undefined && (!last.isStable || tracked.isDirty);
-    const edited = tracked.changedInside();
-    // A tree says what came of all edits; what lies outside of it only the calls say.
-    const beside = last?.tree.kind === "files" ? edited : edited.filter(isAbsolute);
-    const changed =
-      changes === undefined ? edited : [...new Set([...changes.map(({ path }) => path), ...beside])];
-    const notes = [
-      ...factsOf(tracked.facts(text)),
-      ...changesOfChecks(
-        runs.map(({ run }) => run),
-        changes ?? edited.map((path) => ({ path, isNew: false })),
-      ),
-      ...(last?.isStable === false ? [staleNote] : []),
-      ...(changed.length > maxChangedFiles
-        ? [`${changed.length} files were changed; the first ${maxChangedFiles} are named.`]
-        : []),
-    ];
+    const { changedFiles, notes } = changesIn(state, { tracked, runs, text });
     return {
       status: statusOf(all, isStale),
       checks: all,
       ...(last === undefined ? {} : { tree: { kind: last.tree.kind, digest: last.tree.digest } }),
       retries,
-      changedFiles: changed.slice(0, maxChangedFiles),
+      changedFiles: changedFiles.slice(0, maxChangedFiles),
       tools: tracked.tools(),
       model: plan.model.value,
       ...(parts.definition === undefined ? {} : { definition: parts.definition }),
@@ -232,6 +217,32 @@ async function runAll(
     if (isStable || pass === 2 || hasFailed(checked)) return checked;
     before = tree;
   }
+}
+
+/** The files that the work has changed, and what is to be said beside the result. */
+function changesIn(
+  { last, changes }: VerifierState,
+  {
+    tracked,
+    runs,
+    text,
+  }: { readonly tracked: TrackedCalls; readonly runs: readonly CheckRun[]; readonly text: string },
+): Pick<Receipt, "changedFiles" | "notes"> {
+  const edited = tracked.changedInside();
+  // A tree says what came of all edits; what lies outside of it only the calls say.
+  const beside = last?.tree.kind === "files" ? edited : edited.filter(isAbsolute);
+  const changedFiles =
+    changes === undefined ? edited : [...new Set([...changes.map(({ path }) => path), ...beside])];
+  const commands = runs.map(({ run }) => run);
+  const notes = [
+    ...factsOf(tracked.facts(text)),
+    ...changesOfChecks(commands, changes ?? edited.map((path) => ({ path, isNew: false }))),
+    ...(last?.isStable === false ? [staleNote] : []),
+    ...(changedFiles.length > maxChangedFiles
+      ? [`${changedFiles.length} files were changed; the first ${maxChangedFiles} are named.`]
+      : []),
+  ];
+  return { changedFiles, notes };
 }
 
 const staleNote =
