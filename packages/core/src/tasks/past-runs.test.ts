@@ -70,6 +70,19 @@ describe("recorded runs of an agent type [BIL-1]", () => {
     expect(tokensOf(await runs.of("worker"))).toEqual(newest);
   });
 
+  test.each([
+    { usage: { outputTokens: 1e308 } },
+    { usage: { outputTokens: -1 } },
+    { usage: { outputTokens: "5" } },
+    { costUSD: -4 },
+    { costUSD: 1e308 },
+  ])("are none where they say what no run takes: %j", async (ending) => {
+    const { put, runs } = createFolders();
+    put("here", 1, "a1", { outputTokens: 7 });
+    put("here", 1, "a2", { ending });
+    expect(tokensOf(await runs.of("worker"))).toEqual([7]);
+  });
+
   test("of other folders count only where the definition is the same there", async () => {
     const { put, runs } = createFolders();
     put("here", 1, "a1", { outputTokens: 1 });
