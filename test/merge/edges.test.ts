@@ -346,3 +346,42 @@ test("@ is no branch to integrate into [MRG-1]", async () => {
   await stage.child("one", { "b.txt": "one\n" });
   await expect(stage.session.merge({ into: "@" }).result).rejects.toThrow("cannot be the name of a branch");
 });
+
+describe("what was integrated without a check that counts now [MRG-1]", () => {
+  const integrateUnchecked = async (into?: string) => {
+    const stage = await createMergeStage({ "a.txt": "a\n" });
+    await stage.child("one", { "b.txt": "good\n" });
+    await stage.child("two", { "c.txt": "bad\n" });
+    const { status } = await stage.session.merge({ checks: [], ...(into === undefined ? {} : { into }) })
+      .result;
+    expect(status).toBe("integrated");
+    return stage;
+  };
+  const checks = "! grep -q bad c.txt";
+
+  test("is checked before the person's branch is brought forward, each commit for itself", async () => {
+    const stage = await integrateUnchecked();
+    const { entries, applied, into } = await stage.session.merge({ checks, apply: true }).result;
+    expect(entries.map(({ description, state }) => [description, state])).toEqual([
+      ["one", "integrated"],
+      ["two", "left"],
+    ]);
+    expect(applied).toBeUndefined();
+    expect(stage.git("log", "--format=%s", into)).toBe("one\nfirst");
+    // The same checks again change nothing, and none at all keep what has passed.
+    const tip = stage.git("rev-parse", into);
+    expect((await stage.session.merge({ checks }).result).status).toBe("partial");
+    expect((await stage.session.merge({ checks: [], only: [entries[0]?.agent ?? ""] }).result).status).toBe(
+      "integrated",
+    );
+    expect(stage.git("rev-parse", into)).toBe(tip);
+  });
+
+  test("keeps a branch of the person's own from being applied", async () => {
+    const stage = await integrateUnchecked("next");
+    const { applied, notApplied } = await stage.session.merge({ checks, into: "next", apply: true }).result;
+    expect(applied).toBeUndefined();
+    expect(notApplied?.reason).toContain("integrated without the check");
+    expect(stage.git("log", "--format=%s", "main")).toBe("first");
+  });
+});

@@ -18,7 +18,18 @@ type Note = (step: MergeStep) => Promise<void>;
 /** Brings the person's branch forward to the integration branch: only fast-forward, only when nothing there is changed. */
 export async function applyMerge(
   place: MergeRepository,
-  { target, left, note }: { readonly target: MergeTarget; readonly left: number; readonly note: Note },
+  {
+    target,
+    left,
+    missing,
+    note,
+  }: {
+    readonly target: MergeTarget;
+    readonly left: number;
+    /** A check that something in the branch has not passed. */
+    readonly missing: string | undefined;
+    readonly note: Note;
+  },
 ): Promise<void> {
   const { branch, tip, exists, personal } = target;
   const { git, repository } = place;
@@ -29,6 +40,8 @@ export async function applyMerge(
   const head = await headOf(place);
   if (head === tip) return;
   if (left > 0) return refuse(`${left} of the agents' changes ${left === 1 ? "is" : "are"} not in ${branch}`);
+  if (missing !== undefined)
+    return refuse(`${branch} has changes that were integrated without the check \`${missing}\``);
   const now = await branchOf(place);
   if (now === undefined) return refuse("no branch is checked out here");
   if (now !== personal)
