@@ -43,10 +43,8 @@ export async function lookAtTree(question: TreeQuestion): Promise<TreeView> {
   const { directory, base } = question;
   const entries = await listTree(directory);
   const changed = base?.entries === undefined ? [] : changedEntries(base.entries, entries);
-  const digest = await hashFiles(directory, [
-    ...question.changed,
-    ...changed.map(({ path }) => join(directory, path)),
-  ]);
+  const states = changed.map(({ path }) => `${path}\0${entries.get(path) ?? "absent"}\0`);
+  const digest = await hashFiles(directory, question.changed, states);
   return { kind: "files", digest, mark: `${digest} ${markOf(entries)}`, entries, changed };
 }
 
@@ -104,13 +102,19 @@ async function markOfUnseen(git: WorktreeGit, top: string): Promise<string> {
 const unseenEntry = /^(?<tag>\S) (?<mode>\d+) \S+ \d\t(?<path>[\s\S]+)$/;
 const submoduleMode = "160000";
 
-async function hashFiles(directory: string, paths: readonly string[]): Promise<string> {
+/** Over the contents of files that tools have changed, and over what is known of the others. */
+async function hashFiles(
+  directory: string,
+  paths: readonly string[],
+  states: readonly string[],
+): Promise<string> {
   const hash = createHash("sha256");
   for (const path of [...new Set(paths)].sort()) {
     const content = await readFile(path).catch(() => undefined);
     hash.update(`${relative(directory, path)}\0${content === undefined ? "absent" : content.length}\0`);
     if (content !== undefined) hash.update(content);
   }
+  for (const state of states) hash.update(state);
   return hash.digest("hex");
 }
 
@@ -124,35 +128,44 @@ const skipped: ReadonlySet<string> = new Set([".git", "node_modules"]);
 async function listTree(top: string): Promise<Entries> {
   const entries = new Map<string, string>();
   const folders: string[] = [];
-  let seen = 0;
   let left = maxContents;
-  const add = async (path: string): Promise<void> => {
-    seen += 1;
-    const found = await lstat(path).catch(() => undefined);
-    if (found === undefined) return;
-    if (found.isDirectory()) folders.push(path);
-    const name = relative(top, path);
-    if (found.isSymbolicLink())
-      entries.set(name, `${found.mode} ${digestOf(await readlink(path).catch(() => ""))}`);
-    if (!found.isFile()) return;
-    const { size, mtimeMs, ctimeMs } = found;
-    const isRead = size <= maxContent && size <= left;
-    const content = isRead ? await readFile(path).catch(() => undefined) : undefined;
-    left -= content?.length ?? 0;
-    // A time of change cannot be set back, as that of the content can.
-    const state = content === undefined ? `${mtimeMs} ${ctimeMs}` : digestOf(content);
-    entries.set(name, `${found.mode} ${size} ${state}`);
+  let seen = 0;
+  const addAll = async (paths: readonly string[]): Promise<void> => {
+    seen += paths.length;
+    const found = await Promise.all(
+      paths.map(async (path) => ({ path, status: await lstat(path).catch(() => undefined) })),
+    );
+    const reading = found.map(({ path, status }): Promise<string | undefined> | undefined => {
+      if (status?.isDirectory() === true) folders.push(path);
+      if (status?.isSymbolicLink() === true) return readlink(path).then(digestOf, () => undefined);
+      // In this order, so that the same files are read every time.
+      if (status?.isFile() !== true || status.size > maxContent || status.size > left) return undefined;
+      left -= status.size;
+      return readFile(path).then(digestOf, () => undefined);
+    });
+    const digests = await Promise.all(reading);
+    for (const [at, { path, status }] of found.entries()) {
+      if (status === undefined || !(status.isFile() || status.isSymbolicLink())) continue;
+      const { mode, size, mtimeMs, ctimeMs } = status;
+      // A time of change cannot be set back, as that of the content can.
+      entries.set(relative(top, path), `${mode} ${size} ${digests[at] ?? `${mtimeMs} ${ctimeMs}`}`);
+    }
   };
   // The folder itself may be reached by a link.
   const start = await stat(top).catch(() => undefined);
   if (start?.isDirectory() === true) folders.push(top);
-  else await add(top);
+  else await addAll([top]);
   for (let folder = folders.shift(); folder !== undefined && seen < maxEntries; folder = folders.shift()) {
-    const names = await readdir(folder).catch(() => []);
-    for (const name of names.sort()) if (!skipped.has(name)) await add(join(folder, name));
+    const all = await readdir(folder).catch(() => []);
+    const names = all.filter((name) => !skipped.has(name)).sort();
+    for (let at = 0; at < names.length && seen < maxEntries; at += atOnce)
+      await addAll(names.slice(at, at + atOnce).map((name) => join(folder, name)));
   }
   return entries;
 }
+
+/** Files that are read at the same time. */
+const atOnce = 64;
 
 function digestOf(content: string | Buffer): string {
   return createHash("sha256").update(content).digest("base64");
