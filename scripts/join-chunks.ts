@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 
-/** One file in place of the chunks that these source files load, without those of the groups before it. */
+/** One file in place of the chunks that these source files load, without those of the groups before it; groups of one name share a file. */
 export interface ChunkGroup {
   readonly name: string;
   readonly roots: readonly string[];

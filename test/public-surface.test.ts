@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as cluster from "@retinue/cluster/index.ts";
+import { helpText } from "@retinue/hosts/cli/program/help-text.ts";
 import * as testing from "@retinue/testing/index.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import packageJson from "../package.json" with { type: "json" };
@@ -208,8 +209,9 @@ describe("loading stays light", () => {
   });
 
   test.each([
-    [1, ["--help"]],
-    [6, ["-p", "hi", "--model", "offline"]],
+    [2, ["help"]],
+    [3, ["agents"]],
+    [7, ["-p", "hi", "--model", "offline"]],
   ] as const)("at most %i files of the built program are read for retinue %j", (most, words) => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "retinue-files-")));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -232,6 +234,21 @@ describe("loading stays light", () => {
     expect(read.length, `${read.join("\n")}\nCorrect the groups in scripts/build.ts.`).toBeLessThanOrEqual(
       most,
     );
+  });
+
+  test.each([
+    "--help",
+    "-h",
+  ])("retinue %s is the first help, and reads no code of the built program", (word) => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "retinue-help-")));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    for (const name of ["bin", "package.json", "dist/help.txt"])
+      cpSync(join(projectRoot, name), join(folder, name), { recursive: true });
+    const onlyReadsHere = ["--permission", `--allow-fs-read=${folder}`];
+    const output = execFileSync(process.execPath, [...onlyReadsHere, join(folder, "bin/retinue.js"), word], {
+      encoding: "utf8",
+    });
+    expect(output).toBe(helpText);
   });
 
   test("retinue --version answers without the built program, without packages and without another process", () => {
