@@ -245,6 +245,8 @@ const commandGroups: readonly ChunkGroup[] = [
       "packages/hosts/src/commands/mcp/mcp-list.ts",
       "packages/hosts/src/commands/tasks/tasks.ts",
       "packages/core/src/kernel/project/project-teams.ts",
+      // It knows the words for tools, which a run needs too, and nothing else of a run.
+      "packages/config/src/formats/read-foreign-file.ts",
     ],
   },
   { name: "run", roots: printing },

@@ -267,7 +267,7 @@ export const requirements: readonly Requirement[] = [
   partly(
     "WFL-5",
     "Workflows can be planned, run, resumed, listed and shown, from the command line and in code.",
-    "the studio has no view of a run of its own; no store runs them",
+    "no store runs them",
   ),
 
   built("PRT-1", "Agent files of other products are read with the omission rules of their product."),
@@ -286,10 +286,9 @@ export const requirements: readonly Requirement[] = [
     "A subagent starts agents only where its definition names them and the settings allow a depth.",
   ),
 
-  partly(
+  built(
     "MRG-1",
     "The worktrees of a session's children are brought back by one command, checked and in order.",
-    "The studio does not show the queue.",
   ),
 
   built("PUB-1", "JSON Schemas are generated from the tables of the source."),

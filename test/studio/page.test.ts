@@ -13,16 +13,21 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import {
   ending,
+  lastMergeSteps,
   launchBrowser,
   line,
+  mergeSteps,
   missingBrowser,
   openShop,
   project,
   prompt,
+  runId,
   type Shop,
   said,
   small,
+  writeMerge,
   writeQuestion,
+  writeRun,
 } from "./sample-sessions.ts";
 
 const large = "4f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
@@ -67,6 +72,9 @@ const mainAgent = `#/agent/${project}/${small}/main`;
 describe.skipIf(missingBrowser !== undefined)("the page of the studio in a browser (needs Chromium)", () => {
   beforeAll(async () => {
     shop = await openShop();
+    using merge = await writeMerge(shop.transcripts, small, mergeSteps);
+    await merge.write(lastMergeSteps);
+    (await writeRun(shop.transcripts, small, { status: "failed" })).journal.close();
     browser = await launchBrowser();
   });
   afterAll(async () => {
@@ -117,8 +125,7 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
     await section.waitFor();
     const text = await section.textContent();
     expect(text).toContain("on tree 5f1c0de5f1c0");
-    expect(text).toContain("passed npm test");
-    expect(text).toContain("failed npm run lint with exit code 3");
+    expect(text).toMatch(/npm testpassed.*npm run lintfailed with exit code 3/);
     expect(text).toContain("The last test run is older than the last edit.");
   });
 
@@ -355,6 +362,8 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
       [mainAgent, "a rule denies it"],
       [`#/team/${project}/${small}`, "Measure every shelf"],
       [`#/compare/${project}/${small}/${project}/${small}`, "Two sessions"],
+      [`#/merge/${project}/${small}`, "Drop Node 18"],
+      [`#/run/${project}/${small}/${runId}`, "The paint is out."],
     ] as const) {
       await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
       await page.getByText(there).first().waitFor({ state: "attached" });

@@ -3,9 +3,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type SessionFiles, sessionFiles } from "@retinue/core/journal/session-files.ts";
 import { openInboxFiles } from "@retinue/core/kernel/approvals/inbox-files.ts";
+import { mergeJournalFile, openMergeJournal } from "@retinue/core/kernel/merge/merge-journal.ts";
+import type { MergeStep } from "@retinue/core/protocol/merge-step.ts";
+import {
+  foldWorkflow,
+  type WorkflowChange,
+  type WorkflowRunState,
+  type WorkflowStep,
+} from "@retinue/core/protocol/workflow-state.ts";
 import { openTeamStore, type TeamPlaces } from "@retinue/core/teams/team-store.ts";
+import { openJournal, type WorkflowJournal } from "@retinue/core/workflows/workflow-journal.ts";
 import { type ApprovalQuestion, digestOf } from "@retinue/gate/grants/approval-record.ts";
 import { type Studio, startStudio } from "@retinue/hosts/studio/start-studio.ts";
+import { createParser } from "eventsource-parser";
 import { type Browser, chromium } from "playwright-core";
 
 /** Sessions on disk, a studio that serves them, and a browser: for tests, screenshots and figures. */
@@ -31,6 +41,7 @@ export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: browserFile ?? "", args: flags });
 }
 
+export const shopToken = "0123456789abcdef0123";
 export const project = "-work-shop";
 export const small = "3f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
 
@@ -93,7 +104,7 @@ export async function openShop(): Promise<Shop> {
     teams,
     host: "127.0.0.1",
     port: 0,
-    token: "0123456789abcdef0123",
+    token: shopToken,
     acting: {
       user: "ada",
       program: { file: process.execPath, arguments: ["-e", "0"] },
@@ -113,6 +124,37 @@ export async function openShop(): Promise<Shop> {
       rmSync(root, { recursive: true, force: true });
     },
   };
+}
+
+/** Reads events of the studio until one satisfies. */
+export async function followStudio<T>(
+  { studio }: Pick<Shop, "studio">,
+  path: string,
+  isEnough: (update: T) => boolean,
+): Promise<T> {
+  const stop = new AbortController();
+  const response = await fetch(`${studio.origin}${path}`, {
+    headers: { authorization: `Bearer ${shopToken}` },
+    signal: stop.signal,
+  });
+  const found: T[] = [];
+  const parser = createParser({
+    onEvent: ({ data }) => {
+      const update: T = JSON.parse(data);
+      if (isEnough(update)) found.push(update);
+    },
+  });
+  const decoder = new TextDecoder();
+  try {
+    for await (const chunk of response.body ?? []) {
+      parser.feed(decoder.decode(chunk, { stream: true }));
+      const [first] = found;
+      if (first !== undefined) return first;
+    }
+  } finally {
+    stop.abort();
+  }
+  throw new Error(`${path} ended with ${response.status} before it sent what was waited for.`);
 }
 
 const edit = {
@@ -221,4 +263,164 @@ async function writeTeam(places: TeamPlaces): Promise<void> {
   }));
   await store.board.create({ subject: "Measure every shelf", description: "", owner: "measurer" });
   await store.send("measurer", { from: "team-lead", body: "Begin at the door." });
+}
+
+export const runId = "wf_1a2b3c4d-5e6";
+
+/** A run of a workflow in the session `id`, saved as its process does; the journal is open until it is closed. */
+export async function writeRun(
+  transcripts: string,
+  id: string,
+  { startedAt = clock.start, status = "running" }: { startedAt?: number; status?: "running" | "failed" } = {},
+): Promise<{ readonly journal: WorkflowJournal; change(change: WorkflowChange): void }> {
+  const journal = await openJournal(runId, { transcripts, sessionId: id });
+  const agent = (digits: string): string => `${runId}-a${digits.padStart(16, "0")}`;
+  let state: WorkflowRunState = {
+    runId,
+    taskId: "w1a2b3c4d",
+    sessionId: id,
+    name: "repaint",
+    description: "Repaints every shelf, wall by wall",
+    script: "await agent('…')",
+    scriptPath: "/shop/.claude/workflows/repaint.js",
+    defaultModel: "claude-sonnet-5",
+    status: "running",
+    startedAt,
+    phases: [],
+    steps: [],
+    logs: [],
+    failures: [],
+  };
+  const change = (change: WorkflowChange): void => {
+    state = foldWorkflow(state, change);
+    journal.save(state);
+  };
+  const step = (index: number, more: Omit<Partial<WorkflowStep>, "index">): void =>
+    change({ type: "step", step: { index, queuedAt: startedAt, lastSignAt: startedAt + 9000, ...more } });
+  const at = { startedAt: startedAt + 1000, endedAt: startedAt + 9000 };
+  const spent = { tokens: 4200, toolUses: 6, costUsd: 0.12 };
+  change({ type: "phase", phase: { index: 1, title: "Measure", stepsBefore: 0 } });
+  step(1, {
+    label: "walls",
+    phase: "Measure",
+    prompt: "Measure every wall.",
+    state: "done",
+    taken: true,
+    agentId: agent("1"),
+    result: "Eleven walls.",
+  });
+  step(2, {
+    label: "shelves",
+    phase: "Measure",
+    prompt: "Measure the shelves.",
+    state: "done",
+    why: "asked to run again",
+    agentId: agent("2"),
+    result: "Four shelves.",
+    ...at,
+    ...spent,
+  });
+  change({ type: "phase", phase: { index: 2, title: "Paint", stepsBefore: 2 } });
+  step(3, {
+    label: "door",
+    phase: "Paint",
+    prompt: "Paint by the door.",
+    state: "running",
+    agentId: agent("3"),
+    startedAt: at.startedAt,
+    tokens: 900,
+  });
+  step(4, {
+    label: "window",
+    phase: "Paint",
+    prompt: "Paint by the window.",
+    state: "failed",
+    agentId: agent("4"),
+    error: "The paint is out.",
+    ...at,
+    ...spent,
+  });
+  step(5, { label: "ceiling", phase: "Paint", prompt: "Paint the ceiling.", state: "waiting" });
+  change({ type: "log", text: "The walls are measured." });
+  if (status === "failed")
+    change({ type: "ended", status, at: at.endedAt, error: "No paint is left.", errorLine: 12 });
+  return { journal, change };
+}
+
+/** The first steps of a merge of four agents, as its process writes them. */
+export const mergeSteps: readonly MergeStep[] = [
+  {
+    type: "started",
+    sessionId: small,
+    into: `retinue/integration-${small.slice(0, 8)}`,
+    from: "0".repeat(40),
+    checks: ["npm test"],
+    children: ["Change the parser", "Add a test", "Rename the option", "Drop Node 18"].map(
+      (description, at) => ({
+        agent: `am${at}`,
+        agentType: "fixer",
+        description,
+        branch: `retinue/am${at}`,
+      }),
+    ),
+  },
+  { type: "taken", agent: "am0", tip: "a".repeat(40), base: "0".repeat(40), files: ["src/parser.ts"] },
+  { type: "checking", agent: "am0", tip: "a".repeat(40), commit: "1".repeat(40) },
+  {
+    type: "checked",
+    agent: "am0",
+    tip: "a".repeat(40),
+    commit: "1".repeat(40),
+    status: "verified",
+    checks: [{ kind: "command", run: "npm test", passed: true, exitCode: 0, durationMs: 8100, output: "" }],
+  },
+  { type: "advanced", agent: "am0", tip: "a".repeat(40), from: "0".repeat(40), to: "1".repeat(40) },
+  {
+    type: "taken",
+    agent: "am1",
+    tip: "b".repeat(40),
+    base: "0".repeat(40),
+    files: ["test/a.ts", "test/b.ts"],
+  },
+  { type: "resolving", agent: "am1", tip: "b".repeat(40), onto: "1".repeat(40), resolver: "merge-resolver" },
+];
+
+/** Of the last of the four a check fails, and then the merge ends. */
+export const lastMergeSteps: readonly MergeStep[] = [
+  { type: "taken", agent: "am3", tip: "d".repeat(40), base: "0".repeat(40), files: ["package.json"] },
+  {
+    type: "checked",
+    agent: "am3",
+    tip: "d".repeat(40),
+    commit: "2".repeat(40),
+    status: "failed-check",
+    checks: [
+      {
+        kind: "command",
+        run: "npm test",
+        passed: false,
+        exitCode: 1,
+        durationMs: 7200,
+        output: "1 test failed: engines",
+      },
+    ],
+  },
+  {
+    type: "left",
+    agent: "am3",
+    because: "failed-check",
+    reason: "`npm test` failed with exit code 1",
+    commands: ["retinue merge --discard am3"],
+  },
+  { type: "ended", status: "partial" },
+];
+
+/** Writes steps of a merge; the process has the journal as long as it is not disposed of. */
+export async function writeMerge(transcripts: string, id: string, steps: readonly MergeStep[]) {
+  const journal = openMergeJournal(mergeJournalFile(transcripts, id), "os");
+  const write = async (more: readonly MergeStep[]): Promise<void> => {
+    for (const step of more) await journal.write({ ...step, at: clock.start + 30_000 });
+  };
+  await write(steps);
+  return { write, [Symbol.dispose]: () => journal[Symbol.dispose]() };
 }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { hasErrors } from "@retinue/base/foundation/diagnostic.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
+import { refuseAgentName } from "../agents/refuse-agent-name.ts";
 import type { FieldTaker } from "./field-reader.ts";
 import { type FormatId, formatFacts } from "./format-places.ts";
 import type {
@@ -61,6 +62,16 @@ export function slug(name: string): string {
     .replace(/[^a-z0-9_]+/g, "-")
     .replace(/^[-_]+|[-_]+$/g, "");
   return plain === "" ? "agent" : plain;
+}
+
+/** The name of an agent here: as it is written where that can be used, and a plain form of it else. */
+export function usableName(name: string): string {
+  return refuseAgentName(name) === undefined ? name : slug(name);
+}
+
+/** The name of its file, without an ending: one part of a path, whatever the agent is called. */
+export function fileStem({ id }: PortableAgent): string {
+  return id.includes("/") ? slug(id) : usableName(id);
 }
 
 export function needsText(taker: FieldTaker, key: string, format: FormatId): string {

@@ -2,14 +2,13 @@ import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import type { AgentScope } from "../agents/agent-source.ts";
 import type { ParsedAgent } from "../agents/parse-agent-definition.ts";
 import { readDefinitionObject } from "../agents/read-definition-object.ts";
-import { refuseAgentName } from "../agents/refuse-agent-name.ts";
 import {
   parseModelReference,
   resolveModelReference,
   shippedAliases,
 } from "../models/select-subagent-model.ts";
 import { ownFields } from "./claude/claude-format.ts";
-import { slug } from "./common-fields.ts";
+import { usableName } from "./common-fields.ts";
 import { formatFacts } from "./format-places.ts";
 import type { PortableAgent, ReadAgent } from "./portable-agent.ts";
 
@@ -29,7 +28,7 @@ export function definitionOf(
       ...placeOf([key]),
     });
   };
-  const name = refuseAgentName(agent.id) === undefined ? agent.id : slug(agent.id);
+  const name = usableName(agent.id);
   if (name !== agent.id)
     note(
       "name-changed",

@@ -116,7 +116,10 @@ const restricting: ReadonlySet<string> = new Set([
   "permissionMode",
   "approvalMode",
 ]);
-const restrictingByBare = new Map([...restricting].map((key) => [bareKey(key), key]));
+/** Without one that another product spells as `allowedTools`, which means something else. */
+const restrictingByBare = new Map(
+  [...restricting].filter((key) => key !== "allowed-tools").map((key) => [bareKey(key), key]),
+);
 
 /** The key that limits and that somebody has meant, however it is written. */
 function limitMeantBy(key: string): string | undefined {
@@ -217,6 +220,11 @@ function parseLoosely(source: string, file: string) {
 }
 
 export function placeOfOffset(text: string, offset: number): Place {
-  const before = text.slice(0, offset).split("\n");
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+  let line = 1;
+  let start = 0;
+  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) {
+    line += 1;
+    start = at + 1;
+  }
+  return { line, column: offset - start + 1 };
 }

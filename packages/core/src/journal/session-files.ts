@@ -14,6 +14,8 @@ export interface SessionFiles {
   readonly commands: string;
   /** Questions that wait for an answer, with answers and grants. */
   readonly approvals: string;
+  /** The states of the runs of workflows, a file for each. */
+  readonly runs: string;
   agent(agentId: string): AgentFiles;
 }
 
@@ -37,6 +39,7 @@ export function sessionFiles(transcripts: string, sessionId: string): SessionFil
     toolResults: join(directory, "tool-results"),
     commands: join(directory, "commands"),
     approvals: join(directory, "approvals"),
+    runs: join(directory, "workflows"),
     agent: (agentId) => {
       const agent = checkAgentId(agentId);
       const run = runOfAgent(agent);
@@ -60,14 +63,13 @@ export interface WorkflowFiles {
 
 export function workflowFiles(transcripts: string, sessionId: string, runId: string): WorkflowFiles {
   if (!isRunId(runId)) throw badRunId(runId);
-  const { directory, subagents } = sessionFiles(transcripts, sessionId);
+  const { runs, subagents } = sessionFiles(transcripts, sessionId);
   const own = join(subagents, "workflows", runId);
-  const workflows = join(directory, "workflows");
   return {
-    run: join(workflows, `${runId}.json`),
+    run: join(runs, `${runId}.json`),
     transcripts: own,
     journal: join(own, "journal.jsonl"),
-    scripts: join(workflows, "scripts"),
+    scripts: join(runs, "scripts"),
   };
 }
 

@@ -126,7 +126,7 @@ export interface QuoteRequest extends Omit<ChildOptions, "output" | "signal"> {
 }
 
 export function createSession<Output>(parts: SessionParts): Session<Output> {
-  const { plan, tasks, children } = parts;
+  const { plan, services, tasks, children } = parts;
   const { skills, parts: agentParts } = parts.agent;
   const live = openConversation(parts);
   const { end, agent } = live;
@@ -153,7 +153,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     });
   };
 
-  const mergeParts: MergeParts = { ...parts.merging, plan, host: agentHost };
+  const mergeParts: MergeParts = { services, stopwatch: parts.watch.stopwatch, plan, host: agentHost };
   const merges = new Set<Promise<unknown>>();
   const merge: Session["merge"] = (options) => {
     const source = { parts: mergeParts, session: { id: sessionId() }, end: end.signal };
@@ -175,18 +175,21 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     id: plan.sessionId,
     plan,
     model: agentParts.model.facts,
-    discovered: parts.discovered,
+    discovered: services.runtime.discovered,
     skills: skills?.all ?? [],
-    mcpServers: parts.mcpServers,
-    messages: () => live.messages,
+    mcpServers: services.servers.states,
+    messages: () => live.history.messages,
     partialText(agentId = "main") {
       checkArgument("The first argument of session.partialText()", checks.filled, agentId);
-      return parts.partialText(agentId);
+      return services.liveText.partialText(agentId);
     },
-    rename: renameOf(parts),
+    rename(title) {
+      checkArgument("The title of session.rename()", checks.filled, title);
+      parts.record.rename?.(title);
+    },
     tasks: createSessionTasks(tasks),
     ...(children.workflows === undefined ? {} : { workflows: children.workflows }),
-    moveCommands: parts.moveCommands,
+    moveCommands: () => services.tools.moveCommands(plan.agent.id),
     agentHost,
     loopTools,
     tools: loopTools,
@@ -261,13 +264,6 @@ function startsOf(
       if (below !== undefined) checkArgument("The plan of session.planAgent()", runtimeChecks.plan, below);
       return below === undefined ? spawner.plan(request) : planBelow(below, request);
     },
-  };
-}
-
-function renameOf({ rename }: Pick<SessionParts, "rename">): Session["rename"] {
-  return (title) => {
-    checkArgument("The title of session.rename()", checks.filled, title);
-    rename?.(title);
   };
 }
 

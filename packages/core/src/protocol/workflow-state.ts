@@ -8,13 +8,14 @@ export interface WorkflowStep {
   readonly label: string;
   /** The phase it belongs to. */
   readonly phase?: string;
+  /** Its prompt in short. */
   readonly prompt: string;
   /** What decides its outcome, hashed; absent until that is known. */
   readonly key?: string;
   readonly state: "waiting" | "running" | "done" | "failed" | "skipped";
   /** Its result came from the journal. */
   readonly taken?: boolean;
-  /** Why it runs although an earlier run had it, or that it continues one that was cut off. */
+  /** In a run that went on: why no result was taken, or that it continues a step that was cut off. */
   readonly why?: string;
   readonly agentId?: string;
   readonly agentType?: string;
@@ -198,6 +199,7 @@ export function progressList({ phases, steps }: Pick<WorkflowRunState, "phases" 
       ...(result === undefined ? {} : { resultPreview: preview(result) }),
       error,
       ...(step.taken === true ? { cached: true } : {}),
+      ...(step.state === "skipped" ? { skipped: true } : {}),
       tokens: step.tokens,
       toolCalls: step.toolUses,
       durationMs: startedAt === undefined ? 0 : (endedAt ?? step.lastSignAt) - startedAt,

@@ -1,10 +1,19 @@
 import { createHash } from "node:crypto";
 import type { AgentPlan, ChildPlan } from "../planning/agent-plan.ts";
 
+/** What decides the outcome of a step, by what people call it: short texts, and hashes of long ones. Absent: it has none. */
+export type StepParts = Readonly<Partial<Record<StepPart, string>>>;
+
+const shapeParts = ["definition", "rights", "model", "effort", "isolation", "base"] as const;
+const stepParts = ["prompt", ...shapeParts, "schema", "checks"] as const;
+
+export type StepPart = (typeof stepParts)[number];
+
 /** What besides its prompt decides the outcome of a step. */
 export interface StepShape {
   /** Of definition, rights, model, effort, isolation and base commit. */
   readonly hash: string;
+  readonly parts: StepParts;
   readonly agentType: string;
   readonly model: string;
 }
@@ -21,6 +30,7 @@ export function shapeOf(plan: ChildPlan, { prompt, baseCommit }: ShapeFacts): St
   const { definition, chosenModel, effort, tools, policy, task, verify, maxTurns } = plan;
   const { source: _source, ...written } = definition;
   const rights = { tools, mode: policy.mode, deny: denied(policy) };
+  const checks = verify?.checks.map(({ run }) => run);
   const hash = hashOf({
     written,
     prompt,
@@ -29,10 +39,18 @@ export function shapeOf(plan: ChildPlan, { prompt, baseCommit }: ShapeFacts): St
     effort: effort?.value,
     isolation: task.isolation,
     baseCommit,
-    checks: verify?.checks.map(({ run }) => run),
+    checks,
     maxTurns: maxTurns?.value,
   });
-  return { hash, agentType: task.agentType, model: chosenModel.id };
+  const parts = {
+    definition: shortHash({ written, prompt, checks, maxTurns: maxTurns?.value }),
+    rights: shortHash(rights),
+    model: chosenModel.id,
+    ...(effort === undefined ? {} : { effort: String(effort.value) }),
+    ...(task.isolation === undefined ? {} : { isolation: task.isolation }),
+    ...(baseCommit === undefined ? {} : { base: baseCommit.slice(0, 12) }),
+  };
+  return { hash, parts, agentType: task.agentType, model: chosenModel.id };
 }
 
 /** What a person allows in between is not in it: it must not make finished work count for nothing. */
@@ -42,20 +60,62 @@ function denied({ deny }: AgentPlan["policy"]): readonly unknown[] {
 
 export interface StepContent {
   readonly prompt: string;
-  readonly shape: Pick<StepShape, "hash">;
+  readonly shape: Pick<StepShape, "hash" | "parts">;
   readonly schema?: unknown;
   readonly verify?: unknown;
 }
 
+export interface ContentKey {
+  readonly key: string;
+  readonly parts: StepParts;
+}
+
 /** Names steps by their content, and equal ones by how many of them came before. */
-export function createContentKeys(): (content: StepContent) => string {
+export function createContentKeys(): (content: StepContent) => ContentKey {
   const seen = new Map<string, number>();
   return ({ prompt, shape, schema, verify }) => {
     const content = hashOf({ prompt, shape: shape.hash, schema, verify });
     const count = seen.get(content) ?? 0;
     seen.set(content, count + 1);
-    return `c1:${hashOf({ content, count })}`;
+    const parts = {
+      prompt: shortHash(prompt),
+      ...shape.parts,
+      ...(schema === undefined ? {} : { schema: shortHash(schema) }),
+      ...(verify === undefined ? {} : { checks: shortHash(verify) }),
+    };
+    return { key: `c1:${hashOf({ content, count })}`, parts };
   };
+}
+
+const partWords: Readonly<Record<StepPart, string>> = {
+  prompt: "its prompt",
+  definition: "the definition of its agent",
+  rights: "its rights",
+  model: "its model",
+  effort: "its effort",
+  isolation: "its isolation",
+  base: "the commit it begins from",
+  schema: "its schema",
+  checks: "its checks",
+};
+
+/** Those whose values say something to people. */
+const toldParts: ReadonlySet<StepPart> = new Set(["model", "effort", "isolation", "base"]);
+
+/** What is different about a step, in words; undefined where nothing is. */
+export function describeChange(before: StepParts, now: StepParts): string | undefined {
+  const changed = stepParts.filter((part) => before[part] !== now[part]);
+  if (changed.length === 0) return undefined;
+  const words = changed.map((part) =>
+    toldParts.has(part)
+      ? `${partWords[part]} (${before[part] ?? "none"} → ${now[part] ?? "none"})`
+      : partWords[part],
+  );
+  return `${words.join(" and ")} changed`;
+}
+
+function shortHash(value: unknown): string {
+  return hashOf(value).slice(0, 12);
 }
 
 function hashOf(value: unknown): string {

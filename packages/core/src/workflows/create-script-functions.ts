@@ -30,6 +30,8 @@ export interface ScriptFunctions {
   run(body: () => unknown): void;
   /** Ends it with an error that came from outside its body. */
   fail(error: unknown): void;
+  /** Whether its body has not ended and waits for no answer: nothing but a timer can make it go on. */
+  isIdle(): boolean;
 }
 
 /**
@@ -46,6 +48,7 @@ export function createScriptFunctions(
   /** Errors that `parallel` and `pipeline` let through. */
   const final = new WeakSet<object>();
   let calls = 0;
+  let hasEnded = false;
   let spent = start.spent;
   let phase: string | undefined;
 
@@ -121,12 +124,19 @@ export function createScriptFunctions(
       if (error !== undefined) call?.reject(errorOf(error));
       else call?.resolve(value === undefined ? undefined : JSON.parse(value));
     },
-    fail: (error) => send(describeThrown(error)),
+    fail(error) {
+      hasEnded = true;
+      send(describeThrown(error));
+    },
+    isIdle: () => !hasEnded && waiting.size === 0,
     run(body) {
       const ended = async (): Promise<void> => {
         try {
-          send({ type: "returned", ...toJson(await body()) });
+          const json = toJson(await body());
+          hasEnded = true;
+          send({ type: "returned", ...json });
         } catch (error) {
+          hasEnded = true;
           send(describeThrown(error));
         }
       };
@@ -139,9 +149,15 @@ export function createScriptFunctions(
 function createValues() {
   const textOf = (value: unknown): string =>
     (typeof value === "object" && value !== null) || typeof value === "function" ? "[object]" : String(value);
+  /** Total: what was thrown may act when it is read. */
   const reasonOf = (error: unknown): string => {
-    const message = typeof error === "object" && error !== null && "message" in error ? error.message : error;
-    return String(message);
+    try {
+      const message =
+        typeof error === "object" && error !== null && "message" in error ? error.message : error;
+      return String(message);
+    } catch {
+      return "a value that has no text was thrown";
+    }
   };
 
   /** Own fields only, so that the same value looks the same whatever class it has. */
@@ -232,13 +248,13 @@ function createLists({
   };
 }
 
-/** What the runtime is shown of something that a script has thrown. */
+/** What the runtime is shown of something that a script has thrown. Total: that may act when it is read. */
 function describeThrown(error: unknown): ScriptMessage {
-  const stack: unknown =
-    typeof error === "object" && error !== null ? Reflect.get(error, "stack") : undefined;
-  const found = typeof stack === "string" ? /workflow\.js:(\d{1,7})/.exec(stack) : null;
-  const line = found === null ? {} : { line: Number(found[1]) };
   try {
+    const stack: unknown =
+      typeof error === "object" && error !== null ? Reflect.get(error, "stack") : undefined;
+    const found = typeof stack === "string" ? /workflow\.js:(\d{1,7})/.exec(stack) : null;
+    const line = found === null ? {} : { line: Number(found[1]) };
     const isError = typeof error === "object" && error !== null && "message" in error;
     const name = isError && "name" in error ? String(error.name) : "Error";
     return { type: "threw", name, message: isError ? String(error.message) : String(error), ...line };

@@ -30,7 +30,7 @@ export interface ScriptContext {
   answer(answer: string): void;
   /** Calls the function of the timer that is due next. */
   fire(): void;
-  /** What the script has sent since, and how long until the next timer is due; JSON. */
+  /** What the script has sent since, how long until the next timer is due, and whether nothing can make it go on; JSON. */
   collect(): string;
 }
 
@@ -73,11 +73,12 @@ function openScript(
   };
   let answer: ((given: ScriptAnswer) => void) | undefined;
   let fail: ((error: unknown) => void) | undefined;
+  let isIdle: (() => boolean) | undefined;
   return {
     start(json, body) {
       const start: ScriptStart = JSON.parse(json);
       const own = create((message) => void sent.push(message), start);
-      ({ answer, fail } = own);
+      ({ answer, fail, isIdle } = own);
       const { agent, parallel, pipeline, phase, log, workflow, budget } = own.functions;
       const console = { log, info: log, debug: log, warn: log, error: log };
       const given = { agent, parallel, pipeline, phase, log, workflow, setTimeout, clearTimeout };
@@ -101,7 +102,8 @@ function openScript(
       const messages = sent;
       sent = [];
       const [next] = timers;
-      return JSON.stringify({ messages, ...(next === undefined ? {} : { waitMs: next.due - clock }) });
+      if (next !== undefined) return JSON.stringify({ messages, waitMs: next.due - clock });
+      return JSON.stringify({ messages, isStuck: isIdle?.() === true });
     },
   };
 }
@@ -214,6 +216,12 @@ function lockDown(global: typeof globalThis): void {
   ];
   for (const { prototype } of [Object, Function, ...errors]) allowOverride(prototype);
 
+  const from: unknown = Reflect.get(Object(Reflect.get(global, "Iterator")), "from");
+  const helper: unknown = Reflect.get([].values(), "map");
+  const iterators = [
+    typeof from === "function" ? from({ next: () => ({ done: true, value: undefined }) }) : [],
+    typeof helper === "function" ? Reflect.apply(helper, [].values(), [() => undefined]) : [],
+  ];
   const waiting: unknown[] = [
     ...Reflect.ownKeys(global)
       .filter((key) => key !== "globalThis")
@@ -227,6 +235,9 @@ function lockDown(global: typeof globalThis): void {
     Object.getPrototypeOf(new Set()[Symbol.iterator]()),
     Object.getPrototypeOf(""[Symbol.iterator]()),
     Object.getPrototypeOf("".matchAll(/x/g)),
+    ...iterators.map((iterator) => Object.getPrototypeOf(iterator)),
+    Object.getPrototypeOf(new global.Intl.Segmenter().segment("")),
+    Object.getPrototypeOf(new global.Intl.Segmenter().segment("")[Symbol.iterator]()),
   ];
   const frozen = new Set<unknown>([global]);
   while (waiting.length > 0) {
@@ -291,8 +302,12 @@ function hostScripts(vm: typeof import("node:vm"), prelude: string): void {
       scope.call(code);
       const collected = scope.call(`${name}.collect()`);
       if (typeof collected !== "string") throw new TypeError("The script sent no text.");
-      const { messages, waitMs } = JSON.parse(collected);
+      const { messages, waitMs, isStuck } = JSON.parse(collected);
       for (const message of messages) write({ scope: id, message });
+      if (isStuck === true) {
+        write({ scope: id, broke: "stuck" });
+        scopes.delete(id);
+      }
       if (typeof waitMs === "number")
         scope.timer = setTimeout(() => {
           write({ began: true });

@@ -3,11 +3,11 @@ import { abortable, settledSoon } from "@retinue/base/foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { WorkflowPhase } from "@retinue/config/workflows/workflow-meta.ts";
 import type { WorkflowChange, WorkflowStep } from "../protocol/workflow-state.ts";
-import { createContentKeys, type StepShape } from "./content-key.ts";
+import { type ContentKey, createContentKeys, describeChange, type StepShape } from "./content-key.ts";
 import type { ScriptAnswer, ScriptError, ScriptMessage, StepOptions } from "./script-message.ts";
 import type { RealmEvents, ScriptBody, ScriptRealm } from "./start-realm.ts";
 import type { StepSlots } from "./step-slots.ts";
-import type { WorkflowJournal } from "./workflow-journal.ts";
+import type { BegunStep, EarlierStep, WorkflowJournal } from "./workflow-journal.ts";
 
 /** A step that is to be worked on. */
 export interface StepOrder {
@@ -48,7 +48,7 @@ export interface StepRunner {
   shape(options: StepOptions, phase: string | undefined): Promise<StepShape>;
   newAgentId(): string;
   run(order: StepOrder): Promise<StepOutcome>;
-  recover(agentId: string, options: StepOptions): Promise<RecoveredStep>;
+  recover(begun: BegunStep, options: StepOptions): Promise<RecoveredStep>;
   /** Whether what a finished step has left is still there; undefined where it is, else why not. */
   isLost(finished: { readonly branch?: string }): Promise<string | undefined>;
 }
@@ -83,6 +83,12 @@ export interface WorkflowRunOptions {
 
 export const maxCalls = 1000;
 const maxLabel = 80;
+/** A label or title of a script is cut here. */
+const maxName = 200;
+/** More phases of a run are not shown, though their steps run. */
+const maxPhases = 1000;
+/** Of a prompt, a result and a line so much is kept to be shown; transcripts and the journal have the whole. */
+const maxShown = 4000;
 /** Steps that nobody waited for have so long to end. */
 const endingMs = 5_000;
 
@@ -103,6 +109,8 @@ interface Run extends WorkflowRunOptions {
   /** By phase: the failure it had last, and how often in a row. */
   readonly failures: Map<string, { text: string; count: number }>;
   readonly children: Map<string, number>;
+  /** Earlier steps by label that no step of this run was compared with yet. */
+  readonly compared: Map<string, EarlierStep[]>;
   readonly answer: (scope: number, answer: Omit<ScriptAnswer, "spent">) => void;
   realm: ScriptRealm | undefined;
   calls: number;
@@ -124,6 +132,7 @@ export async function runWorkflow(options: WorkflowRunOptions): Promise<Ending> 
     phases: new Map(),
     failures: new Map(),
     children: new Map(),
+    compared: Map.groupBy(options.journal.tried, ({ label }) => label),
     answer: (scope, answer) => run.realm?.answer(scope, { ...answer, spent: options.budget.spent() }),
     realm: undefined,
     calls: 0,
@@ -173,13 +182,13 @@ function takeMessage(run: Run, id: number, message: ScriptMessage): Ending | und
       track(run, callWorkflow(run, id, message));
       return undefined;
     case "phase":
-      if (scope.group === undefined) showPhase(run, message.title);
+      if (scope.group === undefined) showPhase(run, shown(message.title, maxName));
       return undefined;
     case "log":
-      run.emit({ type: "log", text: `${scope.prefix}${message.text}` });
+      run.emit({ type: "log", text: shown(`${scope.prefix}${message.text}`) });
       return undefined;
     case "failure":
-      run.emit({ type: "failure", text: `${scope.prefix}${message.text}` });
+      run.emit({ type: "failure", text: shown(`${scope.prefix}${message.text}`) });
       return undefined;
     case "returned":
       return endScope(run, id, {
@@ -221,6 +230,7 @@ function showPhase(run: Run, title: string, isChild?: true): { agents: number } 
   if (known !== undefined) return known;
   const own = { agents: 0 };
   run.phases.set(title, own);
+  if (run.phases.size > maxPhases) return own;
   const detail = run.workflow.phases?.find((phase) => phase.title === title)?.detail;
   const phase = { index: run.phases.size, title, stepsBefore: run.calls };
   run.emit({
@@ -238,16 +248,17 @@ async function callAgent(run: Run, scopeId: number, { id, prompt, options }: Age
   const refuse = (name: string, message: string): void => answer(scopeId, { id, error: { name, message } });
   if (run.calls >= maxCalls)
     return refuse("WorkflowAgentCapError", `A workflow may start ${maxCalls} agents, and this one has.`);
-  const phase = run.scopes.get(scopeId)?.group ?? options.phase;
+  const named = options.phase === undefined ? undefined : shown(options.phase, maxName);
+  const phase = run.scopes.get(scopeId)?.group ?? named;
   const inPhase = phase === undefined ? undefined : showPhase(run, phase);
   run.calls += 1;
   const index = run.calls;
-  const label = options.label ?? shortLine(prompt);
+  const label = options.label === undefined ? shortLine(prompt) : shown(options.label, maxName);
   const change = (step: Partial<WorkflowStep>): void => emit({ type: "step", step: { ...step, index } });
   const at = epochMs();
   change({
     label,
-    prompt,
+    prompt: shown(prompt),
     state: "waiting",
     queuedAt: at,
     lastSignAt: at,
@@ -350,8 +361,10 @@ async function takeOrWork(run: Run, step: StepCall): Promise<StepOutcome> {
     throw error;
   });
   const { schema, verify } = options;
-  const key = run.keyOf({ prompt, shape, schema, verify });
+  const content = run.keyOf({ prompt, shape, schema, verify });
+  const { key } = content;
   change({ key, agentType: shape.agentType, model: shape.model });
+  const before = comparedWith(run, label, key);
   const isFresh = run.fresh?.has(label) === true;
   const finished = isFresh ? undefined : journal.finished.get(key);
   const lost = finished && (await steps.isLost(finished));
@@ -363,25 +376,47 @@ async function takeOrWork(run: Run, step: StepCall): Promise<StepOutcome> {
   const begun = isFresh || finished !== undefined ? undefined : journal.begun.get(key);
   const recovered = begun === undefined ? undefined : await steps.recover(begun, options);
   if (begun !== undefined && recovered?.type === "done") {
-    writeResult(run, { key, agentId: begun, outcome: recovered });
-    finish(run, step, { agentId: begun, taken: true, outcome: recovered });
+    const { agentId } = begun;
+    writeResult(run, { key, agentId, outcome: recovered });
+    finish(run, step, { agentId, taken: true, outcome: recovered });
     return recovered;
   }
   const isContinued = recovered?.type === "cut-off";
   const why = isFresh
     ? "asked to run again"
-    : (lost ?? (isContinued ? "continued where it was cut off" : undefined));
+    : (lost ?? (isContinued ? "continued where it was cut off" : whyNew(run, content, before)));
   return work(run, step, {
-    key,
+    ...content,
     why,
     isContinued,
-    agentId: isContinued && begun !== undefined ? begun : steps.newAgentId(),
+    agentId: isContinued && begun !== undefined ? begun.agentId : steps.newAgentId(),
     shape,
   });
 }
 
-interface Worked {
-  readonly key: string;
+/** The earlier step that a step is to be compared with: itself, else the first of its label that is left. */
+function comparedWith({ compared }: Run, label: string, key: string): EarlierStep | undefined {
+  const same = compared.get(label) ?? [];
+  const own = same.findIndex((step) => step.key === key);
+  const [found] = same.splice(Math.max(0, own), 1);
+  return found;
+}
+
+/** Why the journal has no result of a step, for a run that went on; undefined for one that begins. */
+function whyNew(
+  { journal }: Run,
+  { key, parts }: ContentKey,
+  before: EarlierStep | undefined,
+): string | undefined {
+  if (journal.tried.length === 0) return undefined;
+  const failure = journal.failed.get(key);
+  if (failure !== undefined) return `failed before: ${shortLine(failure)}`;
+  if (journal.begun.has(key)) return "was cut off, and what its agent did cannot be continued";
+  if (before === undefined) return "new in this run";
+  return describeChange(before.parts, parts) ?? "one more of equal steps";
+}
+
+interface Worked extends ContentKey {
   readonly why: string | undefined;
   readonly isContinued: boolean;
   readonly agentId: string;
@@ -391,7 +426,7 @@ interface Worked {
 async function work(
   run: Run,
   step: StepCall,
-  { key, why, isContinued, agentId, shape }: Worked,
+  { key, parts, why, isContinued, agentId, shape }: Worked,
 ): Promise<StepOutcome> {
   const { journal, steps, slots } = run;
   const { change, label, phase } = step;
@@ -399,7 +434,10 @@ async function work(
   using _place = await slots.enter(signal);
   const broken = refuseBroken(run, phase);
   if (broken !== undefined) return broken;
-  journal.append({ type: "started", key, agentId, label, ...(phase === undefined ? {} : { phase }) });
+  journal.append({
+    ...{ type: "started", key, agentId, label, parts },
+    ...(phase === undefined ? {} : { phase }),
+  });
   const startedAt = run.epochMs();
   change({
     state: "running",
@@ -461,7 +499,7 @@ function finish(
     agentId,
     endedAt: at,
     lastSignAt: at,
-    result: typeof value === "string" ? value : (JSON.stringify(value) ?? ""),
+    result: shown(typeof value === "string" ? value : (JSON.stringify(value) ?? "")),
     ...(taken ? { taken, startedAt: at } : {}),
     ...(isEmpty === true ? { isEmpty } : {}),
     ...(branch === undefined ? {} : { branch }),
@@ -498,6 +536,10 @@ async function callWorkflow(
 function reasonOf(error: unknown): string {
   const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
   return `${error instanceof Error ? error.message : String(error)}${advice}`;
+}
+
+function shown(text: string, most = maxShown): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
 function shortLine(text: string): string {

@@ -3,7 +3,10 @@ import type { ScriptMessage } from "./script-message.ts";
 import { realmLimits, startRealm } from "./start-realm.ts";
 
 /** Runs a body in a realm of its own; agents answer with their prompt in capitals. */
-async function play(body: string, given: { args?: unknown; timeMs?: number; memoryMb?: number } = {}) {
+async function play(
+  body: string,
+  given: { args?: unknown; timeMs?: number; memoryMb?: number; sentMb?: number } = {},
+) {
   // Not through the reader, so that the realm alone has to close what the reader refuses by its form.
   const code = `(async () => {"use strict";\n${body}\n})`;
   const over = Promise.withResolvers<unknown>();
@@ -184,6 +187,31 @@ const noWayOut = [
   "budget.total = 5",
   "arguments.callee",
   "setTimeout('log(1)', 1)",
+  "Error.stackTraceLimit = Infinity",
+  "Reflect.apply(Function, null, ['return 1'])()",
+  "Object.getPrototypeOf(Object.getPrototypeOf(async function* () {})).constructor('return 1')()",
+  "Reflect.construct((() => {}).constructor, ['return 1'], Array)",
+  "Function.prototype.caller",
+  "(() => {}).caller",
+  "Function.prototype.call.call(Function, null, 'return 1')()",
+  "Object.getPrototypeOf([].values().map((x) => x)).next = 1",
+  "Object.getPrototypeOf(Iterator.from({ next() {} })).next = 1",
+  "Object.getPrototypeOf(new Intl.Segmenter().segment('')).containing = 1",
+  "Object.getPrototypeOf(Uint8Array).from = 1",
+  "Symbol.prototype.description = 1",
+  "Intl.DateTimeFormat = 1",
+  "Reflect.defineProperty(RegExp.prototype, 'exec', { value: () => null }) || null.x",
+  "globalThis.__defineGetter__('JSON', () => 1)",
+  "console.log = 1",
+  "args.constructor.defineProperty(Object.prototype, 'x', { value: 1 })",
+  "navigator.userAgent",
+  "new MessageChannel()",
+  "new BroadcastChannel('x')",
+  "new Worker('x')",
+  "WebAssembly.compile(new Uint8Array(8))",
+  "new Blob([])",
+  "new DOMException().stack.x",
+  "new EventTarget()",
 ];
 
 it("no way leads to clock, chance, code from strings, or out of the realm [WFL-2]", async () => {
@@ -256,6 +284,50 @@ it("objects of a script that act when they are read only harm the script [WFL-2]
   for (const message of seen)
     expect(["agent", "returned", "phase", "log", "failure"]).toContain(message.type);
   expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+});
+
+const thrown = [
+  "{ get stack() { throw 1 } }",
+  "{ get message() { throw 1 } }",
+  "{ message: { toString() { throw 1 } }, name: 5 }",
+  "new Proxy({}, { get() { throw 1 }, has() { throw 2 } })",
+  "new Proxy(function () {}, { get() { throw 1 }, getPrototypeOf() { throw 2 } })",
+  "Object.create(null)",
+  "{ toString() { throw 1 } }",
+  "undefined",
+  "Symbol('x')",
+];
+
+it.each(thrown)("a script that throws %s ends with an error [WFL-2]", async (value) => {
+  expect((await play(`throw ${value}`)).result).toMatchObject({ threw: expect.any(String) });
+});
+
+it("whatever is thrown in a list, null is in its place; in a timer it ends the script [WFL-1, WFL-2]", async () => {
+  const items = thrown.map((value) => `() => { throw ${value} }`).join(", ");
+  const { result } = await play(
+    `return [await parallel([${items}, () => 5]), await pipeline([${items}], (item) => item())]`,
+  );
+  const nulls = thrown.map(() => null);
+  expect(result).toEqual([[...nulls, 5], nulls]);
+  const late = await play(`setTimeout(() => { throw ${thrown[0]} }, 1); await new Promise(() => {})`);
+  expect(late.result).toMatchObject({ threw: expect.any(String) });
+});
+
+it.each([
+  "await new Promise(() => {})",
+  "await { then() {} }",
+  "await agent('a'); await new Promise(() => {})",
+  "agent('nobody waits'); await new Promise(() => {})",
+  "await new Promise((done) => clearTimeout(setTimeout(done, 5)))",
+  "await new Promise((done) => setTimeout(() => 1, 5))",
+  "return { then() {} }",
+])("a script that nothing can make go on ends with a sentence: %s [WFL-2]", async (body) => {
+  expect((await play(body)).result).toEqual({ broke: expect.stringContaining("can never happen") });
+});
+
+it("what a script sends in all is limited, however small its pieces are [WFL-2]", async () => {
+  const { result } = await play("for (;;) { log('x'.repeat(10_000)); await agent('a') }", { sentMb: 2 });
+  expect(result).toEqual({ broke: expect.stringContaining("more than 2 MB") });
 });
 
 it("a flood of messages, and values that are too large, end the script and nothing else [WFL-2]", async () => {

@@ -36,9 +36,11 @@ export interface RealmLimits {
   /** Milliseconds of code that runs without waiting. */
   readonly timeMs: number;
   readonly memoryMb: number;
+  /** What all scripts of a run may send together, since it stays in this process. */
+  readonly sentMb: number;
 }
 
-export const realmLimits: RealmLimits = { timeMs: 30_000, memoryMb: 512 };
+export const realmLimits: RealmLimits = { timeMs: 30_000, memoryMb: 512, sentMb: 256 };
 
 /** A longer line from a script ends it. */
 const maxLine = 32 * 1024 * 1024;
@@ -106,6 +108,7 @@ export async function startRealm(
   }
 
   function take(line: string): void {
+    if (isOver) return;
     const read = parseLine(line);
     if (read === undefined || read["ready"] === true) return;
     const { scope } = read;
@@ -117,26 +120,15 @@ export async function startRealm(
     } else if (typeof scope !== "number")
       broke("The process of the script sent something that is no message.");
     else if (read["broke"] === "time") events.broke(scope, tooLong(limits));
+    else if (read["broke"] === "stuck") events.broke(scope, stuck);
     else if (read["broke"] === "error")
       events.broke(scope, `The script could not go on: ${String(read["text"])}.`);
     else if (message === undefined) broke("The script sent something that is no message of a workflow.");
     else events.message(scope, message);
   }
 
-  let pieces: string[] = [];
-  let length = 0;
   child.stdout?.setEncoding("utf8");
-  child.stdout?.on("data", (chunk: string) => {
-    const [first = "", ...more] = chunk.split("\n");
-    pieces.push(first);
-    length += first.length;
-    for (const next of more) {
-      if (!isOver) take(pieces.join(""));
-      pieces = [next];
-      length = next.length;
-    }
-    if (length > maxLine) broke(`The script sent a value of more than ${maxLine / 1024 / 1024} MB.`);
-  });
+  child.stdout?.on("data", createCutter({ limits, take, broke }));
   child.on("exit", (code, killed) => {
     const isMemory =
       wasHeavy || code === 134 || killed === "SIGABRT" || killed === "SIGTRAP" || killed === "SIGILL";
@@ -165,6 +157,35 @@ export async function startRealm(
   };
 }
 
+/** Cuts what comes into lines, as long as neither one of them nor all together are too long. */
+function createCutter({
+  limits,
+  take,
+  broke,
+}: {
+  readonly limits: RealmLimits;
+  readonly take: (line: string) => void;
+  readonly broke: (reason: string) => void;
+}): (chunk: string) => void {
+  let pieces: string[] = [];
+  let length = 0;
+  let sent = 0;
+  return (chunk) => {
+    const [first = "", ...more] = chunk.split("\n");
+    pieces.push(first);
+    length += first.length;
+    for (const next of more) {
+      take(pieces.join(""));
+      pieces = [next];
+      length = next.length;
+    }
+    sent += chunk.length;
+    if (length > maxLine) broke(`The script sent a value of more than ${maxLine / 1024 / 1024} MB.`);
+    else if (sent > limits.sentMb * 1024 * 1024)
+      broke(`The script sent more than ${limits.sentMb} MB of prompts, lines and values.`);
+  };
+}
+
 function parseLine(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(line);
@@ -177,6 +198,9 @@ function parseLine(line: string): Readonly<Record<string, unknown>> | undefined 
 function tooLong({ timeMs }: RealmLimits): string {
   return `The script ran for ${timeMs / 1000} s without waiting for anything, which is the most it may.`;
 }
+
+const stuck =
+  "The script waits for something that can never happen: no agent, workflow or timer of it is under way.";
 
 function tooHeavy({ memoryMb }: RealmLimits): string {
   return `The script used more memory than the ${memoryMb} MB it may have.`;

@@ -1,14 +1,15 @@
 // @io
 import { closeSync, fstatSync, mkdirSync, openSync, readSync, writeSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
-import { takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
+import { type OwnerLock, takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
 import { readLines } from "@retinue/base/storage/read-lines.ts";
 import { isSessionId, workflowFiles } from "../journal/session-files.ts";
 import { progressList, type WorkflowRunState, workflowTotals } from "../protocol/workflow-state.ts";
+import type { StepParts } from "./content-key.ts";
 
 /** A finished step, as the journal has it. */
 export interface FinishedStep {
@@ -18,11 +19,27 @@ export interface FinishedStep {
   readonly branch?: string;
 }
 
+/** A step without an end, and the agent that worked on it. */
+export interface BegunStep {
+  readonly agentId: string;
+  readonly sessionId: string;
+}
+
+/** A step that was begun, as it was then. */
+export interface EarlierStep {
+  readonly key: string;
+  readonly label: string;
+  readonly parts: StepParts;
+}
+
 /** What earlier processes have done of a run. */
 export interface EarlierSteps {
   readonly finished: ReadonlyMap<string, FinishedStep>;
-  /** Steps without an end, with the agent that worked on each. */
-  readonly begun: ReadonlyMap<string, string>;
+  readonly begun: ReadonlyMap<string, BegunStep>;
+  /** Why the last try of a step failed. */
+  readonly failed: ReadonlyMap<string, string>;
+  /** Every step that was begun, once, in the order in which they were. */
+  readonly tried: readonly EarlierStep[];
 }
 
 export type JournalLine =
@@ -33,6 +50,8 @@ export type JournalLine =
       readonly agentId: string;
       readonly label: string;
       readonly phase?: string;
+      /** What decides its outcome, so that it can be said later what is different. */
+      readonly parts?: StepParts;
     }
   | {
       readonly type: "result";
@@ -60,24 +79,56 @@ export async function openJournal(
 ): Promise<WorkflowJournal> {
   if (place === undefined)
     return {
-      finished: new Map(),
-      begun: new Map(),
+      ...noSteps(),
       append: () => undefined,
       save: () => undefined,
       close: () => undefined,
     };
   const { transcripts, sessionId } = place;
   const files = workflowFiles(transcripts, sessionId, runId);
-  mkdirSync(files.transcripts, { recursive: true, mode: 0o700 });
-  mkdirSync(dirname(files.run), { recursive: true, mode: 0o700 });
-  const held = takeOwnerLock(files.journal);
-  if (held.type === "held")
-    throw new RetinueError("workflow-running", `Another process works on the workflow run ${runId}.`, {
-      advice: `\`retinue workflow stop ${runId}\` ends it there.`,
-    });
+  // Sessions that had the run before are locked as well: whoever goes on with it in another one would pay for the same steps.
+  const others = (await sessionsOfRun(transcripts, runId)).filter((session) => session !== sessionId).sort();
+  const journals = [...others.map((session) => workflowFiles(transcripts, session, runId).journal)];
+  const locks = takeLocks(runId, journals);
+  try {
+    mkdirSync(files.transcripts, { recursive: true, mode: 0o700 });
+    mkdirSync(dirname(files.run), { recursive: true, mode: 0o700 });
+    locks.push(...takeLocks(runId, [files.journal]));
+    return await openLocked(runId, { transcripts, sessionId, locks });
+  } catch (error) {
+    for (const lock of locks) lock.release();
+    throw error;
+  }
+}
+
+/** All of them, or none. */
+function takeLocks(runId: string, journals: readonly string[]): OwnerLock[] {
+  const locks: OwnerLock[] = [];
+  for (const journal of journals) {
+    const held = takeOwnerLock(journal);
+    if (held.type === "taken") locks.push(held.lock);
+    else {
+      for (const lock of locks) lock.release();
+      throw new RetinueError("workflow-running", `Another process works on the workflow run ${runId}.`, {
+        advice: `\`retinue workflow stop ${runId}\` ends it there.`,
+      });
+    }
+  }
+  return locks;
+}
+
+async function openLocked(
+  runId: string,
+  {
+    transcripts,
+    sessionId,
+    locks,
+  }: { readonly transcripts: string; readonly sessionId: string; readonly locks: readonly OwnerLock[] },
+): Promise<WorkflowJournal> {
+  const files = workflowFiles(transcripts, sessionId, runId);
+  const earlier = await readEarlierSteps(transcripts, runId);
   // Opening costs more than writing, so it stays open while the run goes on.
   const descriptor = openSync(files.journal, "a+", 0o600);
-  const earlier = await readEarlierSteps(transcripts, runId, sessionId);
   let isOpen = true;
   // What a crash has cut off ends here, so that it does not swallow the next line.
   if (!endsWithLine(descriptor)) writeSync(descriptor, "\n");
@@ -92,7 +143,7 @@ export async function openJournal(
       if (!isOpen) return;
       isOpen = false;
       closeSync(descriptor);
-      held.lock.release();
+      for (const lock of locks) lock.release();
     },
   };
 }
@@ -105,55 +156,71 @@ function endsWithLine(descriptor: number): boolean {
   return last[0] === 10;
 }
 
-/** The journals of a run: of the session that continues it, and of others that had it. */
-async function readEarlierSteps(
-  transcripts: string,
-  runId: string,
-  sessionId: string,
-): Promise<EarlierSteps> {
-  const finished = new Map<string, FinishedStep>();
-  const begun = new Map<string, string>();
-  for (const session of await sessionsOfRun(transcripts, runId)) {
+interface Folded {
+  readonly finished: Map<string, FinishedStep>;
+  readonly begun: Map<string, BegunStep>;
+  readonly failed: Map<string, string>;
+  readonly tried: Map<string, EarlierStep>;
+}
+
+function noSteps(): EarlierSteps {
+  return { finished: new Map(), begun: new Map(), failed: new Map(), tried: [] };
+}
+
+/** The journals of a run, of all sessions that had it, the newest last. */
+export async function readEarlierSteps(transcripts: string, runId: string): Promise<EarlierSteps> {
+  const folded: Folded = { finished: new Map(), begun: new Map(), failed: new Map(), tried: new Map() };
+  for (const session of (await sessionsOfRun(transcripts, runId)).toReversed()) {
     const { journal } = workflowFiles(transcripts, session, runId);
     const lines = await readLines(journal).catch(() => undefined);
-    for (const line of lines?.values ?? []) foldLine(line, { finished, begun, isOwn: session === sessionId });
+    for (const line of lines?.values ?? []) foldLine(line, session, folded);
   }
-  return { finished, begun };
+  return { ...folded, tried: [...folded.tried.values()] };
 }
 
 function foldLine(
-  { type, key, agentId, result, branch }: JsonRecord,
-  {
-    finished,
-    begun,
-    isOwn,
-  }: {
-    readonly finished: Map<string, FinishedStep>;
-    readonly begun: Map<string, string>;
-    readonly isOwn: boolean;
-  },
+  { type, key, agentId, result, branch, label, parts, error }: JsonRecord,
+  sessionId: string,
+  { finished, begun, failed, tried }: Folded,
 ): void {
   if (typeof key !== "string") return;
-  // The agent of another session is not continued in this one.
-  if (type === "started" && typeof agentId === "string" && isOwn) begun.set(key, agentId);
-  if (type === "failed") begun.delete(key);
+  if (type === "started" && typeof agentId === "string") {
+    begun.set(key, { agentId, sessionId });
+    failed.delete(key);
+    const step = { key, label: typeof label === "string" ? label : "", parts: readParts(parts) };
+    tried.set(key, step);
+  }
+  if (type === "failed") {
+    begun.delete(key);
+    failed.set(key, String(error));
+  }
   if (type !== "result" || typeof agentId !== "string") return;
   begun.delete(key);
+  failed.delete(key);
   finished.set(key, { agentId, result, ...(typeof branch === "string" ? { branch } : {}) });
 }
 
-/** The sessions of a project that have worked on a run. */
+function readParts(value: unknown): StepParts {
+  if (!isRecord(value)) return {};
+  return Object.fromEntries(Object.entries(value).filter(([, part]) => typeof part === "string"));
+}
+
+/** The sessions of a project that have worked on a run; the one that did last comes first. */
 export async function sessionsOfRun(transcripts: string, runId: string): Promise<readonly string[]> {
   const sessions = (await readdir(transcripts).catch(() => [])).filter(isSessionId);
-  const has = await Promise.all(
-    sessions.map((session) =>
-      readdir(workflowFiles(transcripts, session, runId).transcripts).then(
-        () => true,
-        () => false,
-      ),
-    ),
+  const found = await Promise.all(
+    sessions.map(async (session) => {
+      const { transcripts: folder, journal } = workflowFiles(transcripts, session, runId);
+      const [own, written] = await Promise.all(
+        [folder, journal].map((file) => stat(file).catch(() => undefined)),
+      );
+      return own === undefined ? [] : [{ session, at: written?.mtimeMs ?? 0 }];
+    }),
   );
-  return sessions.filter((_session, at) => has[at]);
+  return found
+    .flat()
+    .sort((one, other) => other.at - one.at)
+    .map(({ session }) => session);
 }
 
 /** What the file of a run says, in the words existing viewers read. */

@@ -3,8 +3,8 @@ import { resolve } from "node:path";
 import { plural } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { FoundRun } from "@retinue/core/kernel/project/project-workflows.ts";
 import { billRows, type WorkflowBill } from "@retinue/core/kernel/workflows/bill-workflow.ts";
+import type { FoundRun } from "@retinue/core/kernel/workflows/find-runs.ts";
 import type { WorkflowInput, WorkflowOptions } from "@retinue/core/kernel/workflows/start-workflow.ts";
 import type { WorkflowEvent } from "@retinue/core/kernel/workflows/workflow-runs.ts";
 import {

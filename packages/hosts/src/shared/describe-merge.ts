@@ -1,6 +1,6 @@
-import { shellWord } from "@retinue/base/foundation/shell-word.ts";
 import type { MergeEntry, MergeQueue, MergeStep } from "@retinue/core/protocol/merge-step.ts";
 import { plural } from "./format.ts";
+import { mergeOutcome } from "./merge-outcome.ts";
 import { createPaint, type Paint } from "./paint.ts";
 import { cutTo, stripControlCharacters } from "./strip-control-characters.ts";
 
@@ -75,39 +75,9 @@ function colourOf({ state }: MergeEntry, paint: Paint): (text: string) => string
 /** What the merge as a whole has come to, and what a person may do now. */
 export function describeOutcome(
   queue: MergeQueue,
-  { applyWith }: { readonly applyWith?: string },
+  options: Parameters<typeof mergeOutcome>[1],
 ): readonly string[] {
-  const { entries, into, applied, notApplied, status, checks } = queue;
-  const inCount = entries.filter(({ state }) => state === "integrated" || state === "merged").length;
-  const leftCount = entries.filter(({ state }) => state === "left").length;
-  const left =
-    leftCount === 0
-      ? []
-      : [`${plural(leftCount, "agent")} left; each branch stays until it is merged or discarded.`];
-  if (status === "stopped") return ["Stopped; another merge continues."];
-  if (applied !== undefined)
-    return [
-      `${safe(applied.branch)} is now at ${applied.to.slice(0, 12)}, with the changes of ${plural(inCount, "agent")}.`,
-      ...left,
-    ];
-  if (notApplied !== undefined)
-    return [
-      `Your branch was not brought forward: ${safe(notApplied.reason)}.`,
-      ...notApplied.commands.map((command) => `  ${safe(command)}`),
-      ...left,
-    ];
-  if (inCount === 0) return [...(leftCount === 0 ? ["There is nothing to merge."] : []), ...left];
-  if (entries.every(({ state }) => state !== "integrated")) return ["Everything is in your branch.", ...left];
-  const untested =
-    checks.length === 0
-      ? ["No checks are named, so nothing was tested; `--check 'npm test'` names one."]
-      : [];
-  const next =
-    leftCount > 0
-      ? `\`git merge --ff-only ${safe(shellWord(into))}\` takes over what is there.`
-      : `\`${applyWith}\` brings your branch forward to it.`;
-  const head = `${safe(into)} has the changes of ${plural(inCount, "agent")}.`;
-  return [head, ...untested, ...(applyWith === undefined ? [] : [next]), ...left];
+  return mergeOutcome(queue, options).map(safe);
 }
 
 function safe(text: string): string {

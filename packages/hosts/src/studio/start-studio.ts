@@ -10,6 +10,8 @@ import {
   type FollowOptions,
   followAgent,
   followLive,
+  followMerge,
+  followRun,
   followSession,
   inspectSession,
   type SessionPlace,
@@ -249,6 +251,23 @@ async function get(
         followAll(follow, {
           ...sessionParts(state, place),
           agent: (own) => followAgent({ ...place, agentId, all }, own),
+        }),
+      );
+    }
+    case "/api/merge": {
+      const place = await placeOf(state, url.searchParams);
+      return stream(response, (follow) =>
+        followAll(follow, { ...sessionParts(state, place), merge: (own) => followMerge(place, own) }),
+      );
+    }
+    case "/api/run": {
+      const place = await placeOf(state, url.searchParams);
+      const runId = url.searchParams.get("run") ?? "";
+      checkPlace({ ...place, runId });
+      return stream(response, (follow) =>
+        followAll(follow, {
+          ...sessionParts(state, place),
+          run: (own) => followRun({ ...place, runId }, own),
         }),
       );
     }

@@ -1,5 +1,6 @@
 import { readFrontmatter } from "../../agents/read-frontmatter.ts";
 import { ownFields, readOwnFile } from "../claude/claude-format.ts";
+import { fileStem } from "../common-fields.ts";
 import type {
   AgentFormat,
   PortableAgent,
@@ -15,7 +16,7 @@ export const agentsFormat: AgentFormat = {
   id: "agents",
   read: readShared,
   write: (agent, note) => writeFenced(ownFields(agent, "agents"), agent.prompt, note),
-  fileName: ({ id }) => `${id}.md`,
+  fileName: (agent) => `${fileStem(agent)}.md`,
 };
 
 function readShared(text: string, context: ReadContext): PortableReading {

@@ -2,7 +2,16 @@ import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import type { AgentDefinition, AgentMcpServer } from "../../agents/agent-definition.ts";
 import { runnerInput } from "../../agents/agent-runner.ts";
 import { parseAgentDefinition } from "../../agents/parse-agent-definition.ts";
-import { emptyAgent, modelOf, modelWord, permissionMode, portableMode, restOf } from "../common-fields.ts";
+import {
+  emptyAgent,
+  fileStem,
+  modelOf,
+  modelWord,
+  permissionMode,
+  portableMode,
+  restOf,
+  usableName,
+} from "../common-fields.ts";
 import type { FormatId } from "../format-places.ts";
 import type { AgentFormat, PortableAgent, PortableReading, ReadContext } from "../portable-agent.ts";
 import { readOwnEntry, writeOwnEntry } from "../tool-words.ts";
@@ -13,7 +22,7 @@ export const claudeFormat: AgentFormat = {
   id: "claude",
   read: (text, context) => readOwnFile(text, context, "claude"),
   write: (agent, note) => writeFenced(ownFields(agent, "claude"), agent.prompt, note),
-  fileName: ({ id }) => `${id}.md`,
+  fileName: (agent) => `${fileStem(agent)}.md`,
 };
 
 export function readOwnFile(text: string, { file }: ReadContext, format: FormatId): PortableReading {
@@ -77,7 +86,7 @@ export function ownFields(agent: PortableAgent, format: FormatId): (readonly [st
   const { model } = agent;
   const isOwnTier = model?.type === "tier" && ownTiers.has(model.value);
   return [
-    ["name", agent.id],
+    ["name", usableName(agent.id)],
     ["description", agent.description],
     ["tools", tools === "all" ? undefined : ownList(tools.map(writeOwnEntry))],
     ["disallowedTools", deny.length === 0 ? undefined : ownList(deny.map(writeOwnEntry))],

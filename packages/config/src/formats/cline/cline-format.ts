@@ -1,4 +1,12 @@
-import { allowedWords, emptyAgent, needsText, oneAgent, refusedReading, restOf } from "../common-fields.ts";
+import {
+  allowedWords,
+  emptyAgent,
+  fileStem,
+  needsText,
+  oneAgent,
+  refusedReading,
+  restOf,
+} from "../common-fields.ts";
 import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
@@ -98,5 +106,5 @@ export const clineFormat: AgentFormat = {
       note,
     );
   },
-  fileName: ({ id }) => `${id}.yaml`,
+  fileName: (agent) => `${fileStem(agent)}.yaml`,
 };

@@ -4,6 +4,7 @@ import { withoutByteOrderMark } from "@retinue/base/foundation/parse-json-docume
 import { parse, stringify, TomlError } from "smol-toml";
 import {
   emptyAgent,
+  fileStem,
   hasClass,
   modelOf,
   modelWord,
@@ -37,7 +38,7 @@ export const codexFormat: AgentFormat = {
     return isRecord(declared) ? readDeclared(declared, fields, context) : { agents: [], diagnostics: [] };
   },
   write: writeRole,
-  fileName: ({ id }) => `${id}.toml`,
+  fileName: (agent) => `${fileStem(agent)}.toml`,
 };
 
 /** Codex's own settings, which can declare roles and hold much else; a file of a role has instructions. */

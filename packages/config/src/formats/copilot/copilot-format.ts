@@ -2,6 +2,7 @@ import {
   allowedWords,
   baseName,
   emptyAgent,
+  fileStem,
   modelOf,
   modelWord,
   oneAgent,
@@ -145,7 +146,7 @@ export const copilotFormat: AgentFormat = {
       note,
     );
   },
-  fileName: ({ id }) => `${id}.agent.md`,
+  fileName: (agent) => `${fileStem(agent)}.agent.md`,
 };
 
 /** `agents` says which agents may be started, and nothing without the tool for it. */

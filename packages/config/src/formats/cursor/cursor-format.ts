@@ -1,6 +1,7 @@
 import {
   baseName,
   emptyAgent,
+  fileStem,
   hasClass,
   modelOf,
   modelWord,
@@ -69,5 +70,5 @@ export const cursorFormat: AgentFormat = {
       note,
     );
   },
-  fileName: ({ id }) => `${id}.md`,
+  fileName: (agent) => `${fileStem(agent)}.md`,
 };

@@ -1,5 +1,6 @@
 import {
   emptyAgent,
+  fileStem,
   modelOf,
   modelWord,
   needsText,
@@ -46,5 +47,5 @@ export const gooseFormat: AgentFormat = {
       agent.prompt,
       note,
     ),
-  fileName: ({ id }) => `${id}.md`,
+  fileName: (agent) => `${fileStem(agent)}.md`,
 };

@@ -3,6 +3,7 @@ import {
   allowedWords,
   baseName,
   emptyAgent,
+  fileStem,
   hasClass,
   modelOf,
   modelWord,
@@ -92,7 +93,7 @@ export const kiroFormat: AgentFormat = {
       ["prompt", agent.prompt],
       ...fieldsOf(agent),
     ]),
-  fileName: ({ id }) => `${id}.json`,
+  fileName: (agent) => `${fileStem(agent)}.json`,
 };
 
 /** The same fields above a prompt in Markdown. */
@@ -108,7 +109,7 @@ export const kiroMarkdownFormat: AgentFormat = {
       agent.prompt,
       note,
     ),
-  fileName: ({ id }) => `${id}.md`,
+  fileName: (agent) => `${fileStem(agent)}.md`,
 };
 
 function promptOf(prompt: unknown, { include }: ReadContext): string | undefined {

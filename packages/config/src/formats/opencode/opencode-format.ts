@@ -7,6 +7,7 @@ import {
   oneAgent,
   refusedReading,
   restOf,
+  usableName,
 } from "../common-fields.ts";
 import { createFieldTaker, reportRest } from "../field-reader.ts";
 import type { FormatId } from "../format-places.ts";
@@ -32,7 +33,12 @@ export const opencodeFormat: AgentFormat = {
     return readAgent(fields, context, { format: "opencode", id: context.relative.replace(/\.md$/i, "") });
   },
   write: (agent, note) => writeFenced(fieldsOf(agent), agent.prompt, note),
-  fileName: ({ id }) => `${id}.md`,
+  // Folders are part of the name.
+  fileName: ({ id }) =>
+    `${id
+      .split("/")
+      .map((part) => usableName(part))
+      .join("/")}.md`,
 };
 
 /** Agents under `agent` in opencode.json, which may hold comments. */

@@ -3,6 +3,7 @@ import {
   allowedWords,
   baseName,
   emptyAgent,
+  fileStem,
   modelOf,
   modelWord,
   oneAgent,
@@ -116,5 +117,5 @@ export const piFormat: AgentFormat = {
       note,
     );
   },
-  fileName: ({ id }) => `${id}.md`,
+  fileName: (agent) => `${fileStem(agent)}.md`,
 };

@@ -1,6 +1,7 @@
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import {
   emptyAgent,
+  fileStem,
   modelOf,
   modelWord,
   needsText,
@@ -145,7 +146,7 @@ export const qwenFormat: AgentFormat = {
       note,
     );
   },
-  fileName: ({ id }) => `${id}.md`,
+  fileName: (agent) => `${fileStem(agent)}.md`,
 };
 
 function approvalOf(mode: PortableMode | undefined): string {

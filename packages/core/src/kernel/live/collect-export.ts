@@ -1,9 +1,10 @@
 import type { ConversationEntry } from "../../inspection/conversation-fold.ts";
 import type { Inspection } from "../../inspection/inspection.ts";
 import { bounded } from "../../inspection/read-answer.ts";
-import { createConversationSource, type SessionPlace } from "./follow-session.ts";
+import { createConversationSource, readParts, type SessionPlace, summariesOf } from "./follow-session.ts";
 import { overviewOf } from "./session-overview.ts";
 import type { AgentUpdate, ExportedSession } from "./session-update.ts";
+import { workflowView } from "./workflow-view.ts";
 
 /** Reads the conversations of all agents that an inspection shows. */
 export async function collectExport(inspection: Inspection, place: SessionPlace): Promise<ExportedSession> {
@@ -12,7 +13,13 @@ export async function collectExport(inspection: Inspection, place: SessionPlace)
     const conversation = await createConversationSource({ ...place, agentId: id }).load({ all: true });
     agents.push([id, conversation]);
   }
-  return fitting({ session: overviewOf(inspection), agents: Object.fromEntries(agents) });
+  const parts = await readParts(place);
+  return fitting({
+    session: { ...overviewOf(inspection), ...summariesOf(parts) },
+    agents: Object.fromEntries(agents),
+    ...(parts.merge === undefined ? {} : { merge: parts.merge }),
+    ...(parts.runs.length === 0 ? {} : { runs: parts.runs.map(workflowView) }),
+  });
 }
 
 /** More than this takes browsers long to open. */

@@ -6,16 +6,19 @@ import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
 import { createConversationFold } from "../../inspection/conversation-fold.ts";
 import type { Inspection } from "../../inspection/inspection.ts";
 import { createInspectionSource, createLineSource } from "../../inspection/inspection-source.ts";
-import { isAgentId, isSessionId, sessionFiles } from "../../journal/session-files.ts";
+import { isAgentId, isRunId, isSessionId, sessionFiles, workflowFiles } from "../../journal/session-files.ts";
 import { openTeamStore, type TeamPlaces } from "../../teams/team-store.ts";
 import { readApprovals } from "../approvals/find-approvals.ts";
 import { withTeam } from "../teams/mail-of-team.ts";
+import { type FoundRun, findRunsOf, readRun } from "../workflows/find-runs.ts";
 import { type LivePiece, liveFiles } from "./live-text.ts";
+import { type MergeView, readMerge } from "./merge-view.ts";
 import { readLiveText } from "./read-live-text.ts";
 import { overviewOf, type SessionOverview } from "./session-overview.ts";
 import type { AgentUpdate } from "./session-update.ts";
 import { questionOf } from "./studio-question.ts";
 import { createRefresher, type FolderWatch, type WatchedFolder, watchFolders } from "./watch-folders.ts";
+import { type WorkflowView, workflowSummary, workflowView } from "./workflow-view.ts";
 
 export interface SessionPlace {
   /** The folder of the project's transcripts. */
@@ -29,14 +32,18 @@ export interface SessionPlace {
 export function checkPlace({
   sessionId,
   agentId,
+  runId,
 }: {
   readonly sessionId: string;
   readonly agentId?: string;
+  readonly runId?: string;
 }): void {
   if (!isSessionId(sessionId))
     throw new RetinueError("misuse", `${JSON.stringify(sessionId)} is not a session id.`);
   if (agentId !== undefined && !isAgentId(agentId))
     throw new RetinueError("misuse", `${JSON.stringify(agentId)} is not the id of an agent.`);
+  if (runId !== undefined && !isRunId(runId))
+    throw new RetinueError("misuse", `${JSON.stringify(runId)} is not the id of a workflow run.`);
 }
 
 /** All that a session did, once. */
@@ -63,8 +70,30 @@ export function createOverviewSource(place: SessionPlace): {
       const inspection = await source.load(budgetMs === undefined ? {} : { budgetMs });
       const questions = await Promise.all(readApprovals(approvals, { now: Date.now }).map(questionOf));
       const overview = overviewOf(place.teams === undefined ? inspection : withTeam(inspection, place.teams));
-      return questions.length === 0 ? overview : { ...overview, questions };
+      const own = { ...overview, ...summariesOf(await readParts(place)) };
+      return questions.length === 0 ? own : { ...own, questions };
     },
+  };
+}
+
+/** What a session has beside its agents. */
+interface SessionParts {
+  readonly merge: MergeView | undefined;
+  readonly runs: readonly FoundRun[];
+}
+
+export async function readParts({ transcripts, sessionId }: SessionPlace): Promise<SessionParts> {
+  const [merge, runs] = await Promise.all([
+    readMerge(transcripts, sessionId),
+    findRunsOf(transcripts, sessionId),
+  ]);
+  return { merge, runs };
+}
+
+export function summariesOf({ merge, runs }: SessionParts): Pick<SessionOverview, "merge" | "workflows"> {
+  return {
+    ...(merge === undefined ? {} : { merge: merge.summary }),
+    ...(runs.length === 0 ? {} : { workflows: runs.map(workflowSummary) }),
   };
 }
 
@@ -91,14 +120,54 @@ export function followSession(
     });
     if (overview.team !== undefined && place.teams !== undefined)
       watch.add(teamFolders(place.teams, overview.team.name));
+    for (const { runId } of overview.workflows ?? [])
+      watch.add([{ path: workflowFiles(place.transcripts, place.sessionId, runId).transcripts }]);
     send({ ...overview, agents: changed });
     return overview;
   };
   return followFiles(place, onError, async (watch, signal) => {
     let overview = await sendNext(watch);
     while (overview.unread !== undefined && !signal.aborted) overview = await sendNext(watch);
-    return overview.session.isLive;
+    const { session, merge, workflows = [] } = overview;
+    return (
+      session.isLive || merge?.state === "running" || workflows.some(({ status }) => status === "running")
+    );
   });
+}
+
+/** Sends the merge of a session's children, and again after each of its steps; null where there is none. */
+export function followMerge(
+  place: SessionPlace,
+  { send, onError }: FollowOptions<MergeView | null>,
+): () => void {
+  const sendChanged = changedOnly(send);
+  return followFiles(place, onError, async () => {
+    const merge = await readMerge(place.transcripts, place.sessionId);
+    sendChanged(merge ?? null);
+    return merge?.summary.state === "running";
+  });
+}
+
+/** Sends one run of a workflow, and again when it has come further; null where there is no such run. */
+export function followRun(
+  { runId, ...place }: SessionPlace & { readonly runId: string },
+  { send, onError }: FollowOptions<WorkflowView | null>,
+): () => void {
+  const sendChanged = changedOnly(send);
+  return followFiles(place, onError, async () => {
+    const run = await readRun(place.transcripts, place.sessionId, runId);
+    sendChanged(run === undefined ? null : workflowView(run));
+    return run?.status === "running";
+  });
+}
+
+function changedOnly<T>(send: (update: T) => void): (update: T) => void {
+  let sent: string | undefined;
+  return (update) => {
+    const text = JSON.stringify(update);
+    if (text !== sent) send(update);
+    sent = text;
+  };
 }
 
 /** What changes when something happens in a team. */
@@ -229,6 +298,7 @@ function followFiles(
       { path: files.directory },
       { path: files.subagents },
       { path: files.approvals },
+      { path: files.runs },
     ],
     refresher.request,
   );

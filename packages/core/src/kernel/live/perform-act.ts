@@ -8,13 +8,14 @@ import { mainAgentId } from "../../conversation/agent-event.ts";
 import { type Act, appendAct } from "../../journal/append-act.ts";
 import { findSession } from "../../journal/find-sessions.ts";
 import { forkSession } from "../../journal/fork-session.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
+import { isRunId, sessionFiles, workflowFiles } from "../../journal/session-files.ts";
 import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
 import type { RemoteOp } from "../../tasks/op-files.ts";
 import { answerQuestion } from "../approvals/answer-question.ts";
 import { readApprovals } from "../approvals/find-approvals.ts";
 import { openInboxFiles } from "../approvals/inbox-files.ts";
 import { submitElsewhere } from "../project/submit-elsewhere.ts";
+import { readRun } from "../workflows/find-runs.ts";
 import type { ActOutcome, ActRequest } from "./session-update.ts";
 
 export interface ActContext {
@@ -39,7 +40,8 @@ export async function performAct(request: ActRequest, context: ActContext): Prom
   const { agentId, action } = request;
   const files = sessionFiles(context.transcripts, request.sessionId);
   const note = noteFor(request, context);
-  const task = agentId === mainAgentId ? undefined : await findTask(request, context);
+  const isOther = agentId === mainAgentId || isRunId(agentId);
+  const task = isOther ? undefined : await findTask(request, context);
   if (task === undefined && !existsSync(files.transcript))
     throw new RetinueError("session-missing", `There is no session ${request.sessionId}.`);
   note("requested");
@@ -84,7 +86,8 @@ interface Performing {
 
 async function perform(performing: Performing): Promise<ActOutcome> {
   const { request, task, context } = performing;
-  const { action, text = "" } = request;
+  const { action, agentId, text = "" } = request;
+  if (isRunId(agentId)) return performOnRun(performing);
   switch (action) {
     case "stop":
       return submit(
@@ -110,6 +113,30 @@ async function perform(performing: Performing): Promise<ActOutcome> {
     default:
       return answer(request, context);
   }
+}
+
+/** Stopping a run of many agents waits for all of them. */
+const runTimeoutMs = 20_000;
+
+async function performOnRun(performing: Performing): Promise<ActOutcome> {
+  const { request, context } = performing;
+  const { action, agentId: runId, sessionId } = request;
+  const run = await readRun(context.transcripts, sessionId, runId);
+  if (run === undefined)
+    throw new RetinueError("unknown-run", `There is no workflow run ${runId} in this session.`);
+  const isRunning = run.status === "running";
+  if (action === "stop") {
+    if (!isRunning) throw new RetinueError("not-running", `${runId} does not run; it is ${run.status}.`);
+    const { journal } = workflowFiles(context.transcripts, sessionId, runId);
+    const options = { ...context, timeoutMs: runTimeoutMs };
+    await submitElsewhere({ type: "stop", agent: runId }, { sessionId, transcript: journal }, options);
+    return { outcome: `${run.name} was stopped. What is done is kept; resuming goes on with the rest.` };
+  }
+  if (action !== "resume")
+    throw new RetinueError("misuse", "A run of a workflow can be stopped and resumed, nothing else.");
+  if (isRunning) throw new RetinueError("still-running", `${runId} is still running.`);
+  await startCommand(["workflow", "resume", runId], performing);
+  return { outcome: `${run.name} was resumed; what is done is not run again.` };
 }
 
 /** Submits an op to the process that runs the agent. */

@@ -4,7 +4,9 @@ import { bounded } from "../../inspection/read-answer.ts";
 import type { BarKind } from "../../inspection/time-axis.ts";
 import { spanOf } from "../../inspection/totals-of.ts";
 import { lookUpModel } from "../../models/look-up-model.ts";
+import type { MergeSummary } from "./merge-view.ts";
 import type { StudioQuestion } from "./session-update.ts";
+import type { WorkflowSummary } from "./workflow-view.ts";
 
 /** An inspection without the single steps, small enough to be sent for a session of a thousand agents. */
 export interface SessionOverview extends Omit<Inspection, "agents"> {
@@ -12,6 +14,10 @@ export interface SessionOverview extends Omit<Inspection, "agents"> {
   readonly agents: readonly OverviewAgent[];
   /** Those that wait first; absent where there were none. */
   readonly questions?: readonly StudioQuestion[];
+  /** Absent where its children were never merged. */
+  readonly merge?: MergeSummary;
+  /** Runs of workflows, the newest first; absent where there were none. */
+  readonly workflows?: readonly WorkflowSummary[];
   /** What turns cost by the tools they called: the cost of a turn is divided by its calls. The dearest first; no tool: no call. */
   readonly costByTool: readonly { readonly tool?: string; readonly costUsd: number }[];
 }

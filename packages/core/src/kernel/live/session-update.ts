@@ -7,7 +7,9 @@ import { isAgentId } from "../../journal/session-files.ts";
 import type { Approval } from "../approvals/find-approvals.ts";
 import type { EditPreview } from "../approvals/preview-edit.ts";
 import type { LivePiece } from "./live-text.ts";
+import type { MergeView } from "./merge-view.ts";
 import type { OverviewBar, SessionOverview } from "./session-overview.ts";
+import type { WorkflowView } from "./workflow-view.ts";
 
 /** What server and page send each other, besides overviews of sessions. */
 
@@ -91,6 +93,10 @@ export interface SessionUpdate {
   readonly agent?: AgentUpdate;
   /** Pieces of answers that models are writing now. */
   readonly live?: readonly LivePiece[];
+  /** The merge of the session's children; null where there was none. */
+  readonly merge?: MergeView | null;
+  /** One run of a workflow of the session; null where it has no such run. */
+  readonly run?: WorkflowView | null;
 }
 
 export interface AgentUpdate {
@@ -142,6 +148,8 @@ export interface InboxQuestion extends StudioQuestion {
 export interface ExportedSession {
   readonly session: SessionOverview;
   readonly agents: Readonly<Record<string, AgentUpdate>>;
+  readonly merge?: MergeView;
+  readonly runs?: readonly WorkflowView[];
 }
 
 export const studioActions = [

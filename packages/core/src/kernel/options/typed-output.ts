@@ -1,5 +1,6 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { withinTime } from "@retinue/base/foundation/within-time.ts";
 import * as z from "zod";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { Capability } from "../agent/open-agent.ts";
@@ -98,6 +99,10 @@ export function createTypedOutput(
     inputSchema: isObject ? form : wrap(form),
     async call(input) {
       const checked = await check(isObject ? input : Reflect.get(Object(input), "value"));
+      if (checked.type === "uncheckable") {
+        failures = Number.POSITIVE_INFINITY;
+        return { content: checked.reason, isError: true };
+      }
       if (checked.type === "invalid") {
         failures += 1;
         return { content: `${checked.reason} Correct it and call ${outputToolName} again.`, isError: true };
@@ -129,8 +134,9 @@ export function outputForm(schema: OutputSchema): Readonly<Record<string, unknow
 }
 
 /** What a run elsewhere has returned, checked against the schema itself, which may say more than its JSON Schema. */
-export function checkOutput(schema: OutputSchema, value: unknown): Promise<Checked> {
-  return readOutputSchema(schema).check(value);
+export async function checkOutput(schema: OutputSchema, value: unknown): Promise<Checked> {
+  const checked = await readOutputSchema(schema).check(value);
+  return checked.type === "uncheckable" ? { ...checked, type: "invalid" } : checked;
 }
 
 function describeFlaws(issues: readonly z.core.$ZodIssue[]): string {
@@ -156,7 +162,13 @@ function wrap(form: Readonly<Record<string, unknown>>): Readonly<Record<string, 
 interface OutputReading {
   /** What the model sees. */
   readonly form: Readonly<Record<string, unknown>>;
-  readonly check: (value: unknown) => Promise<Checked>;
+  readonly check: (value: unknown) => Promise<Checked | Uncheckable>;
+}
+
+/** The schema does not come to an end with a value, and would not with the next one. */
+interface Uncheckable {
+  readonly type: "uncheckable";
+  readonly reason: string;
 }
 
 function readOutputSchema(schema: OutputSchema): OutputReading {
@@ -164,7 +176,12 @@ function readOutputSchema(schema: OutputSchema): OutputReading {
   const fields: readonly unknown[] = Object.values(schema);
   // Fields alone, as tools of the Agent SDK have them.
   const isShape = fields.length > 0 && fields.every((field) => isRecord(field) && "_zod" in field);
-  if (!isForeign && !isShape) return { form: schema, check: zodCheck(fromJson(schema)) };
+  if (!isForeign && !isShape) {
+    const read = fromJson(schema);
+    // Whoever wrote the expressions of a schema, such as the script of a workflow, must not stop this process with them.
+    const isSlow = /"pattern(?:Properties)?":/.test(JSON.stringify(schema));
+    return { form: schema, check: isSlow ? boundedCheck(read) : zodCheck(read) };
+  }
   const { type, jsonSchema, check } = readSchema(schema, { subject: "result", what });
   if (type !== undefined) return { form: toJsonSchema(type), check: zodCheck(type) };
   if (jsonSchema === undefined || check === undefined) throw unusable("it is not a schema");
@@ -172,12 +189,26 @@ function readOutputSchema(schema: OutputSchema): OutputReading {
 }
 
 function zodCheck(type: z.ZodType): OutputReading["check"] {
+  return async (value) => checkedOf(await type.safeParseAsync(value));
+}
+
+const maxCheckMs = 5_000;
+
+function boundedCheck(type: z.ZodType): OutputReading["check"] {
   return async (value) => {
-    const result = await type.safeParseAsync(value);
-    return result.success
-      ? { type: "valid", value: result.data }
-      : { type: "invalid", reason: describeFlaws(result.error.issues) };
+    const checked = withinTime(() => checkedOf(type.safeParse(value)), maxCheckMs);
+    if (checked.type === "done") return checked.result;
+    return {
+      type: "uncheckable",
+      reason: `The result cannot be checked: with it, a pattern of the schema takes more than ${maxCheckMs / 1000} s.`,
+    };
   };
+}
+
+function checkedOf(result: z.ZodSafeParseResult<unknown>): Checked {
+  return result.success
+    ? { type: "valid", value: result.data }
+    : { type: "invalid", reason: describeFlaws(result.error.issues) };
 }
 
 function fromJson(schema: Readonly<Record<string, unknown>>): z.ZodType {

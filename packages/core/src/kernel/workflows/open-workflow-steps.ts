@@ -5,24 +5,26 @@ import { type Receipt, whyFailed } from "../../conversation/receipt.ts";
 import type { RunEnding } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";
 import { loadSession } from "../../journal/session-choices.ts";
-import { workflowAgentId } from "../../journal/session-files.ts";
-import type { RunLimits } from "../../planning/agent-plan.ts";
+import { sessionFiles, workflowAgentId } from "../../journal/session-files.ts";
+import type { ChildPlan, RunLimits } from "../../planning/agent-plan.ts";
 import { continuePrompt, type SpawnRequest } from "../../planning/agent-request.ts";
 import { carveBudget } from "../../tasks/carve-budget.ts";
 import type { TaskState } from "../../tasks/drive-task.ts";
 import { stopWithCaller } from "../../tasks/interrupted-outcome.ts";
-import { createSpawner, type Spawner } from "../../tasks/spawner.ts";
+import type { Spawner } from "../../tasks/spawner.ts";
 import type { TreeBudget } from "../../tasks/tree-budget.ts";
-import { findCommit } from "../../tasks/worktree/find-worktree-repository.ts";
+import { findOwnWorktrees } from "../../tasks/worktree/find-own-worktrees.ts";
+import { findCommit, findWorktreeRepository } from "../../tasks/worktree/find-worktree-repository.ts";
 import { createWorktreeGit } from "../../tasks/worktree/worktree-git.ts";
-import { type StepShape, shapeOf } from "../../workflows/content-key.ts";
+import { shapeOf } from "../../workflows/content-key.ts";
 import { recoverStep, stepText } from "../../workflows/recover-step.ts";
 import type { RecoveredStep, StepOrder, StepOutcome, StepRunner } from "../../workflows/run-workflow.ts";
 import type { StepOptions } from "../../workflows/script-message.ts";
 import { stepPrompt } from "../../workflows/step-prompt.ts";
 import { workflowAgent } from "../../workflows/workflow-agent.ts";
+import type { BegunStep } from "../../workflows/workflow-journal.ts";
 import type { ChildSession } from "../agent/child-session.ts";
-import { openChild, openChildPlan, planChild } from "../agent/open-child.ts";
+import { openSpawner, planChild } from "../agent/open-child.ts";
 import type { OutputSchema } from "../options/typed-output.ts";
 
 export interface WorkflowStepsOptions {
@@ -38,27 +40,38 @@ export interface WorkflowStepsOptions {
 export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOptions): StepRunner {
   const { runId, signal } = options;
   const sessionOf = phaseSessions(outer, options);
-  const spawner = createSpawner({
-    tasks: outer.tasks,
-    nextOrder: outer.nested.nextOrder,
-    plan: (request) => planChild(request, outer),
-    open: (request, own) => openChild(request, sessionOf(request.workflow?.phase), own),
-    openPlan: (made, own) => openChildPlan(made, outer, own),
-    report: outer.services.runtime.notice,
+  const spawner = openSpawner(outer, {
+    sessionOf: ({ workflow }) => sessionOf(workflow?.phase),
     notify: () => undefined,
   });
-  const shapes = new Map<string, Promise<StepShape>>();
+  const plans = new Map<string, Promise<PlannedShape>>();
+  let known: unknown;
   return {
     newAgentId: () => workflowAgentId(runId, `a${randomBytes(8).toString("hex")}`),
-    shape(step) {
+    async shape(step) {
+      const { registry } = (await outer.loadRegistry()).discovered;
+      // Definitions may change while a run goes on.
+      if (registry !== known) plans.clear();
+      known = registry;
       const { agentType, model, effort, isolation } = step;
       const key = JSON.stringify([agentType, model, effortOf(effort), isolationOf(isolation)]);
-      const known = shapes.get(key) ?? findShape(outer, step, options);
-      shapes.set(key, known);
-      return known;
+      const planned = plans.get(key) ?? planShape(outer, step, runId);
+      plans.set(key, planned);
+      const { plan, prompt } = await planned;
+      // Steps before may have moved it.
+      const baseCommit =
+        plan.task.isolation === undefined
+          ? undefined
+          : await findCommit(gitOf(outer, signal), plan.sessionDirectory, "HEAD");
+      return shapeOf(plan, { prompt, baseCommit });
     },
     run: (order) => runStep(order, { outer, spawner, runId }),
-    recover: (agentId, { schema }) => recover(outer, agentId, schema !== undefined),
+    async recover(begun, { schema }) {
+      const recovered = await recover(outer, begun, schema !== undefined);
+      if (recovered.type !== "done") return recovered;
+      const branch = await branchOf(begun.agentId, { outer, signal });
+      return branch === undefined ? recovered : { ...recovered, branch };
+    },
     async isLost({ branch }) {
       if (branch === undefined) return undefined;
       const found = await findCommit(gitOf(outer, signal), outer.parent.plan.sessionDirectory, branch);
@@ -91,11 +104,17 @@ function phaseSessions(outer: ChildSession, { name, limits, phases }: WorkflowSt
   };
 }
 
-async function findShape(
+interface PlannedShape {
+  readonly plan: ChildPlan;
+  /** The text of the definition. */
+  readonly prompt: string;
+}
+
+async function planShape(
   outer: ChildSession,
   { agentType, model, effort, isolation }: StepOptions,
-  { runId, signal }: WorkflowStepsOptions,
-): Promise<StepShape> {
+  runId: string,
+): Promise<PlannedShape> {
   const planned = await planChild(
     {
       ...stepRequest({ agentType, model, effort, isolation }, runId),
@@ -112,14 +131,10 @@ async function findShape(
       agentType === undefined ? planned.reason : `agent({agentType}): ${planned.reason}`,
     );
   const { plan } = planned;
-  const baseCommit =
-    plan.task.isolation === undefined
-      ? undefined
-      : await findCommit(gitOf(outer, signal), plan.sessionDirectory, "HEAD");
   const found = (await outer.loadRegistry()).discovered.registry.find(plan.task.agentType);
   const prompt =
     agentType === undefined || found.type !== "found" ? workflowAgent.prompt : found.agent.definition.prompt;
-  return shapeOf(plan, { prompt, baseCommit });
+  return { plan, prompt };
 }
 
 function gitOf({ services: { runtime } }: ChildSession, signal: AbortSignal) {
@@ -267,11 +282,30 @@ function whyUnchecked({ checks, status }: Receipt): string | undefined {
 }
 
 /** What became of an agent whose process died, by its transcript. */
-async function recover(outer: ChildSession, agentId: string, hasSchema: boolean): Promise<RecoveredStep> {
-  const { runtime, files } = outer.services;
+async function recover(
+  outer: ChildSession,
+  { agentId, sessionId }: BegunStep,
+  hasSchema: boolean,
+): Promise<RecoveredStep> {
+  const { runtime } = outer.services;
   if (!runtime.keepsTranscripts) return { type: "lost" };
+  const files = sessionFiles(runtime.discovered.paths.transcripts, sessionId);
   const loaded = await loadSession(files.agent(agentId).transcript, { sidechain: true }).catch(
     () => undefined,
   );
-  return loaded === undefined ? { type: "lost" } : recoverStep(loaded, hasSchema);
+  const recovered: RecoveredStep = loaded === undefined ? { type: "lost" } : recoverStep(loaded, hasSchema);
+  // An agent goes on only in its own session; what it has finished counts in every one.
+  const isOwn = sessionId === outer.parent.plan.sessionId;
+  return recovered.type === "cut-off" && !isOwn ? { type: "lost" } : recovered;
+}
+
+/** The branch of the working tree that an agent has left. */
+async function branchOf(
+  agentId: string,
+  { outer, signal }: { readonly outer: ChildSession; readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  const found = await findWorktreeRepository(gitOf(outer, signal), outer.parent.plan.sessionDirectory);
+  if (found.type === "refused") return undefined;
+  const all = await findOwnWorktrees(found.repository.commonDirectory);
+  return all.find(({ mark }) => mark.agentId === agentId)?.mark.branch;
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import type { StepAnswer } from "@retinue/testing/script.ts";
@@ -184,6 +184,98 @@ it("finished steps are taken whatever else changed: an edit, a failure, another 
   const [third] = await run(edited, { resumeRun, fresh: ["a"] });
   expect(third).toEqual(second);
   expect(Object.fromEntries(sample.counts)).toMatchObject({ a: 2, c: 2, new: 1, b2: 1 });
+});
+
+it("each step that was not taken says why [WFL-3]", async () => {
+  await using sample = await stage({ bad: [{ failure: "invalid-request" }] });
+  const write = (text: string) =>
+    sample.workspace.write(
+      ".claude/agents/own.md",
+      `---\nname: own\ndescription: Has words of its own.\n---\n${text}`,
+    );
+  await write("One.");
+  const schema = (type: string) =>
+    `schema: { type: 'object', properties: { n: { type: '${type}' } } }, label: 'typed'`;
+  const run = async (body: string, options = {}) => {
+    const handle = sample.runtime.workflow(`${meta}${body}`, undefined, options);
+    const { runId, steps } = await handle.ended;
+    return { runId, steps: steps.map(({ label, taken, why }) => [label, taken === true ? "taken" : why]) };
+  };
+  const first =
+    await run(`await agent('conv:a x', { label: 'same' }); await agent('conv:a x', { label: 'same' })
+    await agent('conv:b x', { label: 'worded' }); await agent('conv:c x', { label: 'own', agentType: 'own' })
+    await agent('conv:d x', { label: 'model' }); await agent('conv:bad x', { label: 'bad' })
+    await agent('conv:t x', { ${schema("string")} }).catch(() => 1)`);
+  expect(first.steps.map(([, why]) => why)).toEqual(Array(7).fill(undefined));
+  await write("Two.");
+  const second = await run(
+    `await agent('conv:new x', { label: 'new' }); for (let i = 0; i < 3; i += 1) await agent('conv:a x', { label: 'same' })
+    await agent('conv:b y', { label: 'worded' }); await agent('conv:c x', { label: 'own', agentType: 'own' })
+    await agent('conv:d x', { label: 'model', model: 'haiku' }); await agent('conv:bad x', { label: 'bad' })
+    await agent('conv:t x', { ${schema("number")} }).catch(() => 1)`,
+    { resumeRun: first.runId },
+  );
+  expect(second.steps).toEqual([
+    ["new", "new in this run"],
+    ["same", "taken"],
+    ["same", "taken"],
+    ["same", "new in this run"],
+    ["worded", "its prompt changed"],
+    ["own", "the definition of its agent changed"],
+    ["model", expect.stringMatching(/^its model \(.+ → .*haiku.*\) changed$/)],
+    ["bad", expect.stringMatching(/^failed before: ./)],
+    ["typed", expect.stringContaining("its schema")],
+  ]);
+});
+
+it("a run that works is refused to every other session, and afterwards it is nobody's [WFL-3]", async () => {
+  await using sample = await stage({ b: [{ text: "B", delayMs: 60_000 }] });
+  const script = `${meta}return [await agent('conv:a x'), await agent('conv:b x')]`;
+  const handle = sample.runtime.workflow(script);
+  const { runId } = await handle.started;
+  for await (const { change } of handle.events)
+    if (change.type === "step" && change.step.index === 2 && change.step.state === "running") break;
+  const other = await sample.runtime.open();
+  const start = async () => other.workflows?.start({ script, resumeFromRunId: runId });
+  await expect(start()).rejects.toMatchObject({ code: "workflow-running" });
+  await handle.stop();
+  const again = await start();
+  await again?.stop();
+  const third = sample.runtime.workflow(script.replace("conv:b", "conv:c"), undefined, { resumeRun: runId });
+  expect(await third.result).toEqual(["A", "C"]);
+  expect(sample.counts.get("a")).toBe(1);
+  await other.close();
+});
+
+it("a step whose agent had ended before its result was written down is taken from its transcript, in every session [WFL-3]", async () => {
+  await using sample = await stage({
+    t: [{ calls: [{ name: "StructuredOutput", input: { n: 1 } }] }],
+  });
+  const script = `${meta}return [await agent('conv:a x'), await agent('conv:t x', { schema: { type: 'object', properties: { n: { type: 'number' } } } })]`;
+  const handle = sample.runtime.workflow(script);
+  const first = await handle.result;
+  const { runId } = await handle.ended;
+  const [journal = ""] = filesOf(sample, "journal.jsonl");
+  const lines = readFileSync(journal, "utf8").split("\n");
+  writeFileSync(journal, lines.filter((line) => !line.includes('"type":"result"')).join("\n"));
+  const other = await sample.runtime.open();
+  const live = await other.workflows?.start({ script, resumeFromRunId: runId });
+  const ended = await live?.ended;
+  expect(JSON.parse(ended?.result ?? "")).toEqual(first);
+  expect(ended?.steps).toMatchObject([{ taken: true }, { taken: true }]);
+  expect(Object.fromEntries(sample.counts)).toEqual({ a: 1, t: 1 });
+  await other.close();
+});
+
+it("a pattern of a schema that never comes to an end fails its step and stops nothing else [WFL-2]", async () => {
+  await using sample = await stage({
+    s: [{ calls: [{ name: "StructuredOutput", input: { s: `${"a".repeat(60)}b` } }] }],
+  });
+  const { result } = sample.runtime.workflow(
+    `${meta}return await agent('conv:s x', { schema: { type: 'object', properties: { s: { type: 'string', pattern: '^(a+)+$' } } } }).catch((e) => e.message)`,
+  );
+  expect(await result).toContain("did not hand in a result");
+  expect(sample.counts.get("s")).toBe(1);
 });
 
 it("functions of a program run the same way, and call saved scripts [WFL-5]", async () => {

@@ -1,3 +1,4 @@
+import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import type {
   ComparedAgent,
   ConvertedAgent,
@@ -63,8 +64,8 @@ async function convert(
   request: ConvertOptions,
   { json }: ConversionOptions,
 ): Promise<number> {
-  const { stdout, stderr } = context.host;
-  const { formats, nameOf, textOf } = openProject(context);
+  const { stdout } = context.host;
+  const { formats, nameOf } = openProject(context);
   const { agents, diagnostics } = await formats.convert(request);
   const isBad =
     agents.some(({ status }) => status !== "written" && status !== "would-write") ||
@@ -81,15 +82,7 @@ async function convert(
   }
   const paint = createPaint(stdout.isColourAllowed);
   for (const agent of agents) stdout.write(describe(agent, statusText(agent, nameOf), paint));
-  if (diagnostics.length > 0)
-    stderr.write(
-      renderDiagnostics(groupByFile(diagnostics), {
-        paint: createPaint(stderr.isColourAllowed),
-        width: Math.min(stdout.columns ?? 100, 120),
-        nameOf,
-        textOf,
-      }),
-    );
+  printDiagnostics(context, diagnostics);
   if (agents.length === 0) stdout.write("No agent files were found.\n");
   return isBad ? 1 : 0;
 }
@@ -121,17 +114,40 @@ export async function agentsDiff(
 ): Promise<number> {
   const { stdout } = context.host;
   const { formats, nameOf } = openProject(context);
-  const { agents, diagnostics } = await formats.compare(before, after);
+  const { agents, onlyBefore, onlyAfter, diagnostics } = await formats.compare(before, after);
   const isWider = agents.some(({ widenings }) => widenings.length > 0);
+  // What cannot be read was not compared.
+  const code = isWider || diagnostics.some(({ severity }) => severity === "error") ? 1 : 0;
   if (json === true) {
-    const answer = { version: 1, wider: isWider, agents, diagnostics };
+    const answer = { version: 1, wider: isWider, agents, onlyBefore, onlyAfter, diagnostics };
     stdout.write(`${JSON.stringify(answer, undefined, 2)}\n`);
-    return isWider ? 1 : 0;
+    return code;
   }
   const paint = createPaint(stdout.isColourAllowed);
   for (const agent of agents)
     stdout.write(describe(agent, `${nameOf(agent.before ?? "")} and ${nameOf(agent.after ?? "")}`, paint));
-  return isWider ? 1 : 0;
+  for (const [names, where] of [
+    [onlyBefore, before],
+    [onlyAfter, after],
+  ] as const)
+    if (names.length > 0)
+      stdout.write(`Only in ${stripControlCharacters(where)}: ${stripControlCharacters(names.join(", "))}\n`);
+  printDiagnostics(context, diagnostics);
+  return code;
+}
+
+function printDiagnostics(context: CommandContext, diagnostics: readonly Diagnostic[]): void {
+  if (diagnostics.length === 0) return;
+  const { stdout, stderr } = context.host;
+  const { nameOf, textOf } = openProject(context);
+  stderr.write(
+    renderDiagnostics(groupByFile(diagnostics), {
+      paint: createPaint(stderr.isColourAllowed),
+      width: Math.min(stdout.columns ?? 100, 120),
+      nameOf,
+      textOf,
+    }),
+  );
 }
 
 function describe(

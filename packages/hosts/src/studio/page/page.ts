@@ -4,7 +4,9 @@ import { ApprovalsScreen } from "./approvals-screen.ts";
 import { CompareScreen } from "./compare-screen.ts";
 import { EvalsScreen } from "./evals-screen.ts";
 import { LiveScreen, SessionsScreen } from "./live-screen.ts";
+import { MergeScreen } from "./merge-screen.ts";
 import { type Route, readRoute } from "./route.ts";
+import { RunScreen } from "./run-screen.ts";
 import { SessionScreen } from "./session-screen.ts";
 import { restoreTheme, Search } from "./shell.ts";
 import { TeamScreen } from "./team-screen.ts";
@@ -43,6 +45,10 @@ function screenOf(route: Route): ComponentChild {
       return h(SessionScreen, { key: route.place.id, place: route.place, agentId: route.agentId });
     case "team":
       return h(TeamScreen, { key: route.place.id, place: route.place });
+    case "merge":
+      return h(MergeScreen, { key: route.place.id, place: route.place });
+    case "run":
+      return h(RunScreen, { key: route.runId, place: route.place, runId: route.runId });
     case "compare":
       return h(CompareScreen, {
         key: `${route.left.id} ${route.right.id}`,

@@ -2,6 +2,8 @@ import { describeDuration } from "@retinue/core/inspection/describe-duration.ts"
 import type { InFlight } from "@retinue/core/inspection/inspection.ts";
 import type { OverviewAgent } from "@retinue/core/kernel/live/session-overview.ts";
 import { Component, type ComponentChild, h } from "preact";
+import { useState } from "preact/hooks";
+import { type Place, sessionLink } from "./route.ts";
 
 /** Small parts that several screens show. */
 
@@ -25,6 +27,66 @@ export function memo<Props extends object>(
 
 export function Badge({ state }: { state: string }): ComponentChild {
   return h("span", { class: `chip of-${state}` }, state);
+}
+
+/** Where a screen of a session is: the session, then what of it. */
+export function Breadcrumb(props: { place: Place; title: string | undefined; here: string }): ComponentChild {
+  const { place, title, here } = props;
+  return h(
+    "nav",
+    { class: "path", "aria-label": "Breadcrumb" },
+    h("a", { class: "up clip", href: sessionLink(place) }, title ?? "Session"),
+    h("span", { "aria-hidden": true }, "›"),
+    h("span", { class: "clip", "aria-current": "page" }, here),
+  );
+}
+
+/** Figures of the head of a screen. */
+export function Facts({ facts }: { facts: readonly (readonly [string, ComponentChild])[] }): ComponentChild {
+  return h(
+    "div",
+    { class: "kv" },
+    facts.map(([name, value]) => h("div", { key: name }, h("span", {}, name), " ", h("b", {}, value))),
+  );
+}
+
+/** Commands to go on with in a terminal, each to be copied. */
+export function Commands({
+  label,
+  commands,
+}: {
+  label: string;
+  commands: readonly string[];
+}): ComponentChild {
+  if (commands.length === 0) return null;
+  return h(
+    "div",
+    { class: "commands" },
+    h("p", { class: "dim" }, label),
+    commands.map((command) => h(Command, { key: command, command })),
+  );
+}
+
+function Command({ command }: { command: string }): ComponentChild {
+  const [said, setSaid] = useState("Copy");
+  const copy = async (): Promise<void> => {
+    // Where the page may not write there, as in a file, it says so.
+    const isCopied = await navigator.clipboard.writeText(command).then(
+      () => true,
+      () => false,
+    );
+    setSaid(isCopied ? "Copied" : "Select it");
+  };
+  return h(
+    "div",
+    { class: "command" },
+    h("code", {}, command),
+    h(
+      "button",
+      { class: "btn ghost", type: "button", "aria-label": `Copy ${command}`, onClick: () => void copy() },
+      said,
+    ),
+  );
 }
 
 /** What an agent is called by people: its task, then its name or type. */

@@ -7,7 +7,8 @@ export interface Place {
 export type Route =
   | { readonly type: "live" | "sessions" | "approvals" | "teams" | "evals" }
   | { readonly type: "session"; readonly place: Place }
-  | { readonly type: "team"; readonly place: Place }
+  | { readonly type: "team" | "merge"; readonly place: Place }
+  | { readonly type: "run"; readonly place: Place; readonly runId: string }
   | { readonly type: "agent"; readonly place: Place; readonly agentId: string }
   | { readonly type: "compare"; readonly left: Place; readonly right: Place };
 
@@ -19,7 +20,8 @@ export function readRoute(hash: string): Route {
   if (project === undefined || id === undefined) return { type: "live" };
   const place = { project, id };
   if (kind === "session") return { type: "session", place };
-  if (kind === "team") return { type: "team", place };
+  if (kind === "team" || kind === "merge") return { type: kind, place };
+  if (kind === "run" && third !== undefined) return { type: "run", place, runId: third };
   if (kind === "agent" && third !== undefined) return { type: "agent", place, agentId: third };
   if (kind === "compare" && third !== undefined && fourth !== undefined)
     return { type: "compare", left: place, right: { project: third, id: fourth } };
@@ -32,6 +34,14 @@ export function sessionLink({ project, id }: Place): string {
 
 export function teamLink({ project, id }: Place): string {
   return link("team", project, id);
+}
+
+export function mergeLink({ project, id }: Place): string {
+  return link("merge", project, id);
+}
+
+export function runLink({ project, id }: Place, runId: string): string {
+  return link("run", project, id, runId);
 }
 
 export function agentLink({ project, id }: Place, agentId: string): string {

@@ -8,7 +8,7 @@ import { ConversationPart } from "./conversation-part.ts";
 import { counted, duration, folderOf, money } from "./figures.ts";
 import { StateSign } from "./icons.ts";
 import { Badge, labelOf } from "./parts.ts";
-import { agentLink, type Place, teamLink } from "./route.ts";
+import { agentLink, mergeLink, type Place, runLink, teamLink } from "./route.ts";
 import { Shell } from "./shell.ts";
 import { SidePart } from "./side-part.ts";
 import { type Lane, Timeline } from "./timeline.ts";
@@ -80,7 +80,7 @@ export function SessionScreen({ place, agentId }: { place: Place; agentId: strin
           }),
           h(Talk, { place, agentId, agent, state, onEarlier: () => setAll(true) }),
         ),
-        h(SidePart, { overview, agents, agent, plan: state.agent?.plan }),
+        h(SidePart, { place, overview, agents, agent, plan: state.agent?.plan }),
       ),
     ),
   );
@@ -226,6 +226,7 @@ function SessionHead({ overview, agents, place, durationMs }: HeadProps): Compon
     overview.team === undefined
       ? null
       : h("a", { class: "btn", href: teamLink(place) }, `Team ${overview.team.name}`),
+    h(Parts, { overview, place }),
     h(
       "div",
       { class: "kv" },
@@ -246,6 +247,32 @@ function SessionHead({ overview, agents, place, durationMs }: HeadProps): Compon
   );
 }
 
+/** What the session has beside its agents: its newest run of a workflow, those that run, and the merge. */
+function Parts({ overview, place }: { overview: SessionOverview; place: Place }): ComponentChild {
+  const { workflows = [], merge } = overview;
+  const shown = workflows.filter(({ status }, at) => at === 0 || status === "running").slice(0, 2);
+  return [
+    shown.map(({ runId, name, status, done, steps }) =>
+      h(
+        "a",
+        { key: runId, class: "btn part", href: runLink(place, runId), title: `Workflow ${name}` },
+        h(StateSign, { state: status }),
+        h("span", { class: "clip" }, name),
+        h("span", { class: "dim" }, `${done}/${steps}`),
+      ),
+    ),
+    merge === undefined
+      ? null
+      : h(
+          "a",
+          { key: "merge", class: "btn part", href: mergeLink(place) },
+          h(StateSign, { state: merge.left > 0 ? "left" : merge.state }),
+          "Merge ",
+          h("span", { class: "dim" }, `${merge.done}/${merge.children}`),
+        ),
+  ];
+}
+
 function Talk(props: {
   place: Place;
   agentId: string;
@@ -261,7 +288,9 @@ function Talk(props: {
     h(
       "div",
       { class: "talk", tabIndex: 0, role: "group", "aria-label": "Conversation of the agent" },
-      agent === undefined ? null : h(AgentHead, { agent, place }),
+      agent === undefined
+        ? null
+        : h(AgentHead, { agent, place, workflows: state.session?.overview.workflows }),
       conversation === undefined
         ? h("p", { class: "msgs dim", role: "status" }, "Reading the conversation…")
         : h(ConversationPart, {
@@ -278,7 +307,14 @@ function Talk(props: {
   );
 }
 
-function AgentHead({ agent, place }: { agent: OverviewAgent; place: Place }): ComponentChild {
+function AgentHead(props: {
+  agent: OverviewAgent;
+  place: Place;
+  workflows: SessionOverview["workflows"];
+}): ComponentChild {
+  const { agent, place, workflows = [] } = props;
+  // The ids of a run's agents begin with that of the run.
+  const run = workflows.find(({ runId }) => agent.id.startsWith(`${runId}-`));
   const { totals } = agent;
   const ending =
     agent.state === "failed" || agent.state === "interrupted" ? (agent.error ?? agent.reason) : undefined;
@@ -289,6 +325,9 @@ function AgentHead({ agent, place }: { agent: OverviewAgent; place: Place }): Co
       h(StateSign, { state: agent.state }),
       h("h2", { class: "clip" }, labelOf(agent)),
       h("span", { class: "chip hide-s" }, agent.name ?? agent.agentType),
+      run === undefined
+        ? null
+        : h("a", { class: "chip hide-s", href: runLink(place, run.runId) }, `workflow ${run.name}`),
       agent.models.length === 0 ? null : h("span", { class: "chip hide-s" }, agent.models.join(", ")),
       h("span", { class: "grow" }),
       h(

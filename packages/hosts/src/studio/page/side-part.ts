@@ -1,14 +1,17 @@
-import { whyFailed } from "@retinue/core/conversation/receipt.ts";
 import { describeTokens } from "@retinue/core/inspection/describe-duration.ts";
 import { describeBasis, describeQuoted } from "@retinue/core/inspection/describe-quote.ts";
 import type { OverviewAgent, SessionOverview } from "@retinue/core/kernel/live/session-overview.ts";
 import { type ComponentChild, h } from "preact";
 import { useState } from "preact/hooks";
-import { duration, money, timeOfDay } from "./figures.ts";
+import { CheckList, ReceiptChip } from "./check-list.ts";
+import { duration, money, startOf, timeOfDay } from "./figures.ts";
+import { StateSign } from "./icons.ts";
 import { labelOf, Table } from "./parts.ts";
 import { PlanPart, rightsOf } from "./plan-part.ts";
+import { type Place, runLink } from "./route.ts";
 
 interface SideProps {
+  readonly place: Place;
   readonly overview: SessionOverview;
   readonly agents: readonly OverviewAgent[];
   readonly agent: OverviewAgent | undefined;
@@ -16,7 +19,7 @@ interface SideProps {
 }
 
 /** Figures of the session, and what the selected agent has and may. */
-export function SidePart({ overview, agents, agent, plan }: SideProps): ComponentChild {
+export function SidePart({ place, overview, agents, agent, plan }: SideProps): ComponentChild {
   return h(
     "aside",
     { class: "pane p-side", "aria-label": "Details" },
@@ -34,6 +37,7 @@ export function SidePart({ overview, agents, agent, plan }: SideProps): Componen
     agent?.context === undefined ? null : h(Context, { agent, context: agent.context }),
     h(Calls, { overview }),
     plan === undefined ? null : h(Rights, { agent, plan }),
+    h(Runs, { overview, place }),
     h(Acts, { overview, agents }),
     overview.notes.length === 0
       ? null
@@ -175,25 +179,14 @@ function Verified({
     h(
       "div",
       { class: "row" },
-      h("h2", { class: "clip" }, `Result of ${labelOf(agent)}`),
-      h("span", { class: status === "failed-check" ? "st-bad" : "" }, status),
+      h("h2", { class: "clip" }, `Receipt of ${labelOf(agent)}`),
+      h(ReceiptChip, { status }),
     ),
-    tree === undefined ? null : h("p", { class: "dim mono" }, `on tree ${tree.slice(0, 12)}`),
-    h(
-      "ul",
-      { class: "plain-l" },
-      checks.map((check) =>
-        h(
-          "li",
-          { key: check.run },
-          h("span", { class: check.passed ? "dim" : "st-bad" }, `${check.passed ? "passed" : "failed"} `),
-          h("span", { class: "mono" }, check.run),
-          h("span", { class: "dim" }, whyFailed(check)),
-          check.flaky ? " (flaky: it failed before on the same tree)" : null,
-        ),
-      ),
-      notes.map((note) => h("li", { key: note, class: "dim" }, note)),
-    ),
+    h(CheckList, { checks }),
+    tree === undefined
+      ? null
+      : h("p", { class: "dim" }, "Ran on tree ", h("code", {}, tree.slice(0, 12)), "."),
+    notes.map((note) => h("p", { key: note, class: "st-wait" }, note)),
   );
 }
 
@@ -234,6 +227,33 @@ function Rights({
       rows.map(([name, value]) => [h("dt", { key: `${name}t` }, name), h("dd", { key: name }, value)]),
     ),
     h(PlanPart, { plan }),
+  );
+}
+
+const maxRuns = 20;
+
+function Runs({ overview, place }: { overview: SessionOverview; place: Place }): ComponentChild {
+  const { workflows = [] } = overview;
+  if (workflows.length === 0) return null;
+  return h(
+    "section",
+    { class: "sec" },
+    h("h2", {}, "Workflows"),
+    h(
+      "ul",
+      { class: "plain-l" },
+      workflows
+        .slice(0, maxRuns)
+        .map(({ runId, name, status, done, steps, startedAt }) =>
+          h(
+            "li",
+            { key: runId, class: "row" },
+            h(StateSign, { state: status }),
+            h("a", { class: "link clip grow", href: runLink(place, runId) }, name),
+            h("span", { class: "dim" }, `${done}/${steps} · ${startOf(startedAt)}`),
+          ),
+        ),
+    ),
   );
 }
 

@@ -95,6 +95,9 @@ export interface SessionState {
   readonly inbox?: readonly InboxQuestion[];
   readonly session?: SessionView;
   readonly agent?: AgentView;
+  /** Null where the session has none. */
+  readonly merge?: SessionUpdate["merge"];
+  readonly run?: SessionUpdate["run"];
   readonly live: LiveTexts;
 }
 
@@ -120,6 +123,26 @@ export function useSession(
   return { state: agent === undefined ? session : foldUpdate(session, { agent }), problem: undefined };
 }
 
+/** Follows the merge of a session's children. */
+export function useMerge({ project, id }: Place): Followed<SessionState> {
+  const followed = useEvents<SessionState, SessionUpdate>("api/merge", { project, id }, foldUpdate);
+  if (exported === undefined) return followed;
+  return exportedWith({ merge: exported.merge ?? null });
+}
+
+/** Follows one run of a workflow. */
+export function useRun({ project, id }: Place, runId: string): Followed<SessionState> {
+  const query = { project, id, run: runId };
+  const followed = useEvents<SessionState, SessionUpdate>("api/run", query, foldUpdate);
+  if (exported === undefined) return followed;
+  return exportedWith({ run: exported.runs?.find((run) => run.runId === runId) ?? null });
+}
+
+function exportedWith(more: SessionUpdate): Followed<SessionState> {
+  const session = exported === undefined ? undefined : foldUpdate(undefined, { session: exported.session });
+  return { state: foldUpdate(session, more), problem: undefined };
+}
+
 /** The entries that a page keeps of a conversation that it watches from its end. */
 const maxEntries = 2000;
 
@@ -128,9 +151,11 @@ function foldUpdate(
   update: SessionUpdate,
   most = Number.POSITIVE_INFINITY,
 ): SessionState {
-  const { session, agent, live, list, inbox } = update;
+  const { session, agent, live, list, inbox, merge, run } = update;
   if (list !== undefined) return { ...before, list };
   if (inbox !== undefined) return { ...before, inbox };
+  if (merge !== undefined) return { ...before, merge };
+  if (run !== undefined) return { ...before, run };
   if (session !== undefined) return { ...before, session: foldOverview(before.session, session) };
   if (agent !== undefined) return { ...before, agent: foldAgent(before.agent, agent, most) };
   return live === undefined ? before : { ...before, live: foldLive(before.live, live) };

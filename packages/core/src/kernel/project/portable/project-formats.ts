@@ -1,8 +1,8 @@
 // @io
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
-import { quote } from "@retinue/base/foundation/json-record.ts";
+import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { findAgentFiles } from "@retinue/config/discovery/find-agent-files.ts";
 import {
@@ -15,6 +15,7 @@ import {
 import type { ReadAgent } from "@retinue/config/formats/portable-agent.ts";
 import { readPortableFile } from "@retinue/config/formats/read-foreign-file.ts";
 import { largestSource } from "@retinue/config/formats/read-source.ts";
+import { applyEdits, modify, type ParseError, parse as parseJson } from "jsonc-parser";
 import type { ProjectFacts } from "../project-facts.ts";
 import { writeNewFile } from "../write-new-file.ts";
 import { type Conversion, compareAgents, convertAgent } from "./convert-agent.ts";
@@ -51,6 +52,9 @@ export interface ComparedAgent extends Pick<Conversion, "rights" | "mode" | "wid
 
 export interface CompareResult {
   readonly agents: readonly ComparedAgent[];
+  /** Names that only one side has. */
+  readonly onlyBefore: readonly string[];
+  readonly onlyAfter: readonly string[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
@@ -82,11 +86,15 @@ async function convert({ discovered }: ProjectFacts, options: ConvertOptions): P
   for (const { agent, placeOf, text, isAlone } of sources) {
     const made = convertAgent({ agent, placeOf }, to, { allowWider, ...(isAlone ? { text } : {}) });
     const output = join(folder, made.target);
-    if (relative(folder, output).startsWith(".."))
-      throw new RetinueError("misuse", `The name ${quote(agent.id)} leads out of ${folder}.`);
     const isRefused = made.widenings.length > 0 && !allowWider;
+    // Several agents of one file are written into it one after the other.
+    const isShared = formatFacts[to].areFiles === true;
     const isTaken = agents.some(
-      (other) => other.output === output && other.status !== "refused" && other.status !== "unreadable",
+      (other) =>
+        other.output === output &&
+        (!isShared || other.name === made.name) &&
+        other.status !== "refused" &&
+        other.status !== "unreadable",
     );
     agents.push({ ...made, output, status: await settle() });
 
@@ -94,11 +102,38 @@ async function convert({ discovered }: ProjectFacts, options: ConvertOptions): P
       if (isRefused) return "refused";
       if (made.unreadable !== undefined) return "unreadable";
       if (isTaken) return "exists";
-      if (dryRun) return existsSync(output) && !replaces ? "exists" : "would-write";
-      return writeNewFile(output, made.text, { replaces, notes });
+      const before = isShared && existsSync(output) ? readFileSync(output, "utf8") : undefined;
+      if (before === undefined) {
+        if (dryRun) return existsSync(output) && !replaces ? "exists" : "would-write";
+        return writeNewFile(output, made.text, { replaces, notes });
+      }
+      const joined = withAgent(before, made, { replaces, file: output });
+      if (joined === undefined) return "exists";
+      return dryRun ? "would-write" : writeNewFile(output, joined, { replaces: true, notes });
     }
   }
   return { agents, diagnostics };
+}
+
+/** A file of settings with one more agent in it, all else as it was; undefined where it has one of that name already. */
+function withAgent(
+  before: string,
+  { name, text }: Conversion,
+  { replaces, file }: { readonly replaces: boolean; readonly file: string },
+): string | undefined {
+  const errors: ParseError[] = [];
+  const settings: unknown = parseJson(before, errors, { allowTrailingComma: true });
+  if (errors.length > 0 || !isRecord(settings))
+    throw new RetinueError("misuse", `${quote(file, 300)} is not valid JSON, so nothing was added to it.`, {
+      advice: "Fix the file first; `retinue agents check` names the place.",
+    });
+  const { agent } = settings;
+  if (isRecord(agent) && Object.hasOwn(agent, name) && !replaces) return undefined;
+  const made: unknown = parseJson(text);
+  const value = isRecord(made) && isRecord(made["agent"]) ? made["agent"][name] : undefined;
+  const note = /^(?:\/\/.*\n)+/.exec(text)?.[0] ?? "";
+  const formattingOptions = { insertSpaces: true, tabSize: 2 };
+  return `${note}${applyEdits(before, modify(before, ["agent", name], value, { formattingOptions }))}`;
 }
 
 async function compare({ discovered }: ProjectFacts, before: string, after: string): Promise<CompareResult> {
@@ -123,7 +158,11 @@ async function compare({ discovered }: ProjectFacts, before: string, after: stri
         advice: "Name two agent files, or two folders with agents of the same names.",
       },
     );
-  return { agents, diagnostics };
+  const only = (some: readonly FoundAgent[], others: readonly FoundAgent[]) =>
+    isOnePair
+      ? []
+      : some.flatMap(({ agent: { id } }) => (others.some(({ agent }) => agent.id === id) ? [] : [id]));
+  return { agents, onlyBefore: only(olds, news), onlyAfter: only(news, olds), diagnostics };
 }
 
 function fileOf({ agent }: ReadAgent): string {
