@@ -219,7 +219,7 @@ const firstRun = [
   "packages/core/src/tasks/cleanup.ts",
 ];
 const libraryGroups: readonly ChunkGroup[] = [
-  { name: "index", roots: ["src/index.ts"] },
+  { name: "base", entry: "index", roots: ["src/index.ts"] },
   { name: "run", roots: firstRun },
 ];
 const printing = ["packages/hosts/src/print/run-print.ts", ...firstRun];
@@ -229,26 +229,24 @@ const listing = [
   "packages/hosts/src/commands/agents/agents-list.ts",
   "packages/core/src/kernel/project/project-agents.ts",
 ];
+/** Commands that read definitions or settings and run nothing. */
+const reading = [
+  ...listing,
+  "packages/hosts/src/commands/mcp/mcp-list.ts",
+  "packages/hosts/src/commands/tasks/tasks.ts",
+  "packages/core/src/kernel/project/project-teams.ts",
+  // It knows the words for tools, which a run needs too, and nothing else of a run.
+  "packages/config/src/formats/read-foreign-file.ts",
+];
 /**
  * Every start needs the first, all that has arguments to read the second, every command that reads definitions or settings the
  * third, every run the fourth; a name that is there twice is one file.
  */
 const commandGroups: readonly ChunkGroup[] = [
   { name: "main", roots: ["packages/hosts/src/cli/main.ts"] },
-  { name: "main", roots: ["packages/hosts/src/cli/program/run-program.ts"], sharedWith: listing },
+  { name: "main", roots: ["packages/hosts/src/cli/program/run-program.ts"], sharedWith: reading },
   { name: "program", roots: ["packages/hosts/src/cli/program/run-program.ts"] },
-  {
-    name: "core",
-    roots: printing,
-    sharedWith: [
-      "packages/hosts/src/commands/agents/agents-list.ts",
-      "packages/hosts/src/commands/mcp/mcp-list.ts",
-      "packages/hosts/src/commands/tasks/tasks.ts",
-      "packages/core/src/kernel/project/project-teams.ts",
-      // It knows the words for tools, which a run needs too, and nothing else of a run.
-      "packages/config/src/formats/read-foreign-file.ts",
-    ],
-  },
+  { name: "core", roots: printing, sharedWith: reading },
   { name: "run", roots: printing },
   { name: "agents", roots: listing },
 ];

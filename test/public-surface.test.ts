@@ -169,6 +169,17 @@ describe("loading stays light", () => {
     expect(peers.pg).toEqual({ optional: true });
   });
 
+  test("the built library exports what its sources export, and nothing else", async () => {
+    for (const [subpath, entry] of Object.entries(packageJson.exports)) {
+      if (typeof entry === "string") continue;
+      const source = entry.types.replace("./dist/types/", "").replace(/\.d\.ts$/, ".ts");
+      const [built, written] = await Promise.all(
+        [entry.default, source].map(async (path) => Object.keys(await import(join(projectRoot, path)))),
+      );
+      expect([subpath, built?.sort()]).toEqual([subpath, written?.sort()]);
+    }
+  });
+
   test("running brings the schema library, which is loaded with the first session", () => {
     expect(packagesLoadedBy("packages/core/src/kernel/open-session.ts")).toContain("zod");
   });
