@@ -78,6 +78,7 @@ const clusterNames = [
   "startAgent",
   "startPlan",
   "startSession",
+  "startWorkflow",
   "stopAgent",
   "storeApprovals",
   "waitForEnd",
