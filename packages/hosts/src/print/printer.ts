@@ -92,7 +92,10 @@ export function createProgressView(
       if (event.type === "call-finished" && event.denied !== undefined)
         say(`  refused: ${refusalForPeople(event.denied)}`);
     },
-    showChild: stderr.isTerminal ? showChild : undefined,
+    // Where nobody watches, only what keeps the whole run waiting or changes who answers.
+    showChild: (event, state) => {
+      if (stderr.isTerminal || remarkable.has(event.type)) showChild(event, state);
+    },
     end(ending) {
       if (ending.error !== undefined)
         stderr.write(`${paint.error("retinue:")} ${stripControlCharacters(ending.error)}\n`);
@@ -104,6 +107,12 @@ export function createProgressView(
     },
   };
 }
+
+const remarkable: ReadonlySet<RunEvent["type"]> = new Set([
+  "model-fell-back",
+  "quota-waiting",
+  "quota-renewed",
+]);
 
 /** One line for each thing worth knowing of a child. */
 function describeChild(
