@@ -77,6 +77,7 @@ const clusterNames = [
   "startAgent",
   "startPlan",
   "startSession",
+  "startWorkflow",
   "stopAgent",
   "storeApprovals",
   "waitForEnd",

@@ -90,6 +90,34 @@ describe("retinue agents export", () => {
   });
 });
 
+describe("retinue agents check", () => {
+  it("reads a file or folder of another product as that product does [PRT-1]", async () => {
+    const { run } = createFixture({
+      ".cursor/agents/a.md": fenced("name: a\ndescription: A.\nreadonly: true"),
+      ".codex/agents/b.toml": 'name = "b"\ndescription = "B."\n',
+      ".kiro/agents/c.json": '{"name": "c", "description": "C.", "prompt": "p", "tools": ["frob"]}',
+      ".kiro/agents/d.md": fenced("description: D.\ntools: [read]"),
+      "opencode.json": '{"agent": {"e": {"prompt": "p"}, "f": {"prompt": "p", "frob": 1}}}',
+    });
+    const codes = async (...paths: readonly string[]) => {
+      const { out } = await run("check", "--json", ...paths);
+      const { files } = JSON.parse(out) as { files: { diagnostics: { code: string }[] }[] };
+      return files.flatMap(({ diagnostics }) => diagnostics.map(({ code }) => code)).toSorted();
+    };
+    const vague = "vague-description";
+    expect(await codes(".cursor/agents/a.md")).toEqual([vague]);
+    expect(await codes(".codex/agents/b.toml")).toEqual(["no-name"]);
+    expect(await codes(".kiro/agents")).toEqual(["unknown-tool", vague, vague]);
+    expect(await codes("opencode.json")).toEqual([
+      "no-description",
+      "no-description",
+      "unknown-kept",
+      vague,
+      vague,
+    ]);
+  });
+});
+
 describe("retinue agents diff", () => {
   it("names what only one of two folders has, and what it could not read [PRT-2]", async () => {
     const { run } = createFixture({

@@ -178,6 +178,15 @@ export function formatOf(word: string): FormatId | undefined {
   return formatIds.find((id) => id === name);
 }
 
+/** The folder of the project, or of the person, to which a file or folder with agents belongs. */
+export function folderAbove(path: string, format: FormatId): string | undefined {
+  const { project, user } = formatFacts[format];
+  const plain = `${path.replaceAll("\\", "/")}/`;
+  const starts = [...project, ...user].map((place) => plain.lastIndexOf(`/${place}/`));
+  const start = starts.find((each) => each !== -1);
+  return start === undefined ? undefined : path.slice(0, start);
+}
+
 /** The format of a file by where it lies. */
 export function formatOfFile(file: string): FormatId | undefined {
   const path = file.replaceAll("\\", "/");

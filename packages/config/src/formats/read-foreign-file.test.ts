@@ -286,6 +286,13 @@ const restricted: readonly (readonly [
     ["misspelt-key"],
   ],
   [
+    "Kiro, with what needs no question, which is no limit",
+    "kiro-md",
+    fenced(`${named}\ntools: [read]\nallowedTools: [read]`),
+    { tools: ["Read"] },
+    ["mode-dropped"],
+  ],
+  [
     "Kiro, with the same tool under two names",
     "kiro",
     '{"name": "helper", "description": "d", "prompt": "p", "tools": ["shell"], "toolsSettings": {"shell": {}, "execute_bash": {"allowedCommands": ["git .*"]}}}',

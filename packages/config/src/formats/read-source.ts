@@ -116,7 +116,10 @@ const restricting: ReadonlySet<string> = new Set([
   "permissionMode",
   "approvalMode",
 ]);
-const restrictingByBare = new Map([...restricting].map((key) => [bareKey(key), key]));
+/** Without one that another product spells as `allowedTools`, which means something else. */
+const restrictingByBare = new Map(
+  [...restricting].filter((key) => key !== "allowed-tools").map((key) => [bareKey(key), key]),
+);
 
 /** The key that limits and that somebody has meant, however it is written. */
 function limitMeantBy(key: string): string | undefined {

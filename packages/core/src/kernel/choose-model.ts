@@ -14,7 +14,7 @@ import type { Model } from "../models/model.ts";
 import type { Decided } from "../planning/agent-plan.ts";
 import { readLimitSettings } from "../planning/limit-plan.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
+import type { FolderContext, RuntimeContext, SharedResources } from "./runtime-context.ts";
 
 interface ModelForSession {
   readonly model: Model;
@@ -49,7 +49,7 @@ export async function chooseModel(
 }
 
 /** What reads the answers of such servers is loaded only where they are asked. */
-async function findLocalModel(runtime: RuntimeContext): Promise<LocalModel | undefined> {
+async function findLocalModel(runtime: SharedResources): Promise<LocalModel | undefined> {
   const servers = await runtime.localServers();
   if (servers.length === 0) return undefined;
   const { chooseLocalModel } = await import("../models/local-models.ts");
@@ -163,7 +163,7 @@ async function findServing(runtime: RuntimeContext, selection: ModelSelection): 
 }
 
 /** What settings say about models, for the main agent and for its children. */
-export function modelLimits({ discovered }: RuntimeContext): ModelLimits {
+export function modelLimits({ discovered }: Pick<FolderContext, "discovered">): ModelLimits {
   const { availableModels, deniedModels } = discovered.settings.settings.plain;
   return {
     available: availableModels,
@@ -183,7 +183,7 @@ const originNames: Readonly<Record<ModelOrigin, string>> = {
 };
 
 function select(
-  runtime: RuntimeContext,
+  runtime: FolderContext,
   options: SessionSetup,
   definition: AgentDefinition | undefined,
 ): ModelSelection {
@@ -215,7 +215,7 @@ function unclearNotes({ unclear }: ModelSelection): readonly string[] {
 
 function budgetNotes(
   { facts }: Model,
-  { discovered }: RuntimeContext,
+  { discovered }: Pick<FolderContext, "discovered">,
   { maxBudgetUsd, limits }: SessionSetup,
 ): readonly string[] {
   if (facts.price !== undefined) return [];

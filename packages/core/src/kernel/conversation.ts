@@ -1,61 +1,41 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
-import { followMessages } from "../conversation/follow-messages.ts";
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
-import { type Message, textOf, type UserMessage } from "../conversation/message.ts";
-import {
-  addTotals,
-  type EventSink,
-  type RunEnding,
-  type RunEvent,
-  type RunTotals,
-} from "../conversation/run-event.ts";
-import { withoutUndone } from "../conversation/undone-prompts.ts";
-import { interruptedResults } from "../journal/rebuild-conversation.ts";
+import { textOf, type UserMessage } from "../conversation/message.ts";
+import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
 import { compactNow } from "../loop/compact-now.ts";
-import { isLimitError, type LoopInput } from "../loop/loop-ports.ts";
+import { isLimitError } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
-import { loopInput } from "../tasks/create-local-executor.ts";
+import { type AgentHistory, createAgentHistory } from "../tasks/agent-history.ts";
 import { handTo, hasEnded } from "../tasks/drive-task.ts";
+import type { AgentRecord } from "../tasks/open-record.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { MainControl } from "../tasks/watch-control.ts";
 import { type RunWatch, tallyEvents, watchRun } from "../tasks/watch-run.ts";
-import type { EquippedAgent } from "./agent/agent-services.ts";
+import type { AgentServices, EquippedAgent } from "./agent/agent-services.ts";
 import { type OpenAgent, openAgent } from "./agent/open-agent.ts";
 import type { Children } from "./agent/open-children.ts";
 import { stopChildren } from "./agent/stop-children.ts";
-import type { MergeParts } from "./merge/run-merge.ts";
 import { type ChildOutputs, outputReminder, type TypedOutput } from "./options/typed-output.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
 import { createSessionRecovery, type SessionRecovery } from "./recover-agents.ts";
-import type { SessionServers } from "./servers/session-servers.ts";
 import { createLimits, type SessionLimits } from "./session-rules.ts";
 
 /** Everything a session is made of; putting it together did the I/O. */
 export interface SessionParts {
   readonly plan: AgentPlan;
   readonly agent: EquippedAgent;
-  readonly discovered: DiscoveredAgents;
-  readonly history: readonly Message[];
-  /** Where events are written down and shown before the next one is asked for. */
-  readonly sinks: readonly EventSink[];
-  readonly commit?: (() => Promise<void>) | undefined;
-  readonly rename?: ((title: string) => void) | undefined;
-  /** Says to other processes whether the session works on nothing, so that one of them may continue with it. */
-  readonly setIdle?: ((isIdle: boolean) => void) | undefined;
+  /** What its agents share. */
+  readonly services: AgentServices;
+  /** The conversation so far; its sinks take each event before the next one is asked for. */
+  readonly record: AgentRecord;
+  /** The clocks of its runs. */
+  readonly watch: RunWatch;
   readonly output?: TypedOutput | undefined;
   readonly children: Children;
   /** The typed outputs that children were asked for, by agent id. */
   readonly childOutputs: ChildOutputs;
   readonly tasks: TaskManager;
-  /** What a merge of the children's changes needs, besides where children run. */
-  readonly merging: Omit<MergeParts, "host" | "plan">;
-  readonly mcpServers: SessionServers["states"];
-  /** Moves the commands that the main agent waits for to the background; returns their descriptions. */
-  readonly moveCommands: () => readonly string[];
-  /** What the model of an agent has said of the answer that it is giving. */
-  readonly partialText: (agentId: string) => string;
   /** Whether agents that work in the background are stopped at the end of a run. */
   readonly stopsBackground: boolean;
   /** Whether `/name` in a prompt calls a skill. */
@@ -66,10 +46,6 @@ export interface SessionParts {
   readonly begin?: () => Promise<void>;
   /** Called once, before the first prompt: resumes what a crash has left, and reports it. */
   readonly recover?: (signal: AbortSignal) => Promise<readonly InterruptedAgent[]>;
-  /** The clocks of its runs; absent limits nothing. */
-  readonly watch?: RunWatch;
-  /** Called with each prompt but those that report what agents did. */
-  readonly attended?: () => void;
   /** How other processes reach the agent; absent where the session keeps no files. */
   readonly control?: MainControl | undefined;
   readonly dispose: (endAgent: () => Promise<void>) => Promise<void>;
@@ -79,7 +55,7 @@ export interface SessionParts {
 export interface Conversation {
   readonly parts: SessionParts;
   readonly agent: OpenAgent;
-  readonly messages: Message[];
+  readonly history: AgentHistory;
   readonly limits: SessionLimits;
   readonly recovery: SessionRecovery;
   /** Aborted when the session is closed. */
@@ -94,11 +70,11 @@ export function openConversation(parts: SessionParts): Conversation {
   return {
     parts,
     agent: openAgent(parts.plan, parts.agent.parts),
-    messages: [...parts.history],
+    history: createAgentHistory(parts.plan, parts.record.history),
     limits: createLimits(parts.plan),
     recovery: createSessionRecovery(parts.recover),
     end: new AbortController(),
-    isFirst: parts.history.length === 0,
+    isFirst: parts.record.history.length === 0,
     isBusy: false,
     unrecorded: undefined,
   };
@@ -130,17 +106,10 @@ export async function* compact(
   refuseWhen(live.isBusy, "session-busy", "The session works on a prompt, so it cannot be compacted now.");
   setBusy(live, true);
   const stop = AbortSignal.any([signal, live.end.signal]);
-  const input: LoopInput = { ...loopInput(live.parts.plan, live.messages), ...live.limits.left(undefined) };
+  const input = live.history.input(undefined, live.limits.left(undefined));
   try {
-    for await (const event of watched(
-      live,
-      { run: (left) => compactNow({ input, instructions }, live.agent.ports, left) },
-      stop,
-    )) {
-      record(live, event);
-      followMessages(live.messages, event);
-      yield event;
-    }
+    const run = (left: AbortSignal) => compactNow({ input, instructions }, live.agent.ports, left);
+    yield* recorded(live, watchRun(run, live.parts.watch, stop));
   } finally {
     setBusy(live, false);
   }
@@ -148,7 +117,8 @@ export async function* compact(
 
 function setBusy(live: Conversation, isBusy: boolean): void {
   live.isBusy = isBusy;
-  live.parts.setIdle?.(!isBusy);
+  // Other processes may continue with a session that works on nothing.
+  live.parts.record.setIdle?.(!isBusy);
 }
 
 async function* answer(
@@ -163,7 +133,8 @@ async function* answer(
   );
   refuseWhen(live.isBusy, "session-busy", "The session still works on the prompt before this one.");
   setBusy(live, true);
-  if (!verbatim) live.parts.attended?.();
+  // Reports of agents are verbatim; with a prompt of a person or program, work is not unattended any more.
+  if (!verbatim) live.parts.services.unattended.end();
   const left = new AbortController();
   const first = live.isFirst ? withInitialPrompt(content, live.parts.plan.initialPrompt) : content;
   live.isFirst = false;
@@ -189,8 +160,7 @@ async function* answer(
   } finally {
     live.parts.agent.skills?.endTurn();
     left.abort(new RetinueError("left", "The events of this run are not read any more."));
-    const interrupted = interruptedResults(live.messages);
-    if (interrupted.length > 0) live.messages.push({ role: "user", content: interrupted });
+    live.history.answerCutOffCalls();
     setBusy(live, false);
   }
 }
@@ -202,19 +172,18 @@ async function* events(
 ): AsyncGenerator<RunEvent, void> {
   let next = prompt;
   let sum: RunEnding | undefined;
-  const { output, watch, tasks, commit } = live.parts;
-  const since = watch?.stopwatch.elapsed();
+  const { output, watch, tasks } = live.parts;
+  const since = watch.stopwatch.elapsed();
   while (true) {
     const ending: RunEnding = joinEndings(
       sum,
       yield* runOnce(live, { prompt: next, before: sum, since }, signal),
     );
-    for await (const event of stopChildren(tasks, { ending, signal })) {
-      record(live, event);
-      followMessages(live.messages, event);
-      yield event;
+    yield* recorded(live, stopChildren(tasks, { ending, signal }));
+    if (live.parts.stopsBackground) {
+      const running = tasks.list().filter((task) => !hasEnded(task));
+      await Promise.all(running.map(({ id }) => tasks.stop(id, "program")));
     }
-    if (live.parts.stopsBackground) await stopRunning(tasks);
     const isMissing =
       ending.status === "completed" &&
       output !== undefined &&
@@ -227,18 +196,13 @@ async function* events(
       const last = live.recovery.count(withTree(own, tasks.takeTotals()));
       recordEnding(live, last);
       // A caller that learns of the end must not find it cut off later; a disk that fails now is reported when the file is closed.
-      await commit?.().catch(() => undefined);
+      await live.parts.record.commit?.().catch(() => undefined);
       yield { type: "run-ended", ending: last };
       return;
     }
     sum = ending;
     next = { role: "user", content: [{ type: "text", text: outputReminder }] };
   }
-}
-
-async function stopRunning(tasks: TaskManager): Promise<void> {
-  const running = tasks.list().filter((task) => !hasEnded(task));
-  await Promise.all(running.map(({ id }) => tasks.stop(id, "program")));
 }
 
 /** One part of working on a prompt; there are several where the agent has to be reminded of its result. */
@@ -254,28 +218,25 @@ async function* runOnce(
   { prompt, before, since }: RunPart,
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent, RunEnding> {
-  const input: LoopInput = {
-    ...loopInput(live.parts.plan, live.messages, prompt),
-    ...live.limits.left(before),
-  };
+  const input = live.history.input(prompt, live.limits.left(before));
   let hasAnswered = false;
   const tally = tallyEvents(live.agent.ports.now);
+  const run = (stop: AbortSignal) => runAgentLoop(input, live.agent.ports, stop);
   try {
-    for await (const event of watched(
-      live,
-      { run: (stop) => runAgentLoop(input, live.agent.ports, stop), since },
-      signal,
-    )) {
+    // The agent's own time counts from where the prompt began, in however many parts it is worked on.
+    for await (const event of watchRun(run, { ...live.parts.watch, since }, signal)) {
       if (event.type === "run-ended") {
-        const ending = undoPrompt(live, event.ending);
         // The text of an earlier prompt is no result of this one.
-        return hasAnswered ? ending : { ...ending, text: "" };
+        const ending = hasAnswered ? event.ending : { ...event.ending, text: "" };
+        if (!live.history.undoPrompt(ending)) return ending;
+        const advice = "The conversation goes on without this prompt: send a shorter one.";
+        return { ...ending, advice: ending.advice === undefined ? advice : `${ending.advice} ${advice}` };
       }
       // First what it took: an answer that cannot be kept is paid for all the same.
       tally.add(event);
-      record(live, event);
       hasAnswered ||= event.type === "assistant-answered";
-      followMessages(live.messages, event);
+      record(live, event);
+      live.history.follow(event);
       yield event;
     }
   } catch (error) {
@@ -286,35 +247,23 @@ async function* runOnce(
   throw new RetinueError("run-without-end", "The run ended without saying how.");
 }
 
-/** A prompt that no model could take leaves the conversation again; the transcript is read in the same way. */
-function undoPrompt(live: Conversation, ending: RunEnding): RunEnding {
-  const kept = withoutUndone(live.messages, ending);
-  if (kept.length === live.messages.length) return ending;
-  live.messages.splice(0, live.messages.length, ...kept);
-  const advice = "The conversation goes on without this prompt: send a shorter one.";
-  return { ...ending, advice: ending.advice === undefined ? advice : `${ending.advice} ${advice}` };
-}
-
-/** Under the clocks; the agent's own time counts from where the prompt began, in however many parts it is worked on. */
-function watched(
+/** Each event is recorded, and part of the conversation, before the next one is asked for. */
+async function* recorded(
   live: Conversation,
-  {
-    run,
-    since,
-  }: {
-    readonly run: (signal: AbortSignal) => AsyncIterable<RunEvent>;
-    readonly since?: number | undefined;
-  },
-  signal: AbortSignal,
-): AsyncIterable<RunEvent> {
-  return live.parts.watch === undefined ? run(signal) : watchRun(run, { ...live.parts.watch, since }, signal);
+  events: AsyncIterable<RunEvent>,
+): AsyncGenerator<RunEvent, void> {
+  for await (const event of events) {
+    record(live, event);
+    live.history.follow(event);
+    yield event;
+  }
 }
 
 /** A closed session has given its file back; what still happens in it is answered as interrupted when it is resumed. */
 function record(live: Conversation, event: RunEvent): void {
   if (live.end.signal.aborted) return;
   try {
-    handTo(live.parts.sinks, event, undefined);
+    handTo(live.parts.record.sinks, event, undefined);
   } catch (error) {
     live.unrecorded = error;
     throw error;

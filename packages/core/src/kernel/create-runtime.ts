@@ -31,7 +31,7 @@ import {
 import { createProject, type Project } from "./project/create-project.ts";
 import type { ReplaySessionOptions, SessionReplay } from "./replay/replay-session.ts";
 import { type AgentHandle, type RunHandle, startAgent, startRun, stoppedEnding } from "./run-handle.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
+import type { FolderContext } from "./runtime-context.ts";
 import { createRuntimeSource } from "./runtime-source.ts";
 import { refuseWorkerOptions, runInStore } from "./runtime-store.ts";
 import type { Session } from "./session.ts";
@@ -466,7 +466,7 @@ function codeOf({ reason }: AbortSignal): string {
 
 /** Removes what old sessions left, beside the work: it is begun once, and no one waits for it but the end. */
 interface Tidying {
-  begin(source: Pick<RuntimeContext, "discovered" | "environment" | "trusted">): void;
+  begin(source: Pick<FolderContext, "discovered" | "environment" | "trusted">): void;
   end(): Promise<void>;
 }
 

@@ -16,7 +16,7 @@ import type { SpawnRequest } from "../planning/agent-request.ts";
 import { readSandboxSettings } from "../tools/sandbox/sandbox-settings.ts";
 import type { PreloadedSkills, SessionSkills } from "./agent/session-skills.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
+import type { FolderContext, RuntimeContext } from "./runtime-context.ts";
 import { mayLoadIn, type SessionRules } from "./session-rules.ts";
 
 export interface SystemPromptFacts {
@@ -194,7 +194,7 @@ function managedOnly({ files, ...rest }: Instructions): Instructions {
 
 /** The memory of an agent of this session, as settings, rules and trust allow it. */
 async function gatherMemory(
-  runtime: Pick<RuntimeContext, "discovered" | "variables" | "trusted" | "platform">,
+  runtime: Pick<FolderContext, "discovered" | "variables" | "trusted" | "platform">,
   rules: SessionRules,
   definition: AgentDefinition | undefined,
 ): Promise<LoadedMemory> {
@@ -218,6 +218,6 @@ function ownRules({ disallowedTools = [] }: AgentDefinition, anchor: string): re
   });
 }
 
-function isolates({ discovered }: Pick<RuntimeContext, "discovered">): boolean {
+function isolates({ discovered }: Pick<FolderContext, "discovered">): boolean {
   return readSandboxSettings(discovered.settings.settings.plain.sandbox).isolatesReadOnlyCommands;
 }

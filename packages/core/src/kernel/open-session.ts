@@ -37,7 +37,7 @@ import {
   remindingOutputCapability,
 } from "./options/typed-output.ts";
 import { recoverAgents } from "./recover-agents.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
+import type { FolderContext, RuntimeContext } from "./runtime-context.ts";
 import { refuseMissingPromptTool, type SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
 import { openSessionCommands } from "./session-commands.ts";
@@ -57,7 +57,7 @@ import { workflowSkills } from "./workflows/workflow-skills.ts";
 export interface OpenSessionParts {
   readonly definition: AgentDefinition | undefined;
   /** Reads the agents again. */
-  readonly loadRegistry: () => Promise<Pick<RuntimeContext, "discovered">>;
+  readonly loadRegistry: () => Promise<Pick<FolderContext, "discovered">>;
   readonly servers: Promise<SessionServers>;
   readonly signal: AbortSignal;
 }
@@ -82,7 +82,7 @@ export async function openSession<Output>(
   const stopwatch = createStopwatch(runtime.clock, treeTime);
   const { chosen } = session;
   const record = await openTranscript(plan, runtime, { chosen, options, branch: system.branch, signal });
-  const { history, commit, rename, setIdle, earlier } = record;
+  const { commit, earlier } = record;
   // A copy is another session, to which nothing of this was reported.
   const resumed = chosen.from === chosen.sessionId ? earlier : undefined;
   const received = resumed && { ...readReportedAgents(resumed.records), answered: resumed.answered };
@@ -141,33 +141,27 @@ export async function openSession<Output>(
     plan,
     agent,
     children,
+    services,
     childOutputs: outputs,
-    discovered: runtime.discovered,
     tasks,
-    merging: { services, stopwatch },
-    mcpServers: servers.states,
     control,
-    attended: services.unattended.end,
     watch: mainWatch(plan, { runtime, stopwatch, treeTime }),
     stopsBackground: background === "stop",
-    moveCommands: () => tools.moveCommands(plan.agent.id),
-    partialText: services.liveText.partialText,
     slashCommands: options.slashCommands !== false,
     mentions: options.mentions === true,
     begin: memory && (() => prepareMemory(memory, notice)),
     recover:
       received &&
       ((stop) => recoverAgents({ runtime, plan, received, children, commands, takeOver, signal: stop })),
-    history,
-    commit,
-    rename,
-    setIdle,
-    // What is written down is also reported to the team.
-    sinks: [
-      ...followersOf(plan, services),
-      ...record.sinks,
-      ...(team === undefined ? [] : [{ types: mailEvents, take: team.recorded }]),
-    ],
+    record: {
+      ...record,
+      // What is written down is also reported to the team.
+      sinks: [
+        ...followersOf(plan, services),
+        ...record.sinks,
+        ...(team === undefined ? [] : [{ types: mailEvents, take: team.recorded }]),
+      ],
+    },
     output,
     async dispose(endAgent) {
       try {
@@ -181,7 +175,7 @@ export async function openSession<Output>(
       }
     },
   });
-  setIdle?.(true);
+  record.setIdle?.(true);
   return opened;
 }
 

@@ -4,6 +4,7 @@ import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
 import { isInside } from "@retinue/gate/permission-policy.ts";
 import { type TextBlock, textOf, type UserBlock, type UserMessage } from "../conversation/message.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
@@ -30,7 +31,7 @@ export async function preparePrompt(
     first,
     verbatim,
   }: { readonly content: Content; readonly first: Content; readonly verbatim: boolean },
-  parts: Pick<SessionParts, "slashCommands" | "mentions" | "agent" | "discovered"> & {
+  parts: Pick<SessionParts, "slashCommands" | "mentions" | "agent" | "services"> & {
     readonly opened: OpenAgent;
   },
   signal: AbortSignal,
@@ -47,23 +48,27 @@ export async function preparePrompt(
   if (command !== undefined && skills !== undefined)
     return expand(received.content, { command, skills, parts, signal });
   if (verbatim) return received;
-  const named = parts.mentions || parts.slashCommands ? namedAgents(received.content, parts) : [];
-  const attached = parts.mentions
-    ? await attachMentions(received.content, parts.opened, signal)
-    : received.content;
+  const { opened } = parts;
+  const { discovered } = parts.services.runtime;
+  const named =
+    parts.mentions || parts.slashCommands ? namedAgents(received.content, { discovered, opened }) : [];
+  const attached = parts.mentions ? await attachMentions(received.content, opened, signal) : received.content;
   return {
     type: "ready",
-    content: withBlocks(attached, [...named, ...askedWorkflow(received.content, parts)]),
+    content: withBlocks(attached, [...named, ...askedWorkflow(received.content, { discovered, opened })]),
   };
+}
+
+/** Where what a prompt names is looked for. */
+interface NamedParts {
+  readonly discovered: DiscoveredAgents;
+  readonly opened: OpenAgent;
 }
 
 /** A person who writes this word wants the work cut up by a workflow. */
 const workflowWord = /\bultracode\b/i;
 
-function askedWorkflow(
-  content: Content,
-  { discovered, opened }: Pick<SessionParts, "discovered"> & { readonly opened: Pick<OpenAgent, "plan"> },
-): readonly TextBlock[] {
+function askedWorkflow(content: Content, { discovered, opened }: NamedParts): readonly TextBlock[] {
   const isWritten = workflowWord.test(textOf({ role: "user", content }));
   const isOn = discovered.settings.settings.plain.workflowKeywordTriggerEnabled !== false;
   if (!isWritten || !isOn || !opened.plan.tools.some(({ name }) => name === "Workflow")) return [];
@@ -177,7 +182,7 @@ function withBlocks(content: PromptContent, blocks: readonly UserBlock[]): Promp
 /** What the model is told of the agents that a person names; it writes their task. What is no agent stays text. */
 function namedAgents(
   content: PromptContent,
-  { discovered: { registry }, opened }: Pick<SessionParts, "discovered"> & { readonly opened: OpenAgent },
+  { discovered: { registry }, opened }: NamedParts,
 ): readonly UserBlock[] {
   const canStart = opened.ports.tools.some(({ name }) => name === "Agent");
   const names = readAgentMentions(textOf({ role: "user", content })).slice(0, maxMentions);

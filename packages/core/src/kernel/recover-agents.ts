@@ -11,7 +11,7 @@ import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
 import { interruptedLine, interruptedNote } from "../tasks/interrupted-note.ts";
 import type { HeardAgents } from "../tasks/reported-agents.ts";
 import type { Children } from "./agent/open-children.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
+import type { FolderContext, RuntimeContext } from "./runtime-context.ts";
 import type { SessionCommands } from "./session-commands.ts";
 
 interface RecoveryParts {
@@ -160,7 +160,7 @@ async function resumeOrReport(
   return [waiting];
 }
 
-function resumesByItself({ variables, discovered }: RuntimeContext): boolean {
+function resumesByItself({ variables, discovered }: FolderContext): boolean {
   const isAllowed = variables.backgroundTasksDisabled !== true;
   return isAllowed && discovered.settings.settings.plain.resumeInterruptedAgents === true;
 }

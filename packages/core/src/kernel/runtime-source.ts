@@ -34,14 +34,14 @@ import { readApprovals } from "./approvals/open-inbox.ts";
 import { restrictionsOnly } from "./options/restrictions-only.ts";
 import type { RuntimeSetup } from "./options/runtime-options.ts";
 import { findTrust } from "./project/lock/judge-lock.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
+import type { FolderContext, ProgramParts, RuntimeContext, SharedResources } from "./runtime-context.ts";
 import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers.ts";
 
 /** Reads everything anew whenever it is asked; what must be shared between sessions is made once. */
 export interface RuntimeSource extends AsyncDisposable {
   gather(): Promise<RuntimeContext>;
   /** The agents there are now; nothing else is looked at. */
-  loadRegistry(): Promise<Pick<RuntimeContext, "discovered">>;
+  loadRegistry(): Promise<Pick<FolderContext, "discovered">>;
   register(agent: AgentDefinition | AgentInput): void;
   unregister(name: string): void;
   /** The same for another folder or with other variables; what is shared between sessions stays shared. */
@@ -117,14 +117,14 @@ function openSource(shared: Shared): RuntimeSource {
 interface Shared {
   readonly options: RuntimeSetup;
   readonly place: Place;
-  readonly clock: RuntimeContext["clock"];
+  readonly clock: SharedResources["clock"];
   readonly additionalDirectories: readonly string[];
   readonly coolDowns: ReturnType<typeof createCoolDowns>;
   readonly gates: ReturnType<typeof createRequestGates>;
   readonly sandbox: ReturnType<typeof createSandboxRuntime>;
   readonly wall: ReturnType<typeof createWall>;
   readonly readSkills: (found: Found, touchedDirectories?: readonly string[]) => Promise<SkillCatalog>;
-  readonly findServers: (environment: RuntimeContext["environment"]) => Promise<readonly LocalServer[]>;
+  readonly findServers: (environment: FolderContext["environment"]) => Promise<readonly LocalServer[]>;
   readonly openTeam: OpenTeam;
   /** Agents of the program, by name. */
   readonly registered: Map<string, AgentDefinition>;
@@ -279,7 +279,7 @@ async function readServers(
   });
 }
 
-function environmentOf(place: Place, { settings: { settings } }: Found): RuntimeContext["environment"] {
+function environmentOf(place: Place, { settings: { settings } }: Found): FolderContext["environment"] {
   return { ...outputLimit(settings.plain), ...place.environment, ...Object.fromEntries(settings.env) };
 }
 
@@ -300,76 +300,65 @@ function contextOf(shared: Shared, { found, discovered, trusted, changed }: Disc
   const variables = readEnvironment(environment).options;
   const quotas = quotasOf(shared, discovered, environment);
   const teams = readTeamSettings({ option: options.teams, environment, variables, settings: plain });
-  return {
-    ...givenParts(options),
-    ...questions,
-    ...(teams === undefined ? {} : { teams: { ...teams, open: shared.openTeam } }),
+  const folder: FolderContext = {
     discovered,
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
     servers: (ask) => readServers(shared, discovered, { trusted, ask }),
-    programServers: programServers(options.mcpServers ?? {}),
     trusted,
     ...(changed === undefined ? {} : { changed }),
+    settingSources: options.settingSources,
     environment,
     variables,
     platform: place.platform,
+    additionalDirectories,
+    optionFiles: optionFiles(options, place.cwd),
+    ...questions,
+  };
+  const resources: SharedResources = {
     models: modelsOf(shared, { plain, environment, trusted, quotas }),
     quotas,
     localServers: async () => (variables.localModels === false ? [] : shared.findServers(environment)),
-    additionalDirectories,
-    optionFiles: optionFiles(options, place.cwd),
     sandbox,
     wall,
-    keepsTranscripts:
-      options.transcripts === undefined
-        ? variables.promptHistorySkipped !== true
-        : options.transcripts !== false,
+    ...(teams === undefined ? {} : { teams: { ...teams, open: shared.openTeam } }),
+    clock,
+    now: clock.now,
+  };
+  const isKept =
+    options.transcripts === undefined
+      ? variables.promptHistorySkipped !== true
+      : options.transcripts !== false;
+  return {
+    ...folder,
+    ...resources,
+    ...programParts(options),
+    wrapExecutor: options.wrapExecutor,
+    wrapPlan: options.wrapPlan,
+    idempotencyKey: options.idempotencyKey,
+    live: options.live,
+    notice: options.notice,
+    keepsTranscripts: isKept,
     durability: options.durability ?? plain.durability ?? "sync",
     entrypoint: options.entrypoint ?? "sdk-ts",
     ids: { uuid: randomUUID },
-    clock,
-    now: clock.now,
     epochMs: Date.now,
   };
 }
 
-type GivenPart =
-  | "settingSources"
-  | "model"
-  | "extraTools"
-  | "wrapsModels"
-  | "wrapExecutor"
-  | "wrapPlan"
-  | "idempotencyKey"
-  | "disallowedTools"
-  | "host"
-  | "canUseTool"
-  | "approver"
-  | "hooks"
-  | "live"
-  | "portable"
-  | "notice";
-
 /** What a program supplied, as it is. */
-function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
-  const { settingSources, model, wrapExecutor, wrapPlan, idempotencyKey } = options;
-  const { canUseTool, approver, live, portable, notice } = options;
+function programParts(options: RuntimeSetup): ProgramParts {
+  const { approver } = options;
   return {
+    model: options.model,
+    ...(options.wrapModel === undefined ? {} : { wrapsModels: true }),
     extraTools: options.extraTools ?? [],
+    programServers: programServers(options.mcpServers ?? {}),
     disallowedTools: options.disallowedTools ?? [],
     host: options.host ?? {},
-    hooks: options.hooks ?? [],
-    settingSources,
-    model,
-    ...(options.wrapModel === undefined ? {} : { wrapsModels: true }),
-    wrapExecutor,
-    wrapPlan,
-    idempotencyKey,
-    canUseTool,
+    canUseTool: options.canUseTool,
     approver: approver === undefined ? undefined : withEarlierNames(approver),
-    live,
-    portable,
-    notice,
+    hooks: options.hooks ?? [],
+    portable: options.portable,
   };
 }
 
@@ -381,7 +370,7 @@ function modelsOf(
     trusted,
     quotas,
   }: Pick<RuntimeContext, "environment" | "trusted" | "quotas"> & { readonly plain: PlainSettings },
-): RuntimeContext["models"] {
+): SharedResources["models"] {
   const helper = plain.apiKeyHelper;
   const { wrapModel: wrap = options.live?.gatherText } = options;
   return createModelFactory({
@@ -406,8 +395,8 @@ function modelsOf(
 function quotasOf(
   { options, clock }: Shared,
   { paths, settings }: Found,
-  environment: RuntimeContext["environment"],
-): RuntimeContext["quotas"] {
+  environment: FolderContext["environment"],
+): SharedResources["quotas"] {
   const { quota, apiKeyHelper } = settings.settings.plain;
   if (quota?.wait !== true) return undefined;
   // A program that gives a clock of its own lets the time of day pass with it.
@@ -433,7 +422,7 @@ function findPlace(options: RuntimeSetup): Place {
 }
 
 /** Server objects among the program's servers; what else is given there is configuration. */
-function programServers(servers: Readonly<Record<string, unknown>>): RuntimeContext["programServers"] {
+function programServers(servers: Readonly<Record<string, unknown>>): ProgramParts["programServers"] {
   const found = Object.entries(servers).flatMap(([name, server]) => {
     const instance = isRecord(server) && server["type"] === "sdk" ? server["instance"] : undefined;
     return isProgramServer(instance) ? [[name, instance] as const] : [];

@@ -14,7 +14,7 @@ import {
   normalizeSessionOptions,
 } from "./options/normalize-runtime-options.ts";
 import type { SessionOptions } from "./options/runtime-options.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
+import type { FolderContext, RuntimeContext, SharedResources } from "./runtime-context.ts";
 import type { RuntimeSource, SessionPlace } from "./runtime-source.ts";
 import type { Session } from "./session.ts";
 import { withScratch } from "./session-record.ts";
@@ -173,7 +173,7 @@ async function openTracked<Output>(
 export interface ProgramContext {
   gather(): Promise<RuntimeContext>;
   /** The agents there are now, as they are looked for at each spawn. */
-  loadRegistry(): Promise<Pick<RuntimeContext, "discovered">>;
+  loadRegistry(): Promise<Pick<FolderContext, "discovered">>;
   /** The same in another folder, or with other variables. */
   at(place: SessionPlace): Pick<ProgramContext, "gather" | "loadRegistry">;
   /** The same with what one session alone has of the program: tools, a model, functions that decide and hooks. */
@@ -190,7 +190,7 @@ export function createProgramContext(source: RuntimeSource, normalized: Normaliz
   const prepared = new WeakMap<Model, Model>();
 
   /** Asked again where a failure may pass, like a model that was named; once for each model, so that all sessions have the same. */
-  function prepare(own: Model, { models }: RuntimeContext): Model {
+  function prepare(own: Model, { models }: SharedResources): Model {
     let model = prepared.get(own);
     if (model === undefined) {
       const patient = models.patient(own);
@@ -242,7 +242,7 @@ export function createProgramContext(source: RuntimeSource, normalized: Normaliz
 }
 
 /** What a file says wrongly is reported where files are checked; what the program itself says wrongly would be lost. */
-function refuseWrongSettings({ layers, diagnostics }: RuntimeContext["discovered"]["settings"]): void {
+function refuseWrongSettings({ layers, diagnostics }: FolderContext["discovered"]["settings"]): void {
   const own = layers.find(({ source }) => source.scope === "flags")?.source.file;
   const wrong = diagnostics.find(({ file, severity }) => file === own && severity !== "note");
   if (wrong === undefined) return;

@@ -21,7 +21,7 @@ import { type LimitFacts, type LimitSettings, readLimitSettings } from "../plann
 import { type MainFacts, planAgent } from "../planning/plan-agent.ts";
 import { readSandboxSettings, sandboxRights } from "../tools/sandbox/sandbox-settings.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
+import type { FolderContext, RuntimeContext } from "./runtime-context.ts";
 
 export interface RuleFlags {
   readonly allowedTools?: readonly string[];
@@ -184,7 +184,7 @@ export async function findWorkingDirectories(runtime: WorkingPlaces): Promise<re
   return withReal(folders, new Map(await findRealPaths(folders)));
 }
 
-type WorkingPlaces = Pick<RuntimeContext, "discovered" | "additionalDirectories">;
+type WorkingPlaces = Pick<FolderContext, "discovered" | "additionalDirectories">;
 
 function workingFolders(runtime: WorkingPlaces): readonly string[] {
   const { paths, settings } = runtime.discovered;
@@ -202,7 +202,7 @@ function withReal(folders: readonly string[], real: ReadonlyMap<string, string>)
 
 /** Whether rules of a session let a file be loaded into a prompt; `more` are deny rules of the agent it is loaded for. */
 export function mayLoadIn(
-  { discovered, platform }: Pick<RuntimeContext, "discovered" | "platform">,
+  { discovered, platform }: Pick<FolderContext, "discovered" | "platform">,
   { deny, ask }: SessionRules,
   more: readonly PolicyRule[] = [],
 ): MayLoad | undefined {
@@ -336,7 +336,7 @@ export function decidePlan(
 }
 
 /** How hard agents think by the settings, where nothing else says so. */
-export function usualEffort({ discovered }: Pick<RuntimeContext, "discovered">): Pick<MainFacts, "effort"> {
+export function usualEffort({ discovered }: Pick<FolderContext, "discovered">): Pick<MainFacts, "effort"> {
   const { plain, sources } = discovered.settings.settings;
   if (plain.effortLevel === undefined) return {};
   return { effort: { value: plain.effortLevel, from: sources.get("effortLevel")?.file ?? "settings" } };

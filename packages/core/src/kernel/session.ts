@@ -23,6 +23,7 @@ import type { MergeParts } from "./merge/run-merge.ts";
 import { startMerge } from "./merge/start-merge.ts";
 import { checkAgentType, checkOptions, checkPrompt, runtimeChecks } from "./options/check-options.ts";
 import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
+import type { OutputSchema } from "./options/typed-output.ts";
 import { type AgentHandle, type AgentHost, type RunHandle, startAgent, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
 import { createSessionTasks, type SessionTasks } from "./session-tasks.ts";
@@ -104,7 +105,7 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** The tools as a model sees them: those of the main agent, or those that a planned child would have. */
   toolsOf(plan?: ChildPlan): Promise<readonly Tool[]>;
   /** Carries out a plan that was decided before, perhaps by another process; rejects where this one cannot. */
-  runPlan(plan: ChildPlan): AgentHandle;
+  runPlan(plan: ChildPlan, options?: { readonly output?: OutputSchema | undefined }): AgentHandle;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own, or the tools named, as far as this session has them. */
   loopTools(names?: readonly string[]): readonly LoopTool[];
   /** @deprecated The same as `loopTools`. */
@@ -126,7 +127,7 @@ export interface QuoteRequest extends Omit<ChildOptions, "output" | "signal"> {
 }
 
 export function createSession<Output>(parts: SessionParts): Session<Output> {
-  const { plan, tasks, children } = parts;
+  const { plan, services, tasks, children } = parts;
   const { skills, parts: agentParts } = parts.agent;
   const live = openConversation(parts);
   const { end, agent } = live;
@@ -153,7 +154,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     });
   };
 
-  const mergeParts: MergeParts = { ...parts.merging, plan, host: agentHost };
+  const mergeParts: MergeParts = { services, stopwatch: parts.watch.stopwatch, plan, host: agentHost };
   const merges = new Set<Promise<unknown>>();
   const merge: Session["merge"] = (options) => {
     const source = { parts: mergeParts, session: { id: sessionId() }, end: end.signal };
@@ -175,18 +176,21 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     id: plan.sessionId,
     plan,
     model: agentParts.model.facts,
-    discovered: parts.discovered,
+    discovered: services.runtime.discovered,
     skills: skills?.all ?? [],
-    mcpServers: parts.mcpServers,
-    messages: () => live.messages,
+    mcpServers: services.servers.states,
+    messages: () => live.history.messages,
     partialText(agentId = "main") {
       checkArgument("The first argument of session.partialText()", checks.filled, agentId);
-      return parts.partialText(agentId);
+      return services.liveText.partialText(agentId);
     },
-    rename: renameOf(parts),
+    rename(title) {
+      checkArgument("The title of session.rename()", checks.filled, title);
+      parts.record.rename?.(title);
+    },
     tasks: createSessionTasks(tasks),
     ...(children.workflows === undefined ? {} : { workflows: children.workflows }),
-    moveCommands: parts.moveCommands,
+    moveCommands: () => services.tools.moveCommands(plan.agent.id),
     agentHost,
     loopTools,
     tools: loopTools,
@@ -252,22 +256,15 @@ function startsOf(
         output: options.output,
       });
     },
-    runPlan(plan) {
+    runPlan(plan, { output } = {}) {
       checkArgument("The plan of session.runPlan()", runtimeChecks.plan, plan);
-      return startAgent({ plan }, { host, sessionId });
+      return startAgent({ plan }, { host, sessionId, output });
     },
     async planAgent(request, { below } = {}) {
       checkArgument("The request of session.planAgent()", requestShape, request);
       if (below !== undefined) checkArgument("The plan of session.planAgent()", runtimeChecks.plan, below);
       return below === undefined ? spawner.plan(request) : planBelow(below, request);
     },
-  };
-}
-
-function renameOf({ rename }: Pick<SessionParts, "rename">): Session["rename"] {
-  return (title) => {
-    checkArgument("The title of session.rename()", checks.filled, title);
-    rename?.(title);
   };
 }
 

@@ -1,37 +1,24 @@
 import { isRecord, kindOf } from "@retinue/base/foundation/json-record.ts";
 import { resolveToolName } from "@retinue/config/tools/tool-entry.ts";
-import type { AllowedBy, JudgedCommand } from "@retinue/gate/decide.ts";
 import type { ToolUseBlock } from "../conversation/message.ts";
-import type { UsedApproval } from "../conversation/run-event.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { AuthorizeOptions, LoopPorts } from "./loop-ports.ts";
+import type { Authorization, AuthorizeOptions, CallRequest, LoopPorts } from "./loop-ports.ts";
 
-export interface AuthorizedCall {
-  readonly type: "admitted";
-  readonly call: ToolUseBlock;
-  readonly tool: Tool;
-  readonly input: unknown;
-  readonly allowedBy?: AllowedBy;
-  /** The rule, mode, hook or answer that let it through, in words. */
-  readonly reason?: string;
-  readonly paths?: readonly string[];
-  readonly run?: JudgedCommand;
-  readonly recheck?: () => Promise<string | undefined>;
-  /** Somebody was asked about it. */
-  readonly asked?: boolean;
-  readonly approval?: UsedApproval;
+type Allowed = Extract<Authorization, { readonly type: "allowed" }>;
+type Denied = Extract<Authorization, { readonly type: "denied" }>;
+
+/** A call that may run, with what let it through; its input is checked by the tool's own schema. */
+export interface AuthorizedCall extends CallRequest, Omit<Allowed, "type" | "input"> {
+  readonly type: "authorized";
   /** How long it was decided about. */
   readonly decidedMs?: number;
 }
 
 /** A call that is answered without being run. `denied` distinguishes a refusal of permission from a mistake of the model. */
-export interface RefusedCall {
+export interface RefusedCall extends Pick<Denied, "reason" | "asked" | "approval"> {
   readonly type: "refused";
   readonly call: ToolUseBlock;
-  readonly reason: string;
   readonly denied: boolean;
-  readonly asked?: boolean;
-  readonly approval?: UsedApproval;
   readonly decidedMs?: number;
 }
 
@@ -60,27 +47,16 @@ export async function authorizeCall(
   if (checked.type === "invalid") return refuse(checked.reason);
   try {
     const authorization = await ports.authorize({ call, tool, input: checked.input }, options);
-    const asked = {
-      ...(authorization.asked === true ? { asked: true } : {}),
-      approval: authorization.approval,
-    };
-    if (authorization.type === "denied") return { ...refuse(authorization.reason, true), ...asked };
-    const { paths, allowedBy, run, reason, recheck } = authorization;
-    const decided = {
-      ...asked,
-      ...(paths === undefined ? {} : { paths }),
-      ...(allowedBy === undefined ? {} : { allowedBy }),
-      ...(run === undefined ? {} : { run }),
-      ...(recheck === undefined ? {} : { recheck }),
-      ...(reason === undefined ? {} : { reason }),
-    };
-    if (authorization.input === checked.input)
-      return { type: "admitted", call, tool, input: checked.input, ...decided };
-    // A hook or a person changed the input; it is checked like the model's own.
-    const again = checkInput(tool, authorization.input);
-    return again.type === "invalid"
-      ? refuse(again.reason)
-      : { type: "admitted", call, tool, input: again.input, ...decided };
+    if (authorization.type === "denied") {
+      const { asked, approval } = authorization;
+      return { ...refuse(authorization.reason, true), asked, approval };
+    }
+    // Where a hook or a person changed the input, it is checked like the model's own.
+    const isOwn = authorization.input === checked.input;
+    const final = isOwn ? checked : checkInput(tool, authorization.input);
+    return final.type === "invalid"
+      ? refuse(final.reason)
+      : { ...authorization, type: "authorized", call, tool, input: final.input };
   } catch (error) {
     if (options.signal.aborted) return refuse(undecidedText);
     // A guard that fails does not let through.

@@ -20,8 +20,8 @@ const graceMs = 3000;
 const defaultConcurrency = 10;
 
 /**
- * Admits the calls in order, each when those before it that it has to wait for have ended, so that it is decided in the
- * world it meets. Neighbours that may run together do so, and every call is answered, also when the run is stopped.
+ * Authorizes the calls in order. A call that depends on earlier ones is authorized after they have finished; neighbours that
+ * may run together do so. Every call is answered, also when the run is stopped.
  */
 export async function* callTools(
   calls: readonly ToolUseBlock[],
@@ -51,7 +51,7 @@ interface Finished {
 
 async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallResults> {
   const finished: Finished[] = [];
-  // Calls that look as if they may all run together; whether they may is known when they are admitted.
+  // Calls that look as if they may all run together; whether they may is known when they are authorized.
   const lists: ToolUseBlock[][] = [];
   let isOpen = false;
   const valid: CallRequest[] = [];
@@ -63,7 +63,7 @@ async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallR
     const isConcurrencySafe =
       tool === undefined || input?.success === false
         ? true
-        : mayRunBeside({ type: "admitted", call, tool, input: input?.data ?? call.input });
+        : mayRunBeside({ type: "authorized", call, tool, input: input?.data ?? call.input });
     if (isOpen && isConcurrencySafe) lists.at(-1)?.push(call);
     else lists.push([call]);
     isOpen = isConcurrencySafe;
@@ -131,7 +131,7 @@ function recheckEarlier(
   const lastAsked = all.findLastIndex(
     (call) =>
       call.asked === true ||
-      (call.type === "admitted" && /^(?:hook|person|program)$/.test(call.allowedBy ?? "")),
+      (call.type === "authorized" && /^(?:hook|person|program)$/.test(call.allowedBy ?? "")),
   );
   return Promise.all(group.map((call, at) => (at < lastAsked ? rechecked(call) : call)));
 }

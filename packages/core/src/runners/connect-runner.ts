@@ -1,6 +1,6 @@
 import * as acp from "@agentclientprotocol/sdk";
 import { sleep } from "@retinue/base/foundation/abortable.ts";
-import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { version } from "@retinue/base/foundation/version.ts";
 import { knownRunners } from "@retinue/config/agents/agent-runner.ts";
@@ -78,7 +78,7 @@ export async function connectRunner(
     await within(Promise.race([closed, gone.promise]), finishMs);
   };
   try {
-    const initialized = await limited(
+    const initialized = await askProgram(
       Promise.race([
         connection.agent.request(acp.methods.agent.initialize, {
           protocolVersion: acp.PROTOCOL_VERSION,
@@ -89,6 +89,7 @@ export async function connectRunner(
       ]),
       { name, what: "answer", signal },
     );
+    checkAnswer(isRecord(initialized), name, acp.methods.agent.initialize);
     if (initialized.protocolVersion !== acp.PROTOCOL_VERSION)
       throw new RetinueError(
         "runner-protocol",
@@ -112,11 +113,51 @@ export async function connectRunner(
   }
 }
 
-/** Waits for one answer at the start, no longer than it may take. */
-export async function limited<T>(
-  answer: Promise<T>,
-  { name, what, signal }: { readonly name: string; readonly what: string; readonly signal: AbortSignal },
-): Promise<T> {
+interface Asking {
+  readonly name: string;
+  readonly what: string;
+  readonly signal: AbortSignal;
+}
+
+/** Waits for one answer at the start, no longer than it may take; an error answer is one of ours. */
+export async function askProgram<T>(answer: Promise<T>, asking: Asking): Promise<T> {
+  try {
+    return await limited(answer, asking);
+  } catch (error) {
+    throw programError(error, asking.name);
+  }
+}
+
+/** An error answer of the program as one of ours, with what it says. */
+export function programError(error: unknown, name: string): unknown {
+  if (!(error instanceof acp.RequestError)) return error;
+  const { code, data } = error;
+  const details = isRecord(data) && typeof data["details"] === "string" ? `: ${data["details"]}` : "";
+  const isLogin = code === -32000;
+  return new RetinueError(
+    isLogin ? "runner-login" : "runner-failed",
+    `${name} answered with an error: ${error.message}${details}`,
+    {
+      ...(isLogin
+        ? {
+            advice: `Log in with ${name} itself once, or name the variable that holds its key under \`runner.env\`.`,
+          }
+        : {}),
+    },
+  );
+}
+
+/** Nothing that a program answers is checked by the package. */
+export function checkAnswer(isAnswer: boolean, name: string, method: string): void {
+  if (isAnswer) return;
+  throw new RetinueError(
+    "runner-protocol",
+    `${name} answered ${method} with something that is no answer of the Agent Client Protocol.`,
+    { advice: "Install another release of it, or tell its makers." },
+  );
+}
+
+async function limited<T>(answer: Promise<T>, { name, what, signal }: Asking): Promise<T> {
   const over = new AbortController();
   const late = sleep(startLimitMs, AbortSignal.any([signal, over.signal])).then(() => {
     throw new RetinueError(
@@ -194,7 +235,8 @@ function streamOf(
   const writable = new WritableStream<acp.AnyMessage>({
     write(message) {
       if ("method" in message && "id" in message) asked.add(message.id);
-      return transport.send(message as never);
+      // One that hears nothing any more is as good as gone, and why it is says more than that it cannot be written to.
+      return transport.send(message as never).catch(() => void transport.close());
     },
   });
   return { readable, writable };

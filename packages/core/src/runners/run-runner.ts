@@ -16,7 +16,13 @@ import {
 import { createTally } from "../loop/tally.ts";
 import type { PlannedRunner } from "../planning/agent-plan.ts";
 import type { AgentBudget } from "../tasks/tree-budget.ts";
-import { connectRunner, limited, type RunnerConnection } from "./connect-runner.ts";
+import {
+  askProgram,
+  checkAnswer,
+  connectRunner,
+  programError,
+  type RunnerConnection,
+} from "./connect-runner.ts";
 import { createEventChannel, type EventChannel } from "./event-channel.ts";
 import { createRunnerJournal, type RunnerJournal } from "./runner-journal.ts";
 import { type RunnerService, serveRunner } from "./serve-runner.ts";
@@ -277,6 +283,7 @@ async function promptOnce(conversation: Conversation, text: string): Promise<acp
   work.catch(() => undefined);
   try {
     const answer = await abortable(Promise.race([work, connection.gone]), signal);
+    checkAnswer(isRecord(answer), conversation.setup.runner.name, acp.methods.agent.session.prompt);
     // What was sent before the answer has been taken by then.
     await new Promise((resolve) => setImmediate(resolve));
     journal.settle();
@@ -324,15 +331,11 @@ async function openSession(connection: RunnerConnection, { setup, signal }: RunS
   const starting = { name: runner.name, what: "open a session", signal };
   const { agentCapabilities = {} } = initialized;
   refuseServers(servers, runner.name, agentCapabilities.mcpCapabilities ?? {});
-  const ask = async <T>(answer: Promise<T>): Promise<T> => {
-    try {
-      return await limited(Promise.race([answer, gone]), starting);
-    } catch (error) {
-      throw programError(error, runner.name);
-    }
-  };
+  const ask = <T>(answer: Promise<T>): Promise<T> => askProgram(Promise.race([answer, gone]), starting);
   if (runner.session === undefined) {
     const opened = await ask<acp.NewSessionResponse>(agent.request(session.new, params));
+    const isSession = isRecord(opened) && typeof opened.sessionId === "string" && opened.sessionId !== "";
+    checkAnswer(isSession, runner.name, session.new);
     await chooseModes(connection, { sessionId: opened.sessionId, opened, runner, ask });
     return opened.sessionId;
   }
@@ -379,7 +382,10 @@ async function chooseModes(
   },
 ): Promise<void> {
   const { session } = acp.methods.agent;
-  const modeId = modes?.availableModes.find(({ id }) => id === runner.mode)?.id;
+  const available = modes?.availableModes ?? [];
+  const isList = Array.isArray(available) && Array.isArray(configOptions ?? []);
+  checkAnswer(isList && available.every(isRecord), runner.name, session.new);
+  const modeId = available.find(({ id }) => id === runner.mode)?.id;
   if (modeId !== undefined && modes?.currentModeId !== modeId)
     await ask(agent.request(session.setMode, { sessionId, modeId }));
   if (runner.model === undefined) return;
@@ -415,25 +421,6 @@ function refuseServers(
     "runner-servers",
     `${name} takes no MCP servers by ${"type" in unable ? unable.type : "that way"}, and its definition names ${unable.name}.`,
     { advice: "Leave it out of `mcpServers`, or configure it with a command." },
-  );
-}
-
-/** An error answer of the program as one of ours, with what it says. */
-function programError(error: unknown, name: string): unknown {
-  if (!(error instanceof acp.RequestError)) return error;
-  const { code, data } = error;
-  const details = isRecord(data) && typeof data["details"] === "string" ? `: ${data["details"]}` : "";
-  const isLogin = code === -32000;
-  return new RetinueError(
-    isLogin ? "runner-login" : "runner-failed",
-    `${name} answered with an error: ${error.message}${details}`,
-    {
-      ...(isLogin
-        ? {
-            advice: `Log in with ${name} itself once, or name the variable that holds its key under \`runner.env\`.`,
-          }
-        : {}),
-    },
   );
 }
 

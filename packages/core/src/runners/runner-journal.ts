@@ -220,7 +220,7 @@ function createOwnCalls(options: JournalOptions, answers: Answers): OwnCalls {
       ...(denied === undefined ? {} : { denied }),
       ...(decision?.asked === true ? { asked: true } : {}),
       ...(decision?.approval === undefined ? {} : { approval: decision.approval }),
-      ...(decision?.type === "admitted" && decision.allowedBy !== undefined && decision.reason !== undefined
+      ...(decision?.type === "authorized" && decision.allowedBy !== undefined && decision.reason !== undefined
         ? { allowed: { by: decision.allowedBy, reason: decision.reason } }
         : {}),
     });

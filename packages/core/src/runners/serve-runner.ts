@@ -67,11 +67,11 @@ export function serveRunner(options: ServeOptions): RunnerService {
     const isForOnce = chooseOption(request, "allow") !== undefined;
     const decision = await decideRequest(call, serving, isForOnce);
     journal.decide(call.toolCallId, decision);
-    if (decision.type === "admitted") {
+    if (decision.type === "authorized") {
       own.set(call.toolCallId, decision);
       await ports.commit?.();
     } else takeStop(serving);
-    const optionId = chooseOption(request, decision.type === "admitted" ? "allow" : "reject");
+    const optionId = chooseOption(request, decision.type === "authorized" ? "allow" : "reject");
     if (optionId !== undefined) return { outcome: { outcome: "selected", optionId } };
     // Where only answers for good are offered, none is given.
     return { outcome: { outcome: "cancelled" } };

@@ -1,12 +1,10 @@
-import { followMessages } from "../conversation/follow-messages.ts";
-import type { Message, UserMessage } from "../conversation/message.ts";
+import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent, SpawnStep } from "../conversation/run-event.ts";
-import { withoutUndone } from "../conversation/undone-prompts.ts";
-import { interruptedResults } from "../journal/rebuild-conversation.ts";
-import { endingOfCause, type LoopInput, type LoopPorts } from "../loop/loop-ports.ts";
+import { endingOfCause, type LoopPorts } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import { createTally } from "../loop/tally.ts";
-import type { AgentPlan, ChildPlan } from "../planning/agent-plan.ts";
+import type { ChildPlan } from "../planning/agent-plan.ts";
+import { createAgentHistory } from "./agent-history.ts";
 import type { Execution, Executor, TaskControl } from "./task-manager.ts";
 
 /** An agent that is bound to this process: what its loop calls, and what happens around it. */
@@ -55,49 +53,42 @@ async function* run(
   try {
     const prompt = await agent.prompt(plan.task.prompt, signal);
     yield { type: "spawn-advanced", steps: steps.after };
-    const takeMessages = () => [...agent.ports.takeMessages(), ...control.takeMessages()];
-    const ports = { ...agent.ports, takeMessages };
-    const { standby, loop = runAgentLoop } = agent;
-    const events =
-      standby === undefined
-        ? loop(childInput({ plan, history }, prompt), ports, signal)
-        : runTeammate({ plan, history }, { ports, loop, standby, prompt, control, signal });
-    for await (const event of events) yield withQuote(event, plan);
+    for await (const event of work({ plan, history }, agent, { prompt, control, signal })) {
+      // Beside what a run took is what was quoted for it.
+      const isQuoted = event.type === "run-ended" && plan.quote !== undefined;
+      yield isQuoted ? { ...event, ending: { ...event.ending, quote: plan.quote } } : event;
+    }
   } finally {
     await agent.end(signal);
   }
 }
 
-/** Beside what a run took stands what was quoted for it. */
-function withQuote(event: RunEvent, { quote }: ChildPlan): RunEvent {
-  return quote === undefined || event.type !== "run-ended"
-    ? event
-    : { ...event, ending: { ...event.ending, quote } };
-}
-
-interface TeammateRun {
-  readonly ports: LoopPorts;
-  readonly loop: typeof runAgentLoop;
-  readonly standby: Standby;
-  readonly prompt: UserMessage;
-  readonly control: TaskControl;
-  readonly signal: AbortSignal;
-}
-
-/** One piece of work after the other in one conversation, each with the limits of a run; idle in between. */
-async function* runTeammate(
+/**
+ * Until its work is done; of a teammate, one piece of work after the other in one conversation, each with the limits of a
+ * run, and idle in between.
+ */
+async function* work(
   { plan, history }: Execution,
-  { ports, loop, standby, prompt, control, signal }: TeammateRun,
+  { ports: own, loop = runAgentLoop, standby }: OpenedAgent,
+  {
+    prompt,
+    control,
+    signal,
+  }: { readonly prompt: UserMessage; readonly control: TaskControl; readonly signal: AbortSignal },
 ): AsyncGenerator<RunEvent> {
-  const messages: Message[] = [...history];
+  const ports = { ...own, takeMessages: () => [...own.takeMessages(), ...control.takeMessages()] };
+  const conversation = createAgentHistory(plan, history);
+  const maxTurns = plan.maxTurns?.value ?? Number.POSITIVE_INFINITY;
   let next: UserMessage = prompt;
   while (true) {
+    // A child is reminded of its last turn, and asked for an answer where it ends without one.
+    const input = conversation.input(next, { maxTurns, lastTurn: true, askWhenSilent: true });
+    if (standby === undefined) return yield* loop(input, ports, signal);
     let ending: RunEnding | undefined;
-    const input = childInput({ plan, history: messages }, next);
     for await (const event of loop(input, ports, signal)) {
       if (event.type === "run-ended") ending = event.ending;
       else {
-        followMessages(messages, event);
+        conversation.follow(event);
         yield event;
         // The next event was asked for, so this one is written down.
         if (event.type === "user-added" && event.message.mail !== undefined)
@@ -108,9 +99,8 @@ async function* runTeammate(
     if (ending === undefined) return;
     const last = ending.status === "stopped" || signal.aborted ? ending : standby.over(ending);
     if (last !== undefined) return yield { type: "run-ended", ending: last };
-    messages.splice(0, messages.length, ...withoutUndone(messages, ending));
-    const interrupted = interruptedResults(messages);
-    if (interrupted.length > 0) messages.push({ role: "user", content: interrupted });
+    conversation.undoPrompt(ending);
+    conversation.answerCutOffCalls();
     await standby.report(ending);
     yield { type: "run-idled", ending };
     const wait = () => standby.wait(signal);
@@ -131,21 +121,6 @@ function endedIdle({ text }: RunEnding, { now }: LoopPorts, signal: AbortSignal)
   if (!signal.aborted) return { status: "completed", reason: "idle_timeout", text, totals, denials };
   const { status, reason, error } = endingOfCause(signal.reason, true);
   return { status, reason, text, totals, denials, error };
-}
-
-/** What the loop of an agent gets of its plan; how many turns are left is the caller's. */
-export function loopInput(
-  { system, reminder, effort }: AgentPlan,
-  history: readonly Message[],
-  prompt?: UserMessage,
-): Omit<LoopInput, "maxTurns"> {
-  return { system, history, prompt, reminder, effort: effort?.value };
-}
-
-/** A child is reminded of its last turn, and asked for an answer where it ends without one. */
-function childInput({ plan, history }: Execution, prompt: UserMessage): LoopInput {
-  const maxTurns = plan.maxTurns?.value ?? Number.POSITIVE_INFINITY;
-  return { ...loopInput(plan, history, prompt), maxTurns, lastTurn: true, askWhenSilent: true };
 }
 
 type Steps = Extract<RunEvent, { type: "spawn-advanced" }>["steps"];

@@ -21,7 +21,7 @@ import {
   type TaskStarted,
 } from "./task-manager.ts";
 
-interface SpawnerOptions {
+export interface SpawnerOptions {
   readonly tasks: TaskManager;
   /** Numbers the starts of a session, for the order of its queue; absent: it counts its own. */
   readonly nextOrder?: () => number;

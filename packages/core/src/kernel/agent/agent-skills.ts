@@ -11,7 +11,7 @@ import { type CommandAuthorization, runSkillCommands } from "../../skills/run-sk
 import { createSkillTool } from "../../tools/builtin/create-skill-tool.ts";
 import type { SkillRequest, Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
-import type { RuntimeContext } from "../runtime-context.ts";
+import type { FolderContext } from "../runtime-context.ts";
 import type { TurnRights } from "./create-authorize.ts";
 import {
   type ForkSkill,
@@ -85,7 +85,7 @@ function folderOf({ source }: Pick<Skill, "source">, projectRoot: string): strin
 
 export interface AgentSkillsParts {
   readonly skills: SessionSkills;
-  readonly runtime: Pick<RuntimeContext, "trusted" | "discovered">;
+  readonly runtime: Pick<FolderContext, "trusted" | "discovered">;
   readonly plan: AgentPlan;
   readonly isSubagent: boolean;
   /** The session's shell; the agent's own rights decide about each command. */

@@ -1,7 +1,7 @@
 import { abortable } from "@retinue/base/foundation/abortable.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { writeLocalRules } from "@retinue/config/settings/write-local-rules.ts";
-import type { ApprovalAnswer, ApprovalRequest, Approver, AskingAgent } from "@retinue/gate/approver.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "@retinue/gate/approver.ts";
 import { createAskQueue } from "@retinue/gate/ask-queue.ts";
 import { createSessionApprovals } from "@retinue/gate/grants/session-approvals.ts";
 import { type PermissionMode, type PolicyRule, withMode } from "@retinue/gate/permission-policy.ts";
@@ -22,35 +22,29 @@ export function peopleToAsk(
   { runtime, toolContext, asking, inbox, main }: AgentServices,
   { stopwatch, child, directory }: Pick<AgentOwn, "stopwatch" | "child"> & Pick<AgentParts, "directory">,
 ): Pick<AgentParts, "toolContext" | "canUseTool" | "askPerson"> {
-  const context = toolContext(plan, directory);
-  const canUseTool = runtime.canUseTool && withPath(runtime.canUseTool, agentPath(plan, main));
-  const person = routeApproval(plan, { person: asking?.forAgent(plan), inbox, control: child?.control });
-  if (child === undefined) {
-    const whileAsking = holding(stopwatch);
-    const asked = inbox === undefined ? context : withInbox(plan, context, { inbox });
-    return {
-      toolContext: contextHeld(asked, whileAsking),
-      canUseTool: canUseTool === undefined ? undefined : canUseToolHeld(canUseTool, whileAsking),
-      askPerson: person === undefined ? undefined : askHeld(person, whileAsking),
-    };
-  }
-  const whileAsking = holding(stopwatch, child.waiting);
-  const { control } = child;
+  const control = child?.control;
+  const whileAsking = holding(stopwatch, ...(child === undefined ? [] : [child.waiting]));
+  const parks = inbox !== undefined;
+  const plain = toolContext(plan, directory);
+  const context = parks ? withInbox(plan, plain, { inbox, control }) : withoutQuestions(plain, control);
+  const { canUseTool } = runtime;
+  const path = agentPath(plan, main);
+  const named: CanUseTool | undefined =
+    canUseTool && ((tool, input, call) => canUseTool(tool, input, { ...call, agentPath: path }));
+  const program = control === undefined ? named : whileAttended(named, control, { parks });
+  const person = routeApproval(plan, { person: asking?.forAgent(plan), inbox, control });
   return {
-    toolContext: contextHeld(
-      inbox === undefined ? withoutQuestions(context, control) : withInbox(plan, context, { inbox, control }),
-      whileAsking,
-    ),
-    canUseTool: canUseToolHeld(
-      whileAttended(canUseTool, control, { parks: inbox !== undefined }),
-      whileAsking,
-    ),
-    askPerson: person === undefined ? undefined : askHeld(person, whileAsking),
+    // A tool that puts a question to a person stops the clocks too.
+    toolContext(call) {
+      const made = context(call);
+      const { ask } = made.host;
+      if (ask === undefined) return made;
+      const held: typeof ask = (questions, options) => whileAsking(() => ask(questions, options));
+      return { ...made, host: { ...made.host, ask: held } };
+    },
+    canUseTool: program && ((...call) => whileAsking(() => program(...call))),
+    askPerson: person && { ...person, ask: (...call) => whileAsking(() => person.ask(...call)) },
   };
-}
-
-function withPath(canUseTool: CanUseTool, path: readonly AskingAgent[]): CanUseTool {
-  return (tool, input, context) => canUseTool(tool, input, { ...context, agentPath: path });
 }
 
 const isUnattended = "it would have to be asked for, and in the background no one is asked";
@@ -149,7 +143,7 @@ function askerOf(plan: AgentPlan, { main }: SessionInbox): InboxAsker {
 function withInbox(
   plan: AgentPlan,
   makeContext: MakeContext,
-  { inbox, control }: { readonly inbox: SessionInbox; readonly control?: TaskControl },
+  { inbox, control }: { readonly inbox: SessionInbox; readonly control: TaskControl | undefined },
 ): MakeContext {
   return (call) => {
     const context = makeContext(call);
@@ -169,7 +163,8 @@ function withInbox(
 }
 
 /** In the background a tool that asks finds no one to ask; the agent continues. */
-function withoutQuestions(makeContext: MakeContext, control: TaskControl): MakeContext {
+function withoutQuestions(makeContext: MakeContext, control: TaskControl | undefined): MakeContext {
+  if (control === undefined) return makeContext;
   return (call) => {
     const context = makeContext(call);
     if (control.attended()) return context;
@@ -178,36 +173,12 @@ function withoutQuestions(makeContext: MakeContext, control: TaskControl): MakeC
   };
 }
 
-/** Around every wait for a person; the clocks of the one that waits is paused meanwhile. */
+/** Around every wait for a person; the clocks of the agent that waits are paused meanwhile. */
 type WhileAsking = <T>(wait: () => Promise<T>) => Promise<T>;
 
 /** The agent's own clock, and for a child also that of the agent that waits for it. */
 export function holding(...stopwatches: readonly Stopwatch[]): WhileAsking {
   return (wait) => stopwatches.reduce<typeof wait>((inner, stopwatch) => () => stopwatch.hold(inner), wait)();
-}
-
-function askHeld(person: AskPerson, whileAsking: WhileAsking): AskPerson {
-  return { ...person, ask: (call, options) => whileAsking(() => person.ask(call, options)) };
-}
-
-function canUseToolHeld(canUseTool: CanUseTool, whileAsking: WhileAsking): CanUseTool {
-  return (tool, input, context) => whileAsking(() => canUseTool(tool, input, context));
-}
-
-/** A tool that puts a question to a person stops the clocks too. */
-function contextHeld<Call>(
-  makeContext: (call: Call) => ToolContext,
-  whileAsking: WhileAsking,
-): (call: Call) => ToolContext {
-  return (call) => {
-    const context = makeContext(call);
-    const { ask } = context.host;
-    if (ask === undefined) return context;
-    return {
-      ...context,
-      host: { ...context.host, ask: (questions, options) => whileAsking(() => ask(questions, options)) },
-    };
-  };
 }
 
 type MemberQuestion = Omit<ApprovalRequest, "sessionId" | "agentId" | "agentPath" | "suggestedRules">;

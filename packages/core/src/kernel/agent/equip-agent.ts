@@ -9,15 +9,14 @@ import { type AgentPlan, startOf } from "../../planning/agent-plan.ts";
 import { handInPlanTool, memberTools } from "../../planning/plan-agent.ts";
 import { isReplaced } from "../../planning/servers-of-run.ts";
 import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
-import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
+import { createRunGuard } from "../../tasks/run-guard.ts";
 import type { TodoItem, Tool } from "../../tools/tool.ts";
 import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
-import type { RuntimeContext } from "../runtime-context.ts";
+import type { FolderContext, RuntimeContext } from "../runtime-context.ts";
 import { type CallServer, type ChildServers, resourceToolsOf } from "../servers/session-servers.ts";
 import { openVerifier } from "../verify/open-verifier.ts";
-import type { Verifier } from "../verify/verify-capability.ts";
 import type { AgentOwn, AgentServices, EquippedAgent } from "./agent-services.ts";
-import { type AgentSkills, createAgentSkills, skillsCapability } from "./agent-skills.ts";
+import { createAgentSkills, skillsCapability } from "./agent-skills.ts";
 import { holding, peopleToAsk } from "./approval-routing.ts";
 import { registeredHooks } from "./fork-skill.ts";
 import {
@@ -36,19 +35,56 @@ export async function equipAgent(
   services: AgentServices,
   own: AgentOwn,
 ): Promise<EquippedAgent> {
-  const { runtime, tools } = services;
+  const { runtime, tools, servers, inbox, fallbackModels: fallbacks } = services;
   const { child, main, budget, stopwatch } = own;
-  const model = asSettingsSay(own.model, runtime, child !== undefined);
+  const isChild = child !== undefined;
+  const model = asSettingsSay(own.model, runtime, isChild);
   const guard = createRunGuard({ limits: plan.limits, tree: services.tree, budget, stopwatch });
   const directory = (): string => tools.directory(plan.agent.id) ?? startOf(plan);
+  const findModel = async (name: string): Promise<Model> =>
+    guard.pay(asSettingsSay(await services.findModel(name), runtime, isChild));
   const verifier = openVerifier(plan, services, own);
-  const hooks = await openHooks(plan, { services, own, directory, pay: guard.pay, verifier });
-  const isGranted = hasSkillTool(plan, tools.tools);
+  const hooks = await openSessionHooks({
+    runtime,
+    plan,
+    model,
+    pay: guard.pay,
+    looking: services,
+    definition: own.definition,
+    source: main?.source ?? "startup",
+    directory,
+    mayGrow: services.skills.bringHooks,
+    callServer: ownFirst(child?.servers, servers.call),
+    environment: main?.environment,
+    child: child && {
+      agentId: plan.agent.id,
+      agentType: plan.task?.agentType ?? plan.agent.name,
+      transcript: child.transcript,
+      reported: child.control.reported,
+      spent: child.spent,
+      receipt: verifier.current,
+    },
+  });
+  const skill = plan.task?.skill;
+  if (skill !== undefined) hooks?.add(registeredHooks(skill, { id: plan.agent.id, isSubagent: true }));
+  // A program's own tool of that name takes its place.
+  const isGranted =
+    plan.tools.some(({ name }) => name === "Skill") && !tools.tools.some(({ name }) => name === "Skill");
   // A person can call skills also where the main agent itself may load none.
   const skills =
     isGranted || main !== undefined
-      ? openSkillsOf(plan, { services, own, hooks, pay: guard.pay })
+      ? createAgentSkills({
+          skills: services.skills,
+          runtime,
+          plan,
+          isSubagent: isChild,
+          bash: tools.tools.find(({ name }) => name === "Bash"),
+          hooks,
+          fork: main?.fork,
+          findModel,
+        })
       : undefined;
+
   const all = grantedTools(plan, services, child?.servers);
   const search = openToolSearch(plan, {
     definition: own.definition,
@@ -58,18 +94,41 @@ export async function equipAgent(
   });
   if (search !== undefined && plan.spawn !== "none") services.loadedTools.set(plan.agent.id, search.loaded);
   const granted = search === undefined ? all : [...all, search.tool];
+
+  // What the host of the session changes, and which model answers where another cannot, goes around everything else.
+  const { live } = runtime;
+  const aroundModel =
+    live === undefined && fallbacks.length === 0
+      ? []
+      : [(isChild ? liveChildCapability : liveMainCapability)(live ?? {}, { find: findModel, fallbacks })];
   const loading = skills === undefined ? [] : [skillsCapability(skills, { plan, directory, isGranted })];
+  const capabilities: readonly Capability[] = [
+    ...waitingOf(services, own),
+    ...aroundModel,
+    ...(main?.first ?? child?.first ?? []),
+    ...(main === undefined ? [{ tools: granted }, ...loading] : [...loading, { tools: granted }]),
+    guard.capability,
+    ...(inbox === undefined ? [] : [{ model: inbox.count }]),
+    // Before the hooks, which are notified of an end with its receipt.
+    verifier,
+    ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
+    ...(live === undefined ? [] : [livePolicyCapability(live)]),
+    ...(main?.last ?? child?.last ?? []),
+    ...(runtime.additions ?? []).map((addTo) => addTo(plan)),
+  ];
+
   const parts: AgentParts = {
     model,
-    capabilities: capabilitiesOf(plan, { services, own, guard, hooks, loading, granted, verifier }),
+    capabilities,
     serverTools: tools.serverTools(plan, model.facts),
     ...peopleToAsk(plan, services, { ...own, directory }),
     acceptedFiles: services.acceptedFiles.forAgent(plan.agent.id, plan.task?.parentId),
     // Once it is moved to the background, it has no more tools of servers, unless it keeps them.
-    ...(child === undefined || !granted.some(({ origin }) => origin === "mcp")
-      ? {}
-      : { isOffered: ({ origin }: Tool) => origin !== "mcp" || child.hasServerTools() }),
-    ...(search === undefined ? {} : { present: search.present }),
+    isOffered:
+      child !== undefined && granted.some(({ origin }) => origin === "mcp")
+        ? ({ origin }) => origin !== "mcp" || child.hasServerTools()
+        : undefined,
+    present: search?.present,
     directory,
     now: runtime.now,
     concurrency: runtime.variables.maxToolUseConcurrency,
@@ -86,58 +145,9 @@ export async function equipAgent(
         }),
     }),
     recordRequest: services.recordRequest,
-    ...(own.commit === undefined ? {} : { commit: own.commit }),
+    commit: own.commit,
   };
   return { parts, hooks, verifier, skills };
-}
-
-/** What every agent has, with what the main agent or a child has before and behind it. */
-function capabilitiesOf(
-  plan: AgentPlan,
-  {
-    services,
-    own,
-    guard,
-    hooks,
-    loading,
-    granted,
-    verifier,
-  }: {
-    readonly services: AgentServices;
-    readonly own: AgentOwn;
-    readonly guard: RunGuard;
-    readonly hooks: SessionHooks | undefined;
-    readonly loading: readonly Capability[];
-    readonly granted: readonly Tool[];
-    readonly verifier: Verifier;
-  },
-): readonly Capability[] {
-  const { main, child } = own;
-  const { runtime, inbox } = services;
-  const tooling: Capability = { tools: granted };
-  const behind: readonly Capability[] = [
-    guard.capability,
-    ...(inbox === undefined ? [] : [{ model: inbox.count }]),
-    // Before the hooks, which hear of an end with its receipt.
-    verifier,
-    ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
-    ...(runtime.live === undefined ? [] : [livePolicyCapability(runtime.live)]),
-  ];
-  const around = (capability: typeof liveMainCapability) => liveOf(services, guard.pay, capability);
-  return [
-    ...waitingOf(services, own),
-    ...(main === undefined
-      ? [
-          ...around(liveChildCapability),
-          ...(child?.first ?? []),
-          tooling,
-          ...loading,
-          ...behind,
-          ...(child?.last ?? []),
-        ]
-      : [...around(liveMainCapability), ...main.first, ...loading, tooling, ...behind, ...main.last]),
-    ...(runtime.additions ?? []).map((addTo) => addTo(plan)),
-  ];
 }
 
 /** Around everything else: what an agent holds of a budget is given back while it waits. */
@@ -154,28 +164,15 @@ function waitingOf(
   return [waitForQuota({ windowOf: quotas.of, clock, unattended, isMain, whileWaiting })];
 }
 
-/** A teammate that has done its work is idle, not at its end; hooks hear of that end when it comes. */
+/** A teammate that has done its work is idle, not at its end; hooks are notified of that end when it comes. */
 function hooksOf(plan: AgentPlan, hooks: SessionHooks): Capability {
   const { beforeEnd, ...others } = hooksCapability(hooks);
   const isTeammate = plan.task?.team !== undefined;
   return isTeammate || beforeEnd === undefined ? others : { ...others, beforeEnd };
 }
 
-/** What the host of the session changes, and which model answers where another cannot, goes around everything else of an agent. */
-function liveOf(
-  { runtime, findModel, fallbackModels }: AgentServices,
-  pay: RunGuard["pay"],
-  capability: typeof liveMainCapability,
-): readonly Capability[] {
-  const { live } = runtime;
-  if (live === undefined && fallbackModels.length === 0) return [];
-  const find = async (name: string): Promise<Model> =>
-    pay(asSettingsSay(await findModel(name), runtime, capability === liveChildCapability));
-  return [capability(live ?? {}, { find, fallbacks: fallbackModels })];
-}
-
 /** What settings say of every request, whichever model answers it. */
-function asSettingsSay(model: Model, { discovered, variables }: RuntimeContext, isChild: boolean): Model {
+function asSettingsSay(model: Model, { discovered, variables }: FolderContext, isChild: boolean): Model {
   const { plain } = discovered.settings.settings;
   const ofChildren = variables.subagentPromptCacheTtl ?? plain.subagentPromptCacheTtl;
   const chosen =
@@ -184,79 +181,6 @@ function asSettingsSay(model: Model, { discovered, variables }: RuntimeContext, 
     withRequestSettings(model, { cacheTtl: chosen, thinks: plain.alwaysThinkingEnabled }),
     plain.maxEffortLevel,
   );
-}
-
-interface Opening {
-  readonly services: AgentServices;
-  readonly own: AgentOwn;
-  readonly pay: RunGuard["pay"];
-}
-
-async function openHooks(
-  plan: AgentPlan,
-  {
-    services,
-    own,
-    directory,
-    pay,
-    verifier,
-  }: Opening & { readonly directory: () => string; readonly verifier: Verifier },
-): Promise<SessionHooks | undefined> {
-  const { runtime, servers } = services;
-  const { definition, model, child, main } = own;
-  const hooks = await openSessionHooks({
-    runtime,
-    plan,
-    model,
-    pay,
-    looking: services,
-    definition,
-    source: main?.source ?? "startup",
-    directory,
-    mayGrow: services.skills.bringHooks,
-    callServer: ownFirst(child?.servers, servers.call),
-    environment: main?.environment,
-    child: child === undefined ? undefined : { ...childHookFacts(plan, child), receipt: verifier.current },
-  });
-  const skill = plan.task?.skill;
-  if (skill !== undefined) hooks?.add(registeredHooks(skill, { id: plan.agent.id, isSubagent: true }));
-  return hooks;
-}
-
-function childHookFacts(
-  plan: AgentPlan,
-  { transcript, spent, control: { reported } }: NonNullable<AgentOwn["child"]>,
-) {
-  const agentType = plan.task?.agentType ?? plan.agent.name;
-  return {
-    agentId: plan.agent.id,
-    agentType,
-    transcript,
-    reported,
-    ...(spent === undefined ? {} : { spent }),
-  };
-}
-
-function openSkillsOf(
-  plan: AgentPlan,
-  { services, own, hooks, pay }: Opening & { readonly hooks: SessionHooks | undefined },
-): AgentSkills {
-  const { runtime, skills, tools, findModel } = services;
-  return createAgentSkills({
-    skills,
-    runtime,
-    plan,
-    isSubagent: own.child !== undefined,
-    bash: tools.tools.find(({ name }) => name === "Bash"),
-    hooks,
-    fork: own.main?.fork,
-    findModel: async (name) => pay(asSettingsSay(await findModel(name), runtime, own.child !== undefined)),
-  });
-}
-
-/** A program's own tool of that name takes its place. */
-function hasSkillTool(plan: AgentPlan, tools: readonly Tool[]): boolean {
-  return plan.tools.some(({ name }) => name === "Skill") && !tools.some(({ name }) => name === "Skill");
 }
 
 function grantedTools(

@@ -8,7 +8,7 @@ import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { Spawner } from "../../tasks/spawner.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
-import type { RuntimeContext } from "../runtime-context.ts";
+import type { FolderContext } from "../runtime-context.ts";
 import type { AuthorizeWithHooks } from "./create-authorize.ts";
 
 /** Runs a skill's text as the task of a child agent. */
@@ -150,7 +150,7 @@ export function skillPowers(
     directory,
     hasShell,
   }: {
-    readonly runtime: Pick<RuntimeContext, "trusted" | "discovered">;
+    readonly runtime: Pick<FolderContext, "trusted" | "discovered">;
     readonly directory: string;
     readonly hasShell: boolean;
   },

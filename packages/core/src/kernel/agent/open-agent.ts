@@ -50,7 +50,10 @@ export interface OpenAgent {
 /** For what a context says whatever the call is. */
 const noCall = { callId: "", signal: new AbortController().signal, progress: () => undefined };
 
-/** An agent as its loop sees it, from its plan and a list of capabilities: main agent, child, forked skill, resumed agent. */
+/**
+ * An agent as its loop sees it, from its plan and a list of capabilities: main agent, child, forked skill, resumed agent.
+ * Each port is folded from what the capabilities add to it; a port that none adds to is absent.
+ */
 export function openAgent(plan: AgentPlan, parts: AgentParts): OpenAgent {
   const { capabilities } = parts;
   const stop = createStopMark(capabilities);
@@ -61,37 +64,63 @@ export function openAgent(plan: AgentPlan, parts: AgentParts): OpenAgent {
   const authorize = stop.watch(whole);
   const ask = stop.watch(own);
   for (const { attach } of capabilities) attach?.({ authorize, ask });
-  const finishing = capabilities.flatMap(({ isFinished }) => isFinished ?? []);
-  const limits = capabilities.find((capability) => capability.limits !== undefined)?.limits;
-  const [quota] = capabilities.flatMap((capability) => capability.quota ?? []);
-  const { serverTools = [], isOffered, present, commit, compaction, concurrency, recordRequest } = parts;
+  const beforeCalls = capabilities.flatMap((capability) => capability.beforeCalls ?? []);
+  const afterCall = capabilities.flatMap((capability) => capability.afterCall ?? []);
+  const isFinished = capabilities.flatMap((capability) => capability.isFinished ?? []);
+  const { serverTools = [] } = parts;
   return {
     plan,
     ports: {
       model: capabilities.reduceRight((model, { model: around }) => around?.(model) ?? model, parts.model),
       tools: toolsOf(capabilities),
-      ...(serverTools.length === 0 ? {} : { serverTools }),
-      isOffered,
-      ...(present === undefined ? {} : { present }),
-      ...foldBeforeCalls(capabilities),
+      serverTools: serverTools.length === 0 ? undefined : serverTools,
+      isOffered: parts.isOffered,
+      present: parts.present,
+      beforeCalls:
+        beforeCalls.length === 0
+          ? undefined
+          : (calls) => {
+              for (const see of beforeCalls) see(calls);
+            },
       authorize,
       isStopped: stop.take,
       toolContext: (callId, options) => parts.toolContext({ callId, ...options }),
       takeMessages: () => capabilities.toReversed().flatMap(({ messages }) => messages?.() ?? []),
-      ...foldAfterCall(capabilities),
-      ...(commit === undefined ? {} : { commit }),
-      ...(recordRequest === undefined ? {} : { recordRequest }),
-      beforeEnd: foldBeforeEnd(capabilities),
-      ...foldVerify(capabilities),
-      ...foldContinuing(capabilities),
-      ...(finishing.length === 0 ? {} : { isFinished: () => finishing.some((isFinished) => isFinished()) }),
-      ...(limits === undefined ? {} : { limits }),
-      ...(quota === undefined ? {} : { quota }),
-      ...(compaction === undefined ? {} : { compaction }),
-      ...(concurrency === undefined ? {} : { concurrency }),
+      afterCall:
+        afterCall.length === 0
+          ? undefined
+          : async (request, outcome, options) => {
+              let last = outcome;
+              for (const add of afterCall) last = await add(request, last, options);
+              return last;
+            },
+      commit: parts.commit,
+      recordRequest: parts.recordRequest,
+      async beforeEnd(text, options) {
+        for (const { beforeEnd } of capabilities) {
+          const message = await beforeEnd?.(text, options);
+          if (message !== undefined) return message;
+        }
+        return undefined;
+      },
+      verify: capabilities.find(({ verify }) => verify !== undefined)?.verify,
+      continueAnswer: capabilities.find(({ continueAnswer }) => continueAnswer !== undefined)?.continueAnswer,
+      isFinished: isFinished.length === 0 ? undefined : () => isFinished.some((isDone) => isDone()),
+      limits: capabilities.find(({ limits }) => limits !== undefined)?.limits,
+      quota: capabilities.find(({ quota }) => quota !== undefined)?.quota,
+      compaction: parts.compaction,
+      concurrency: parts.concurrency,
       now: parts.now,
     },
-    prepare: foldPrepare(capabilities),
+    async prepare(content, signal) {
+      let last = content;
+      for (const { prepare } of capabilities) {
+        const prepared = (await prepare?.(last, signal)) ?? { type: "ready", content: last };
+        if (prepared.type === "blocked") return prepared;
+        last = prepared.content;
+      }
+      return { type: "ready", content: last };
+    },
     async end(stopped) {
       for (const { dispose } of capabilities) await dispose?.(stopped);
     },
@@ -137,60 +166,6 @@ function foldAsking(
             return undefined;
           },
         }),
-  };
-}
-
-function foldBeforeCalls(capabilities: readonly Capability[]): Pick<LoopPorts, "beforeCalls"> {
-  const seeing = capabilities.flatMap(({ beforeCalls }) => beforeCalls ?? []);
-  if (seeing.length === 0) return {};
-  return {
-    beforeCalls(calls) {
-      for (const beforeCalls of seeing) beforeCalls(calls);
-    },
-  };
-}
-
-function foldAfterCall(capabilities: readonly Capability[]): Pick<LoopPorts, "afterCall"> {
-  const hearing = capabilities.flatMap(({ afterCall }) => afterCall ?? []);
-  if (hearing.length === 0) return {};
-  return {
-    async afterCall(request, outcome, options) {
-      let last = outcome;
-      for (const afterCall of hearing) last = await afterCall(request, last, options);
-      return last;
-    },
-  };
-}
-
-function foldBeforeEnd(capabilities: readonly Capability[]): NonNullable<LoopPorts["beforeEnd"]> {
-  return async (text, options) => {
-    for (const { beforeEnd } of capabilities) {
-      const message = await beforeEnd?.(text, options);
-      if (message !== undefined) return message;
-    }
-    return undefined;
-  };
-}
-
-function foldVerify(capabilities: readonly Capability[]): Pick<LoopPorts, "verify"> {
-  const verify = capabilities.find((capability) => capability.verify !== undefined)?.verify;
-  return verify === undefined ? {} : { verify };
-}
-
-function foldContinuing(capabilities: readonly Capability[]): Pick<LoopPorts, "continueAnswer"> {
-  const [first] = capabilities.flatMap(({ continueAnswer }) => continueAnswer ?? []);
-  return first === undefined ? {} : { continueAnswer: first };
-}
-
-function foldPrepare(capabilities: readonly Capability[]): OpenAgent["prepare"] {
-  return async (content, signal) => {
-    let last = content;
-    for (const { prepare } of capabilities) {
-      const prepared = (await prepare?.(last, signal)) ?? { type: "ready", content: last };
-      if (prepared.type === "blocked") return prepared;
-      last = prepared.content;
-    }
-    return { type: "ready", content: last };
   };
 }
 

@@ -23,7 +23,7 @@ import { openChildRecord } from "../../tasks/child-record.ts";
 import { unknownType } from "../../tasks/create-agent-tool.ts";
 import { createLocalExecutor, type OpenedAgent } from "../../tasks/create-local-executor.ts";
 import { foldEarlierRun, loadEarlierRun } from "../../tasks/load-earlier-run.ts";
-import { notifyDefinition } from "../../tasks/spawner.ts";
+import { createSpawner, notifyDefinition, type Spawner, type SpawnerOptions } from "../../tasks/spawner.ts";
 import type { OpenedChild, RefusedChild, TaskControl } from "../../tasks/task-manager.ts";
 import { refuseUnpaid } from "../../tasks/tree-budget.ts";
 import { createStopwatch } from "../../tasks/watch-run.ts";
@@ -227,6 +227,27 @@ export async function planChild(request: SpawnRequest, session: ChildSession): P
     : planned;
 }
 
+interface ParentOptions extends Pick<SpawnerOptions, "notify" | "teammateEnded" | "teammateSettled"> {
+  /** Where a child is opened, if not where it is planned. */
+  readonly sessionOf?: (request: SpawnRequest) => ChildSession;
+}
+
+/** Starts the children of one parent: of the main agent, of a subagent that may start others, or of a workflow. */
+export function openSpawner(
+  session: ChildSession,
+  { sessionOf = () => session, ...parent }: ParentOptions,
+): Spawner {
+  return createSpawner({
+    ...parent,
+    tasks: session.tasks,
+    nextOrder: session.nested.nextOrder,
+    plan: (request) => planChild(request, session),
+    open: (request, own) => openChild(request, sessionOf(request), own),
+    openPlan: (plan, own) => openChildPlan(plan, session, own),
+    report: session.services.runtime.notice,
+  });
+}
+
 interface OpenOptions {
   readonly signal: AbortSignal;
 }
@@ -239,7 +260,7 @@ interface ChildResources {
 }
 
 /** A child from its request. Everything that has to be made or asked comes before the plan, so that the plan is final. */
-export function openChild(
+function openChild(
   request: SpawnRequest,
   session: ChildSession,
   { signal }: OpenOptions,
@@ -313,7 +334,7 @@ async function withQuote(plan: ChildPlan, quotes: Quotes): Promise<ChildPlan> {
 }
 
 /** The same for a plan that was decided before, perhaps by another process. */
-export function openChildPlan(
+function openChildPlan(
   made: ChildPlan,
   session: ChildSession,
   { signal }: OpenOptions,

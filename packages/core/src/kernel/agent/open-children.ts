@@ -12,7 +12,7 @@ import { hasEnded } from "../../tasks/drive-task.ts";
 import { lostMessageNotice } from "../../tasks/end-notice.ts";
 import { findTasks } from "../../tasks/find-tasks.ts";
 import { createChildMail, createMessenger } from "../../tasks/messenger.ts";
-import { createSpawner, type Spawner } from "../../tasks/spawner.ts";
+import type { Spawner } from "../../tasks/spawner.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 import { createSendMessageTool } from "../../teams/create-send-message-tool.ts";
 import type { Tool } from "../../tools/tool.ts";
@@ -27,7 +27,7 @@ import { createWorkflowTool, type WorkflowCalls } from "../workflows/create-work
 import { createSessionWorkflows, type SessionWorkflows } from "../workflows/session-workflows.ts";
 import { type ChildSession, listedAgents, quotedPrice, sessionFacts } from "./child-session.ts";
 import type { Capability } from "./open-agent.ts";
-import { openChild, openChildPlan, planChild, plannedTools } from "./open-child.ts";
+import { openSpawner, plannedTools } from "./open-child.ts";
 import { createNestedCount, openNested, planBelow } from "./open-nested.ts";
 import { settleChild } from "./settle-child.ts";
 
@@ -143,13 +143,7 @@ export function openChildren(parts: ChildrenParts): Children {
       ? {}
       : { processes: createMemberProcesses(services, parent.plan) }),
   };
-  const spawner = createSpawner({
-    tasks,
-    nextOrder: nested.nextOrder,
-    plan: (request) => planChild(request, session),
-    open: (request, own) => openChild(request, session, own),
-    openPlan: (plan, own) => openChildPlan(plan, session, own),
-    report: runtime.notice,
+  const spawner = openSpawner(session, {
     notify: mail.put,
     teammateEnded: async (plan, state, text) => team?.ended(plan, state, text),
     teammateSettled: () => team?.look(),

@@ -15,7 +15,6 @@ import { interruptedNote } from "../../tasks/interrupted-note.ts";
 import { endsSession } from "../../tasks/interrupted-outcome.ts";
 import { createChildMail } from "../../tasks/messenger.ts";
 import { readReportedAgents } from "../../tasks/reported-agents.ts";
-import { createSpawner } from "../../tasks/spawner.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import { openBatchQuestion } from "../quotes/batch-question.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
@@ -27,7 +26,7 @@ import {
   sessionFacts,
 } from "./child-session.ts";
 import type { Capability } from "./open-agent.ts";
-import { openChild, openChildPlan, planChild } from "./open-child.ts";
+import { openSpawner, planChild } from "./open-child.ts";
 
 /** What a subagent gets to start agents: the Agent tool for those it names, their reports, and their end with its own. */
 export async function openNested(outer: ChildSession, agent: NestingAgent): Promise<Capability> {
@@ -36,15 +35,7 @@ export async function openNested(outer: ChildSession, agent: NestingAgent): Prom
   const { runtime } = outer.services;
   const session = sessionBelow(outer, agent);
   const mail = createChildMail();
-  const spawner = createSpawner({
-    tasks,
-    nextOrder: outer.nested.nextOrder,
-    plan: (request) => planChild(request, session),
-    open: (request, own) => openChild(request, session, own),
-    openPlan: (made, own) => openChildPlan(made, session, own),
-    report: runtime.notice,
-    notify: mail.put,
-  });
+  const spawner = openSpawner(session, { notify: mail.put });
   const batch = openBatchQuestion({ quotes: outer.quotes, plan: spawner.plan, tool: () => tool });
   const tool = createAgentTool({
     agents: listedAgents(runtime.discovered.registry, plan, session.facts),

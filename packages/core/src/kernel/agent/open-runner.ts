@@ -12,7 +12,7 @@ import { otherTool } from "../../runners/describe-request.ts";
 import type { PreparedRunner, RunnerSetup } from "../../runners/run-runner.ts";
 import type { AgentBudget } from "../../tasks/tree-budget.ts";
 import type { TypedOutput } from "../options/typed-output.ts";
-import type { RuntimeContext } from "../runtime-context.ts";
+import type { FolderContext, RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import type { AgentServices } from "./agent-services.ts";
 import { openSandboxes } from "./assemble-tools.ts";
@@ -115,7 +115,7 @@ function unsafe(name: string, why: string): RetinueError {
 function environmentOf(
   { env = {} }: Pick<AgentPlan, "env">,
   { name, env: names }: PlannedRunner,
-  { environment }: Pick<RuntimeContext, "environment">,
+  { environment }: Pick<FolderContext, "environment">,
 ): Record<string, string> {
   const missing = names.find((variable) => environment[variable] === undefined);
   if (missing !== undefined)

@@ -2,11 +2,13 @@ import type { ChildPlan, ProgramFunction } from "../../planning/agent-plan.ts";
 import { handInPlanTool, memberTools } from "../../planning/plan-agent.ts";
 import { webSearchName } from "../../planning/plan-tools.ts";
 import { toolSearchName } from "../../tools/create-tool-search.ts";
-import type { RuntimeContext } from "../runtime-context.ts";
+import type { FolderContext, ProgramParts } from "../runtime-context.ts";
 import type { AgentServices } from "./agent-services.ts";
 
 /** The functions that the program of this runtime has supplied, by name, as plans name them. */
-export function programFunctions(runtime: RuntimeContext): readonly ProgramFunction[] {
+export function programFunctions(
+  runtime: ProgramParts & Pick<FolderContext, "discovered">,
+): readonly ProgramFunction[] {
   const { model, extraTools, hooks, programServers, approver, canUseTool, host, discovered } = runtime;
   const ending = discovered.registry
     .list()

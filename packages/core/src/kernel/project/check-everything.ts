@@ -9,6 +9,7 @@ import { createRegistry } from "@retinue/config/agents/agent-registry.ts";
 import { lintDefinition } from "@retinue/config/agents/lint-definition.ts";
 import { lintRegistry } from "@retinue/config/agents/lint-registry.ts";
 import { type AgentPlace, createAgentFileLoader } from "@retinue/config/discovery/find-agent-files.ts";
+import { folderAbove, formatFacts, formatIds, formatOfFile } from "@retinue/config/formats/format-places.ts";
 import { loadSessionInstructions } from "@retinue/config/instructions/load-session-instructions.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import { listWorkflowFiles } from "@retinue/config/workflows/list-workflow-files.ts";
@@ -66,7 +67,7 @@ async function checkWorkflows({ discovered: { paths, plugins } }: ProjectFacts):
 /** Only the files and folders named. */
 export async function checkPaths(facts: ProjectFacts, paths: readonly string[]): Promise<AgentCheck> {
   const { cwd, configDirectory } = facts.discovered.paths;
-  const places = paths.map((path) => placeOf(resolve(cwd, path), path, configDirectory));
+  const places = paths.flatMap((path) => placesOf(resolve(cwd, path), path, configDirectory));
   const loaded = await createAgentFileLoader().load(places);
   const fromFiles = uniqueByFile(loaded.definitions);
   const sameNames = lintRegistry(createRegistry({ definitions: fromFiles }).all()).filter(
@@ -108,7 +109,10 @@ function filesOf(files: readonly string[], diagnostics: readonly Diagnostic[]): 
 }
 
 function uniqueByFile(definitions: readonly AgentDefinition[]): AgentDefinition[] {
-  return [...new Map(definitions.map((definition) => [definition.source.file, definition])).values()];
+  const byPlace = definitions.map(
+    (definition) => [`${definition.source.file}\0${definition.name}`, definition] as const,
+  );
+  return [...new Map(byPlace).values()];
 }
 
 /** A file reached by two of the paths given is checked once. */
@@ -116,26 +120,44 @@ function unique(diagnostics: readonly Diagnostic[]): Diagnostic[] {
   return [...new Map(diagnostics.map((diagnostic) => [JSON.stringify(diagnostic), diagnostic])).values()];
 }
 
-/** What a path means: a project or plugin means the agents folder inside it. */
-function placeOf(path: string, written: string, configDirectory: string): AgentPlace {
+/** What a path means: a project or plugin means the agents folder inside it, files of other products are read as theirs. */
+function placesOf(path: string, written: string, configDirectory: string): readonly AgentPlace[] {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined)
     throw new RetinueError("misuse", `There is no file or folder ${quote(written, 300)}.`, {
       advice: "Check the path.",
     });
+  const foreign = foreignPlaces(path, stats.isFile());
+  if (foreign.length > 0) return foreign;
   if (stats.isFile() && !path.toLowerCase().endsWith(".md"))
     throw new RetinueError(
       "misuse",
       `${quote(written, 300)} is not a Markdown file, and agents are defined in Markdown files.`,
-      { advice: "Name a .md file or a folder; JSON with agents is checked with --agents FILE." },
+      {
+        advice:
+          "Name a .md file or a folder; JSON with agents is checked with --agents FILE, and a file of another product where that product keeps it.",
+      },
     );
   const inner = [join(path, ".claude", "agents"), ...(isPluginRoot(path) ? [join(path, "agents")] : [])];
   const target = stats.isDirectory() ? (inner.find((folder) => existsSync(folder)) ?? path) : path;
   const plugin = pluginRootOf(target);
-  if (plugin !== undefined) return { scope: "plugin", path: target, plugin: basename(plugin) };
+  if (plugin !== undefined) return [{ scope: "plugin", path: target, plugin: basename(plugin) }];
   const isUsers =
     target === join(configDirectory, "agents") || target.startsWith(join(configDirectory, "agents/"));
-  return { scope: isUsers ? "user" : "project", path: target };
+  return [{ scope: isUsers ? "user" : "project", path: target }];
+}
+
+/** A file, or a whole folder, where another product keeps its agents. */
+function foreignPlaces(path: string, isFile: boolean): readonly AgentPlace[] {
+  const own = isFile ? formatOfFile(path) : undefined;
+  const formats = isFile
+    ? formatIds.filter((id) => id === own)
+    : formatIds.filter((id) =>
+        [...formatFacts[id].project, ...formatFacts[id].user].some((place) => path.endsWith(`/${place}`)),
+      );
+  return formats
+    .filter((format) => format !== "claude")
+    .map((format) => ({ scope: "project", path, format, within: folderAbove(path, format) }));
 }
 
 function pluginRootOf(path: string): string | undefined {

@@ -11,7 +11,7 @@ import { createPastRuns } from "../../tasks/past-runs.ts";
 import { readChildLimits } from "../../tasks/task-manager.ts";
 import { specificationOf } from "../../tools/json-schema-of.ts";
 import type { Tool } from "../../tools/tool.ts";
-import type { RuntimeContext } from "../runtime-context.ts";
+import type { FolderContext } from "../runtime-context.ts";
 
 /** What agents of a session are expected to take, before they start. */
 export interface Quotes {
@@ -31,7 +31,7 @@ const plannedAlready = (plan: ChildPlan): ChildPlanned => ({ type: "planned", pl
 const sharedScopes: ReadonlySet<string> = new Set(["managed", "user", "plugin", "builtin"]);
 
 export function openQuotes(
-  runtime: Pick<RuntimeContext, "discovered" | "variables">,
+  runtime: Pick<FolderContext, "discovered" | "variables">,
   {
     tools,
     priceOf,

@@ -1,7 +1,7 @@
 import { textOf } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
-import type { RuntimeContext } from "../runtime-context.ts";
+import type { FolderContext, RuntimeContext } from "../runtime-context.ts";
 import { agentAttributes, contentAttribute, usageAttributes } from "./genai-attributes.ts";
 import { agentOf, type Measuring, metricAttributes, startSpan } from "./measuring.ts";
 import { measureHook, measuringCapability } from "./measuring-capability.ts";
@@ -46,7 +46,7 @@ export function openSessionTelemetry(telemetry: Telemetry, facts: RuntimeContext
 }
 
 /** What starts processes finds the span that they belong to: the one that is active, or the session's. */
-function withTraceParent(environment: RuntimeContext["environment"], { api, session }: Measuring) {
+function withTraceParent(environment: FolderContext["environment"], { api, session }: Measuring) {
   return Object.defineProperty({ ...environment }, "TRACEPARENT", {
     enumerable: true,
     get: () => writeTraceParent((api.trace.getActiveSpan() ?? session.span).spanContext()),

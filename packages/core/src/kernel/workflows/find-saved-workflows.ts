@@ -2,7 +2,7 @@ import { listWorkflowFiles, type WorkflowSearch } from "@retinue/config/workflow
 import { builtinSaved, type SavedWorkflow } from "@retinue/config/workflows/saved-workflow.ts";
 import { removesTool } from "@retinue/gate/decide.ts";
 import type { PolicyRule } from "@retinue/gate/permission-policy.ts";
-import type { RuntimeContext } from "../runtime-context.ts";
+import type { FolderContext } from "../runtime-context.ts";
 
 /** The saved workflows of a folder as they are now; undefined where there are no workflows at all. */
 export async function findSavedWorkflows(
@@ -10,7 +10,7 @@ export async function findSavedWorkflows(
     discovered,
     settingSources,
     variables,
-  }: Pick<RuntimeContext, "discovered" | "settingSources" | "variables">,
+  }: Pick<FolderContext, "discovered" | "settingSources" | "variables">,
   deny: readonly PolicyRule[],
 ): Promise<ReadonlyMap<string, SavedWorkflow> | undefined> {
   const { plain } = discovered.settings.settings;

@@ -202,7 +202,9 @@ function otherWidenings(before: LockedRights, after: LockedRights): readonly str
         : `the limit ${key} is ${now}, it was ${amount}`,
     ];
   });
+  const guards = lostGuards(before, after);
   return [
+    ...guards.map((file) => `it is guarded by ${file}, which is gone`),
     ...(after.may ?? []).filter((sentence) => !had.has(sentence)).map((sentence) => `it ${sentence}`),
     ...(before.mayNot ?? [])
       .filter((sentence) => !stillForbids.has(sentence) && !isDeniedInstead(sentence, stillForbids))
@@ -225,10 +227,19 @@ function otherNarrowings(before: LockedRights, after: LockedRights): readonly st
       .map((sentence) => `no longer: it ${sentence}`),
     ...(after.mayNot ?? []).filter((sentence) => !had.has(sentence)).map((sentence) => `now: it ${sentence}`),
     ...Object.keys(before.programs ?? {})
-      .filter((file) => after.programs?.[file] === undefined)
+      .filter((file) => after.programs?.[file] === undefined && !lostGuards(before, after).includes(file))
       .map((file) => `it no longer brings ${file}`),
     ...limits.map(([key, amount]) => `the limit ${key} is ${amount} now`),
   ];
+}
+
+/** Files of a guard whose words are the same: one that cannot run refuses nothing. */
+function lostGuards(before: LockedRights, after: LockedRights): readonly string[] {
+  const stillGuards = (after.mayNot ?? []).some(
+    (sentence) => sentence.startsWith("is guarded at ") && before.mayNot?.includes(sentence) === true,
+  );
+  if (!stillGuards) return [];
+  return Object.keys(before.programs ?? {}).filter((file) => after.programs?.[file] === undefined);
 }
 
 /** What was asked about and is denied now is no wider. */

@@ -81,6 +81,16 @@ describe("a script that the configuration runs", () => {
     expect(found).toEqual(["it brings scripts/guard.sh, which is different"]);
   });
 
+  it("is missed where it guards and is gone, or leads out of the project [PRT-4]", async () => {
+    const before = { ".claude/settings.json": hook("./scripts/guard.sh"), "scripts/guard.sh": "exit 2" };
+    expect(await widenings(before, { "scripts/guard.sh": () => "/nowhere/at/all" })).toEqual([
+      "it is guarded by scripts/guard.sh, which is gone",
+    ]);
+    expect(await widenings(before, { "scripts/guard.sh": () => "/bin/sh" })).toEqual([
+      "it brings scripts/guard.sh, which is different",
+    ]);
+  });
+
   const settings = (value: unknown) => ({ ".claude/settings.json": JSON.stringify(value) });
   const servers = (value: unknown) => ({ ".mcp.json": JSON.stringify({ mcpServers: { x: value } }) });
   it.each<[string, Files]>([

@@ -4,9 +4,11 @@ import {
   closeSync,
   type Dirent,
   existsSync,
+  lstatSync,
   openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   readSync,
   realpathSync,
   statSync,
@@ -281,7 +283,9 @@ function createFileReader(root: string, plugins: readonly Plugin[]): FileReader 
       return {
         file: nameOf(file),
         text: textOf(file),
-        programs: Object.fromEntries([...programs].sort().map((path) => [nameOf(path), hashOfFile(path)])),
+        programs: Object.fromEntries(
+          [...programs].sort().map((path) => [nameOf(path), hashOfProgram(path, roots)]),
+        ),
       };
     },
     below,
@@ -314,6 +318,17 @@ function isFile(path: string): boolean {
 }
 
 /** However large it is, a piece at a time. */
+/** Of a link that leads out of the project where it leads: what is there is the machine's. */
+function hashOfProgram(path: string, roots: readonly string[]): string {
+  try {
+    const real = realpathSync(path);
+    if (roots.some((root) => isWithin(realpathSync(root), real))) return hashOfFile(path);
+    return hashOf(lstatSync(path).isSymbolicLink() ? `link to ${readlinkSync(path)}` : "link");
+  } catch {
+    return hashOf("");
+  }
+}
+
 function hashOfFile(file: string): string {
   const hash = createHash("sha256");
   try {

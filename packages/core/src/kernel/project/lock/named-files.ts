@@ -27,7 +27,9 @@ export function namedFiles(command: string, { bases, roots }: NamedFilesPlace): 
   return words.flatMap((word) =>
     [...new Set(pathsOf(word, every))].filter((path) => {
       const real = kindOf(path) === "file" ? realPathOf(path) : undefined;
-      return real !== undefined && within.some((root) => isWithin(root, real));
+      if (real === undefined) return false;
+      // A link that leads out is a part of the project as well: what it was may have been another file.
+      return within.some((root) => isWithin(root, real)) || roots.some((root) => isWithin(root, path));
     }),
   );
 }
