@@ -24,7 +24,8 @@ import { stepPrompt } from "../../workflows/step-prompt.ts";
 import { workflowAgent } from "../../workflows/workflow-agent.ts";
 import type { BegunStep } from "../../workflows/workflow-journal.ts";
 import type { ChildSession } from "../agent/child-session.ts";
-import { openSpawner, planChild } from "../agent/open-child.ts";
+import { openSpawner } from "../agent/open-child.ts";
+import { planChild } from "../agent/plan-child.ts";
 import type { OutputSchema } from "../options/typed-output.ts";
 import { figuresOfEnding, type StepsElsewhere } from "./steps-elsewhere.ts";
 
