@@ -14,6 +14,7 @@ import { benchTeamDelivery } from "./team-delivery.ts";
 import { benchTelemetry } from "./telemetry.ts";
 import { benchTerminal } from "./terminal.ts";
 import { benchToolSearch } from "./tool-search.ts";
+import { benchWorkflow } from "./workflow.ts";
 
 const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["cold-start", benchColdStart],
@@ -31,6 +32,7 @@ const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["telemetry", benchTelemetry],
   ["studio", benchStudio],
   ["terminal", benchTerminal],
+  ["workflow", benchWorkflow],
 ]);
 
 const names = process.argv.length > 2 ? process.argv.slice(2) : [...benches.keys()];

@@ -17,7 +17,6 @@ export type {
   PromptContext,
   WrittenField,
 } from "@retinue/config/agents/agent-definition.ts";
-export type { AgentLimits } from "@retinue/config/agents/agent-limits.ts";
 export {
   type AgentDenial,
   type AgentLookup,
@@ -51,5 +50,6 @@ export {
 } from "@retinue/config/discovery/discover-agents.ts";
 export type { AgentPlace } from "@retinue/config/discovery/find-agent-files.ts";
 export type { Plugin, PluginOrigin } from "@retinue/config/plugins/plugin.ts";
+export type { AgentLimits } from "@retinue/config/settings/agent-limits.ts";
 export type { Skill, SkillScope, SkillSource } from "@retinue/config/skills/skill.ts";
 export type { SkillCatalog, SkillSearch } from "@retinue/config/skills/skill-catalog.ts";

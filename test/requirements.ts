@@ -264,10 +264,9 @@ export const requirements: readonly Requirement[] = [
   built("WFL-2", "A script has only its arguments and its functions, and runs apart, under limits."),
   built("WFL-3", "Finished steps are keyed by content and never paid twice."),
   built("WFL-4", "A workflow has one budget, limits, a breaker and one question."),
-  partly(
+  built(
     "WFL-5",
-    "Workflows can be planned, run, resumed, listed and shown, from the command line and in code.",
-    "no store runs them",
+    "Workflows can be planned, run, resumed, listed and shown, from the command line, in code and on a store.",
   ),
 
   built("PRT-1", "Agent files of other products are read with the omission rules of their product."),

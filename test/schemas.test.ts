@@ -16,7 +16,6 @@ import { readSettings } from "@retinue/config/settings/settings.ts";
 import { readSkillFields } from "@retinue/config/skills/skill-fields.ts";
 import { skillVocabulary } from "@retinue/config/skills/skill-keys.ts";
 import { readWorkflowScript } from "@retinue/config/workflows/read-workflow-script.ts";
-import { readLimitSettings } from "@retinue/core/planning/limit-plan.ts";
 import { readEvalFile } from "@retinue/hosts/commands/eval/read-eval-file.ts";
 import { schemaText } from "@retinue/hosts/commands/schema.ts";
 import { Ajv } from "ajv";
@@ -311,12 +310,7 @@ function isTakenByReader(name: SchemaName, value: unknown): boolean {
       return isQuiet(issues);
     }
     case "settings": {
-      const { settings, issues } = readSettings(value, { scope: "user" });
-      try {
-        readLimitSettings(settings.plain.limits);
-      } catch {
-        return false;
-      }
+      const { issues } = readSettings(value, { scope: "user" });
       return isQuiet(issues);
     }
     default:

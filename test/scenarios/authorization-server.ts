@@ -10,6 +10,8 @@ export interface AuthorizationOptions {
   readonly resource?: string;
   /** What its metadata say besides, or otherwise. */
   readonly metadata?: object;
+  /** What a token request is answered with instead of what is right, or laid over it; a number is a status. */
+  readonly answer?: (grantType: string) => object | number | undefined;
 }
 
 /** An authorization server and the MCP server that it guards, on one port, with all that was granted and refused. */
@@ -30,6 +32,7 @@ export async function startAuthorizationServer({
   expiresIn = 3600,
   resource,
   metadata,
+  answer: otherwise = () => undefined,
 }: AuthorizationOptions = {}): Promise<AuthorizationServer> {
   const clients = new Set<string>();
   const codes = new Map<string, URLSearchParams>();
@@ -104,9 +107,16 @@ export async function startAuthorizationServer({
       }
       case "/token": {
         const form = new URLSearchParams(text);
+        const instead = otherwise(form.get("grant_type") ?? "");
+        if (typeof instead === "number") {
+          log.push(`${form.get("grant_type")}: ${instead}`);
+          return send(instead);
+        }
         const granted = exchange(form, request.headers.authorization);
         log.push(`${form.get("grant_type")}: ${typeof granted === "string" ? granted : "granted"}`);
-        return typeof granted === "string" ? send(400, { error: granted }) : send(200, granted);
+        return typeof granted === "string"
+          ? send(400, { error: granted })
+          : send(200, { ...granted, ...instead });
       }
       case "/revoke":
         refreshes.delete(new URLSearchParams(text).get("token") ?? "");
@@ -155,15 +165,17 @@ function metadataOf(issuer: string): object {
   };
 }
 
-/** The one tool repeats the token it was called with, as careless servers do. */
+/** All that it says repeats the token it was called with, as careless servers do. */
 function resultOf(method: string, params: { readonly protocolVersion?: string }, token: string): object {
   if (method === "initialize")
     return {
       protocolVersion: params.protocolVersion,
       capabilities: { tools: {} },
       serverInfo: { name: "guarded", version: "1.0.0" },
+      instructions: `You are ${token}.`,
     };
-  if (method === "tools/list") return { tools: [{ name: "whoami", inputSchema: { type: "object" } }] };
+  if (method === "tools/list")
+    return { tools: [{ name: "whoami", description: `Knows ${token}.`, inputSchema: { type: "object" } }] };
   return { content: [{ type: "text", text: `You are known by ${token}.` }] };
 }
 

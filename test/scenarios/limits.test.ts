@@ -434,10 +434,12 @@ describe("limits are seen before they are met", () => {
 
   test("a setting that cannot be kept ends the start", async () => {
     const place = createPlace();
-    place.write("../home/.claude/settings.json", JSON.stringify({ limits: { tree: { usd: "5" } } }));
+    place.write("../home/.claude/settings.json", '{\n  "limits": {\n    "tree": { "usd": "5" }\n  }\n}\n');
     const { err, code } = await runCommand(place, ["-p", "hello"]);
     expect(code).not.toBe(0);
-    expect(err).toContain('The setting limits.tree.usd needs a number above 0, but is "5".');
+    const said = 'The setting "limits.tree.usd" cannot be read: it needs a number above 0, but is "5"';
+    expect(err.replace(/\s+/g, " ")).toContain(said);
+    expect(err).toContain(".claude/settings.json:3:");
   });
 
   test("[LIM-1] `retinue tasks` shows who waits for a place, and in which order", async () => {

@@ -22,6 +22,8 @@ interface Stage extends Place {
   /** Logs in by pasting what the person makes of the address that is shown. */
   paste(make: (address: string) => Promise<string>): Promise<Finished>;
   files(): readonly string[];
+  /** What the model was sent. */
+  asked(): readonly unknown[];
 }
 
 async function createStage(options: AuthorizationOptions = {}, steps: readonly Step[] = []): Promise<Stage> {
@@ -55,6 +57,7 @@ async function createStage(options: AuthorizationOptions = {}, steps: readonly S
         },
       });
     },
+    asked: () => provider.requests.map(({ body }) => body),
     files: () => (existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : []),
   };
 }
@@ -87,6 +90,9 @@ describe("[MCP-4] servers that want a login", () => {
     ]);
     expect(run.code).toBe(0);
     expect(run.out).toContain("You are known by …");
+    const asked = JSON.stringify(stage.asked());
+    expect(asked).toContain("Knows ….");
+    for (const secret of server.given) expect(asked).not.toContain(secret);
     const json = await stage.run(["mcp", "list", "--json"]);
     expect(JSON.parse(json.out).servers).toMatchObject([{ name: "docs", login: { renews: true } }]);
     const get = await stage.run(["mcp", "get", "docs"]);
@@ -140,6 +146,61 @@ describe("[MCP-4] servers that want a login", () => {
     for (const { out } of lists) expect(out).toMatch(/✔ Connected, 1 tool/);
     expect(stage.server.log).toContain("refresh_token: granted");
     expect(stage.server.log).not.toContain("refresh_token: invalid_grant");
+  });
+
+  test("one that cannot be renewed ahead is used until it ends", async () => {
+    const answer = (type: string) => (type === "refresh_token" ? 503 : undefined);
+    const stage = await createStage({ expiresIn: 19, answer });
+    await stage.paste(stage.server.logIn);
+    expect((await stage.run(["mcp", "list"])).out).toMatch(/✔ Connected, 1 tool/);
+    expect(stage.server.log).toContain("refresh_token: 503");
+  });
+
+  test("a renewal that says nothing of scope or refresh token leaves both as they were", async () => {
+    const silent = { refresh_token: undefined, scope: undefined, expires_in: 3600 };
+    const answer = (type: string) => (type === "refresh_token" ? silent : { scope: "read write" });
+    const stage = await createStage({ expiresIn: 1, answer });
+    await stage.paste(stage.server.logIn);
+    expect((await stage.run(["mcp", "list"])).out).toMatch(/✔ Connected, 1 tool/);
+    const { tokens } = JSON.parse(readFileSync(stage.files()[0] ?? "", "utf8")).credentials;
+    const [, refreshToken, accessToken] = stage.server.given;
+    expect(tokens).toMatchObject({ accessToken, refreshToken, scope: "read write" });
+  });
+
+  test("a lifetime of 0 is none: such a token is not renewed for every request", async () => {
+    const stage = await createStage({ expiresIn: 0 });
+    await stage.paste(stage.server.logIn);
+    expect((await stage.run(["mcp", "list"])).out).toMatch(/✔ Connected, 1 tool/);
+    expect(stage.server.log).toEqual(["registered", "authorization_code: granted"]);
+  });
+
+  test("a token that no header takes is refused, and is not shown", async () => {
+    const stage = await createStage({ answer: () => ({ access_token: "secret\r\nX-Other: 1" }) });
+    const { code, out, err } = await stage.paste(stage.server.logIn);
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: 'retinue: The login at "docs" failed: the authorization server gave a token that cannot be sent.\n',
+    });
+    expect(out).not.toContain("secret");
+    expect(stage.files()).toEqual([]);
+  });
+
+  test("a server that registers no clients is said once, with what to do", async () => {
+    const stage = await createStage({ metadata: { registration_endpoint: undefined } });
+    const { err } = await stage.run(["mcp", "login", "docs"]);
+    expect(err).toBe(
+      'retinue: The login at "docs" failed: the authorization server registers no clients.\nRegister one there, and write its id as `oauth.clientId`.\n',
+    );
+  });
+
+  test("a wrong `oauth` is said at its line, with what to do", async () => {
+    const stage = await createStage();
+    const docs = { type: "http", url: stage.server.url, oauth: { callbackPort: "8080" } };
+    writeFileSync(join(stage.home, ".claude.json"), JSON.stringify({ mcpServers: { docs } }, undefined, 2));
+    const { out } = await stage.run(["agents", "check"]);
+    expect(out.replace(/\s+/g, " ")).toContain("`oauth.callbackPort` must be a port from 1 to 65535");
+    expect(out).toContain("~/.claude.json:6:7");
+    expect(out).toContain('→ Correct "oauth", or remove it');
   });
 
   test("client credentials need no person and leave nothing behind; wrong ones are not repeated", async () => {

@@ -293,6 +293,6 @@ describe("[NST-1] retinue plan --tree", () => {
   test("refuses a depth that is none", async () => {
     const { err, code } = await runInProcess(place(0), ["plan", "--tree"]);
     expect(code).toBe(1);
-    expect(err).toContain("limits.depth needs a whole number from 1 to 10, but is 0");
+    expect(err).toContain('"limits.depth" cannot be read: it needs a whole number from 1 to 10, but is 0');
   });
 });

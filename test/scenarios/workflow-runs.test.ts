@@ -23,7 +23,9 @@ return { wide, last, typed }
 const labelOf = (request: ModelRequest): string =>
   /conv:(\w+)/.exec(JSON.stringify(request.messages[0]))?.[1] ?? "?";
 
-async function stage(answer: (label: string) => string | StepAnswer = (label) => `R-${label}`) {
+type Answered = string | StepAnswer | Promise<string | StepAnswer>;
+
+async function stage(answer: (label: string) => Answered = (label) => `R-${label}`) {
   const counts = new Map<string, number>();
   const listeners = new Set<(total: number) => void>();
   let total = 0;
@@ -136,6 +138,36 @@ describe("a run of 100 agents", () => {
       expect(again).toEqual([]);
     }
   });
+});
+
+test("after a kill -9 show says what the journal has, and of two processes that resume the run one works on it [WFL-3, WFL-5]", {
+  timeout: 180_000,
+}, async () => {
+  const gate = Promise.withResolvers<void>();
+  const { place, counts, listeners, run, start } = await stage(async (label) => {
+    if (label === "slow") await gate.promise;
+    return `R-${label}`;
+  });
+  place.write(
+    ".claude/workflows/gated.js",
+    `${meta.replace("many", "gated")}return [await agent('conv:a x', { label: 'first' }), await agent('conv:slow x', { label: 'second' })]\n`,
+  );
+  const first = start("workflow", "run", "gated");
+  listeners.add(() => counts.has("slow") && first.kill());
+  expect((await first.finished).code).toBe(null);
+  listeners.clear();
+  const runId = /wf_[0-9a-f]{8}-[0-9a-f]{3}/.exec((await run("workflow", "list", "--runs")).out)?.[0] ?? "";
+  const shown = await run("workflow", "show", runId);
+  expect(shown.out).toMatch(/interrupted +1\/2 agents/);
+  expect(shown.out).toMatch(/done +first[\s\S]*cut off +second/);
+  const resumes = [1, 2].map(() => start("workflow", "resume", runId, "--json").finished);
+  const loser = await Promise.race(resumes);
+  expect([loser.code, loser.err]).toEqual([1, expect.stringContaining(runId)]);
+  gate.resolve();
+  const winner = (await Promise.all(resumes)).find((each) => each !== loser);
+  expect(winner?.code, winner?.err).toBe(0);
+  expect(JSON.parse(winner?.out ?? "")).toMatchObject({ result: ["R-a", "R-slow"] });
+  expect(counts.get("a")).toBe(1);
 });
 
 describe("the command", () => {

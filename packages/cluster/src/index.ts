@@ -31,6 +31,8 @@ export {
   type SessionRequest,
   startPlan,
   startSession,
+  startWorkflow,
+  type WorkflowRequest,
 } from "./start-session.ts";
 export type {
   Activation,

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { parseModelReference } from "@retinue/config/models/select-subagent-model.ts";
+import { newRunId } from "@retinue/core/journal/session-files.ts";
 import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import type { Session } from "@retinue/core/kernel/session.ts";
 import type { AgentPlan, ChildPlan } from "@retinue/core/planning/agent-plan.ts";
@@ -11,6 +12,7 @@ import {
   checkChildPlan,
   formatNeeds,
   type PlannedChild,
+  readTravellingPlan,
   type SessionPlan,
   toTravellingOptions,
 } from "./session/session-plan.ts";
@@ -120,6 +122,77 @@ export async function startPlan(store: Store, request: PlanRequest): Promise<str
   const plan = checkChildPlan(request.plan);
   const planned: PlannedChild = { type: "plan", sessionId: randomUUID(), plan, workspace };
   return startPlanned(store, planned, { queue, needs: [...needs, ...planNeeds(plan)] });
+}
+
+export interface WorkflowRequest
+  extends Pick<SessionRequest, "workspace" | "options" | "planned" | "agents" | "queue" | "needs"> {
+  /** The text of the script. */
+  readonly script: string;
+  /** What the script reads as `args`. */
+  readonly args?: JsonValue | undefined;
+  /** An earlier run of this store, as the id that it had: its finished steps are taken. */
+  readonly continues?: string | undefined;
+}
+
+const workflowShape = checks.shape(
+  {
+    script: checks.filled,
+    workspace: checks.shape({ type: checks.oneOf(["shared", "pinned"]) }, ["type"]),
+    options: checks.thing,
+    planned: checks.thing,
+    needs: checks.texts,
+    queue: checks.filled,
+    continues: checks.filled,
+  },
+  ["script", "workspace"],
+);
+
+/** Hands a workflow to the workers of a store: its script survives each of them, and any of them takes its steps. Gives its id. */
+export async function startWorkflow(store: Store, request: WorkflowRequest): Promise<string> {
+  checkArgument("The first argument of startWorkflow()", isStore, store);
+  checkArgument("The second argument of startWorkflow()", workflowShape, request);
+  const {
+    script,
+    args,
+    continues,
+    workspace,
+    options: given = {},
+    planned,
+    agents,
+    queue,
+    needs = [],
+  } = request;
+  const { readWorkflowScript } = await import("@retinue/config/workflows/read-workflow-script.ts");
+  const read = readWorkflowScript(script);
+  if (read.type === "broken")
+    throw new RetinueError("workflow-broken", read.problem.message, { advice: read.problem.advice });
+  const runId = continues === undefined ? newRunId() : await runOf(store, continues);
+  const options = { model: planned?.model, ...given };
+  const plan: SessionPlan = {
+    type: "session",
+    sessionId: given.sessionId ?? randomUUID(),
+    prompt: `workflow ${read.meta.name}`,
+    options: toTravellingOptions(options),
+    plan: planned?.plan,
+    agents,
+    workflow: {
+      runId,
+      script,
+      ...(args === undefined ? {} : { args }),
+      ...(continues === undefined ? {} : { continues }),
+    },
+    workspace,
+  };
+  return startPlanned(store, plan, { queue, needs: [...needs, ...formatNeeds(plan)] });
+}
+
+async function runOf(store: Store, agent: string): Promise<string> {
+  const { plan } = await readAgent(store, agent);
+  const travelling = plan === undefined ? undefined : readTravellingPlan(plan);
+  if (travelling?.type === "session" && travelling.workflow !== undefined) return travelling.workflow.runId;
+  throw new RetinueError("unknown-run", `${agent} is no workflow of this store.`, {
+    advice: "`retinue tasks --store URL` lists what is there.",
+  });
 }
 
 async function startPlanned(

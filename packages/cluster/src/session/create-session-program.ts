@@ -2,8 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
+import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import { planWithin } from "@retinue/core/kernel/plan-within.ts";
-import { stoppedEnding } from "@retinue/core/kernel/run-handle.ts";
+import { type AgentHandle, stoppedEnding } from "@retinue/core/kernel/run-handle.ts";
 import type { AgentPlan, ChildPlan } from "@retinue/core/planning/agent-plan.ts";
 import { treeLimitsOf } from "@retinue/core/planning/limit-plan.ts";
 import {
@@ -21,12 +22,14 @@ import type { JsonValue } from "../store.ts";
 import { openWorkspace, refuseWorkspace } from "../workspace/open-workspace.ts";
 import { type WorkspacePlan, workspaceNeeds } from "../workspace/workspace-plan.ts";
 import { planNeeds } from "./plan-needs.ts";
+import { failedWorkflow, runStoreWorkflow } from "./run-store-workflow.ts";
 import {
   type PlannedChild,
   readPlanAgents,
   readTravellingPlan,
   type SessionPlan,
   type TravellingOptions,
+  type TravellingWorkflow,
 } from "./session-plan.ts";
 import {
   type Question,
@@ -52,6 +55,8 @@ export function createSessionProgram(options: SessionProgramOptions): AgentProgr
   return async (context) => {
     const plan = readTravellingPlan(context.plan);
     await context.receive();
+    if (plan.type === "session" && plan.workflow !== undefined)
+      return runWorkflow({ plan, workflow: plan.workflow, options, context });
     const progress = readSessionProgress(await context.readHistory(), plan.type);
     const prompt = nextPrompt(firstPrompt(plan), progress);
     if (prompt === undefined) return restingOutcome(progress);
@@ -75,17 +80,75 @@ export function createSessionProgram(options: SessionProgramOptions): AgentProgr
   };
 }
 
+/** The script of a workflow, in a session that plans its steps and starts nothing itself. */
+async function runWorkflow({
+  plan,
+  workflow,
+  options,
+  context,
+}: Pick<SessionWork, "options" | "context"> & {
+  readonly plan: SessionPlan;
+  readonly workflow: TravellingWorkflow;
+}): Promise<ProgramOutcome> {
+  if (plan.workspace.type === "git")
+    return failedWorkflow("A workflow cannot have a workspace of git, because a branch has one writer.");
+  await refuseWorkspace(plan.workspace, options.folders ?? []);
+  const { directory } = plan.workspace;
+  const accepts = acceptedOf(options, context.agent);
+  const { agents, ...session } = sessionOf(plan, { options, context, accepts, directory });
+  await using runtime = createRuntime({
+    ...options.runtime,
+    cwd: directory,
+    transcripts: false,
+    wrapPlan: session.wrapPlan,
+    ...(agents === undefined ? {} : { agents }),
+  });
+  const { sessionId } = plan;
+  await using opened = await runtime.open({ ...session.options, sessionId, childrenOnly: true, takeOver });
+  return runStoreWorkflow({
+    workflow,
+    workspace: plan.workspace,
+    session: opened,
+    store: options.store,
+    context,
+  });
+}
+
 function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcome> {
-  const { sessionId, agents, remoteChildren, partialMessages, approvals, workspace } = plan;
-  const { accepts } = work;
-  const decided = plan.plan === undefined ? undefined : inWorkspace(plan.plan, workspace, work.workspace);
+  const { sessionId, remoteChildren, partialMessages, approvals, workspace } = plan;
+  const { options, wrapPlan, agents } = sessionOf(plan, { ...work, directory: work.workspace.directory });
+  return runInRuntime(work, {
+    sessionId,
+    wrapPlan,
+    ...(partialMessages === true ? { partialMessages } : {}),
+    ...(approvals === "refuse" ? { refusesToAsk: true } : {}),
+    ...(remoteChildren === true ? { wrapExecutor: createStoreExecutor(work.context, workspace) } : {}),
+    maxBudgetUsd: options.maxBudgetUsd,
+    agents,
+    async start(runtime, signal) {
+      const own = work.progress.hasTranscript ? { resume: sessionId } : { sessionId };
+      const session = await runtime.open({ ...options, ...own, takeOver });
+      publishOpened(work.context, session);
+      return session.stream(work.prompt.text, signal);
+    },
+  });
+}
+
+/** What a worker makes of the plan of a session: its options, its own plan within that, and the agents that came with it. */
+function sessionOf(
+  plan: SessionPlan,
+  work: Pick<SessionWork, "options" | "context" | "accepts"> & { readonly directory: string },
+) {
+  const { agents, workspace } = plan;
+  const { accepts, directory } = work;
+  const decided = plan.plan === undefined ? undefined : inWorkspace(plan.plan, workspace, { directory });
   const { options, ...wish } = withinAccepted(plan.options, decided, accepts);
   const definitions = agents === undefined ? [] : readPlanAgents(agents);
   const narrowed = definitions.map((definition) => narrowDefinition(definition, undefined, accepts));
   const cut = [...wish.cut, ...narrowed.flatMap((one) => one.cut)];
-  return runInRuntime(work, {
-    sessionId,
-    wrapPlan(own) {
+  return {
+    options,
+    wrapPlan(own: AgentPlan): AgentPlan {
       const wanted = decided ?? { ...own, policy: { ...own.policy, mode: wish.mode ?? own.policy.mode } };
       const made = withinWorker(wanted, own, accepts);
       const all = { ...made, notes: [...new Set([...made.notes, ...cut])] };
@@ -95,18 +158,8 @@ function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcom
       );
       return all;
     },
-    ...(partialMessages === true ? { partialMessages } : {}),
-    ...(approvals === "refuse" ? { refusesToAsk: true } : {}),
-    ...(remoteChildren === true ? { wrapExecutor: createStoreExecutor(work.context, workspace) } : {}),
-    maxBudgetUsd: options.maxBudgetUsd,
     agents: agents === undefined ? undefined : narrowed.map(({ value }) => value),
-    async start(runtime, signal) {
-      const own = work.progress.hasTranscript ? { resume: sessionId } : { sessionId };
-      const session = await runtime.open({ ...options, ...own, takeOver });
-      publishOpened(work.context, session);
-      return session.stream(work.prompt.text, signal);
-    },
-  });
+  };
 }
 
 /**
@@ -167,14 +220,20 @@ function withinAccepted(
 }
 
 /** What was asked for and does not hold on this worker is said to its operator as well. */
-function reportNotes({ options, context }: SessionWork, notes: readonly string[]): void {
+function reportNotes(
+  { options, context }: Pick<SessionWork, "options" | "context">,
+  notes: readonly string[],
+): void {
   if (notes.length === 0) return;
   const advice = "`--accept-rights` says what a worker accepts of plans.";
   options.runtime.onWarning?.(`${context.agent}: ${notes.join(" ")} ${advice}`);
 }
 
 /** The plan of a child, decided elsewhere, as `retinue run-plan` carries it out. */
-function runChild({ sessionId, plan, workspace }: PlannedChild, work: SessionWork): Promise<ProgramOutcome> {
+function runChild(
+  { sessionId, plan, output, workspace }: PlannedChild,
+  work: SessionWork,
+): Promise<ProgramOutcome> {
   const tree = treeLimitsOf(plan);
   return runInRuntime(work, {
     sessionId,
@@ -187,14 +246,32 @@ function runChild({ sessionId, plan, workspace }: PlannedChild, work: SessionWor
         work,
         narrowed.notes.filter((note) => !placed.notes.includes(note)),
       );
-      const handle = session.runPlan({ ...narrowed, sessionId });
+      const handle = session.runPlan({ ...narrowed, sessionId }, { output });
       // Not as if somebody had stopped the agent itself: another worker continues it.
       const close = (): void => void session.close().catch(() => undefined);
       if (signal.aborted) close();
       else signal.addEventListener("abort", close, { once: true });
-      return handle.events;
+      return plan.task.workflow === undefined ? handle.events : stepEvents(handle);
     },
   });
+}
+
+/** A script reads the last block of text of its step, and the value that was handed in. */
+async function* stepEvents({ events, result }: AgentHandle): AsyncGenerator<RunEvent> {
+  let text: string | undefined;
+  for await (const event of events) {
+    if (event.type === "assistant-answered") {
+      const last = event.message.content.findLast((block) => block.type === "text");
+      text = last?.type === "text" ? last.text : "";
+    }
+    if (event.type !== "run-ended") yield event;
+    else {
+      const { output } = await result;
+      const { ending } = event;
+      const own = ending.status === "completed" && text !== undefined ? { text } : {};
+      yield { ...event, ending: { ...ending, ...own, ...(output === undefined ? {} : { output }) } };
+    }
+  }
 }
 
 /** Who runs an agent is decided by its log, so files that another worker of this machine holds, frozen perhaps, are taken. */

@@ -10,7 +10,7 @@ import {
 } from "@retinue/core/models/provider-entry.ts";
 import type { ProgramFunction } from "@retinue/core/planning/agent-plan.ts";
 import { anyModelNeed, functionNeeds, providerNeed, serverNeed } from "./plan-needs.ts";
-import { planFormat } from "./session-plan.ts";
+import { planFormat, workflowFormat } from "./session-plan.ts";
 import type { WorkerRuntimeOptions } from "./session-work.ts";
 
 /** What a worker has for plans that need it: tools, hooks, servers and models, those of its settings files too. */
@@ -27,6 +27,7 @@ export async function findAbilities(options: WorkerRuntimeOptions): Promise<read
   return [
     ...programFunctions(options).flatMap(functionNeeds),
     planFormat,
+    workflowFormat,
     ...servers,
     ...providers.map(providerNeed),
     providerNeed("offline"),

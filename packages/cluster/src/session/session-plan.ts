@@ -5,7 +5,7 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import { readSessionAgents } from "@retinue/config/agents/read-definition-object.ts";
 import { decidingKeys } from "@retinue/core/journal/session-choices.ts";
-import { isSessionId } from "@retinue/core/journal/session-files.ts";
+import { isRunId, isSessionId } from "@retinue/core/journal/session-files.ts";
 import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import { outputForm } from "@retinue/core/kernel/options/typed-output.ts";
 import type { AgentPlan, ChildPlan } from "@retinue/core/planning/agent-plan.ts";
@@ -30,12 +30,14 @@ const laterFields = ["output", "appendSubagentSystemPrompt", "approvals", "plan"
 
 /** Workers that know these fields have this. The next field that an earlier worker must not pass over gets the next number. */
 export const planFormat = "plan-format:2";
+/** Workers that run scripts of workflows, and their steps with a form for the result. */
+export const workflowFormat = "plan-format:3";
 
 /** What a worker must know to carry out a session, so that one of an earlier version leaves it to others. */
 export function formatNeeds(plan: SessionPlan): readonly string[] {
   const given = { ...defined(plan.options), ...defined(plan) };
   const isLater = laterFields.some((name) => name in given);
-  return isLater ? [planFormat] : [];
+  return [...(isLater ? [planFormat] : []), ...(plan.workflow === undefined ? [] : [workflowFormat])];
 }
 
 export type TravellingOptions = Pick<SessionOptions, (typeof optionNames)[number]>;
@@ -56,7 +58,19 @@ export interface SessionPlan {
   readonly partialMessages?: boolean;
   /** `refuse`: what rules leave open is refused. Absent: it waits for a person. */
   readonly approvals?: "refuse";
+  /** It runs this script in the place of a conversation. */
+  readonly workflow?: TravellingWorkflow;
   readonly workspace: WorkspacePlan;
+}
+
+/** A workflow as a worker can begin it. */
+export interface TravellingWorkflow {
+  readonly runId: string;
+  readonly script: string;
+  /** Absent means undefined. */
+  readonly args?: JsonValue;
+  /** An earlier run of the store: the agent that it was. Its finished steps are taken. */
+  readonly continues?: string;
 }
 
 /** The plan of a child agent, complete as `retinue plan --json` writes it. */
@@ -65,6 +79,8 @@ export interface PlannedChild {
   /** A session of its own for its files, so that it meets no other agent of the session that it was planned in. */
   readonly sessionId: string;
   readonly plan: ChildPlan;
+  /** The form of its result, as a JSON Schema. */
+  readonly output?: Readonly<Record<string, unknown>>;
   readonly workspace: WorkspacePlan;
 }
 
@@ -102,7 +118,14 @@ export function readTravellingPlan(value: JsonValue): SessionPlan | PlannedChild
     throw unreadable("its session id is not a UUID");
   if (type === "session") return readSessionPlan(value, sessionId);
   if (type !== "plan") throw unreadable("it is neither of a session nor of a child");
-  return { type, sessionId, plan: checkChildPlan(value["plan"]), workspace: readWorkspacePlan(workspace) };
+  const output = isRecord(value["output"]) ? { output: value["output"] } : {};
+  return {
+    type,
+    sessionId,
+    plan: checkChildPlan(value["plan"]),
+    ...output,
+    workspace: readWorkspacePlan(workspace),
+  };
 }
 
 /** Refuses what is not a complete plan of a child, with the field that is wrong. */
@@ -140,7 +163,20 @@ function readSessionPlan(value: Readonly<Record<string, unknown>>, sessionId: st
     ...(value["partialMessages"] === true ? { partialMessages: true } : {}),
     // Another word may be of a later version, and one that no one knows must not allow anything.
     ...(approvals === undefined ? {} : { approvals: "refuse" }),
+    ...(value["workflow"] === undefined ? {} : { workflow: readWorkflow(value["workflow"]) }),
     workspace: readWorkspacePlan(workspace),
+  };
+}
+
+function readWorkflow(value: unknown): TravellingWorkflow {
+  const { runId, script, args, continues } = isRecord(value) ? value : {};
+  if (typeof runId !== "string" || !isRunId(runId) || typeof script !== "string")
+    throw unreadable("its workflow has no script or no id of a run");
+  return {
+    runId,
+    script,
+    ...(args === undefined ? {} : { args: args as JsonValue }),
+    ...(typeof continues === "string" ? { continues } : {}),
   };
 }
 

@@ -117,7 +117,7 @@ function lowerNesting(plan: Nesting, own: Nesting): Nesting {
 export function inWorkspace<Plan extends AgentPlan & { readonly sessionDirectory?: string }>(
   plan: Plan,
   { type }: Pick<WorkspacePlan, "type">,
-  { directory, root = directory }: Workspace,
+  { directory, root = directory }: Pick<Workspace, "directory" | "root">,
 ): Plan {
   const planned = plan.sessionDirectory ?? plan.directory;
   if (type !== "git") {

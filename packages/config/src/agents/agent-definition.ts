@@ -9,13 +9,13 @@ import {
   permissionModes,
 } from "@retinue/gate/permission-policy.ts";
 import { type HookRule, readHooks } from "../hooks/read-hooks.ts";
+import { type AgentLimits, readAgentLimits } from "../settings/agent-limits.ts";
 import {
   readVerifyChecks,
   type VerifyChecks,
   verifyAdvice,
   verifySchema,
 } from "../settings/verify-checks.ts";
-import { type AgentLimits, readAgentLimits } from "./agent-limits.ts";
 import { type AgentRunner, readRunner, runnerAdvice, runnerSchema } from "./agent-runner.ts";
 import type { AgentSource } from "./agent-source.ts";
 import { booleanWords, fieldSchemas } from "./field-schemas.ts";

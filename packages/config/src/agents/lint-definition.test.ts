@@ -23,11 +23,17 @@ describe("lintDefinition", () => {
     expect(lint("tools: Read, Grep, Bash(git diff *)\nmodel: sonnet\ncolor: blue")).toEqual([]);
   });
 
+  it("accepts named agents where a setting lets subagents start them [NST-1]", () => {
+    expect(lint("tools: Read, Agent(a, b)").map(({ code }) => code)).toContain("subagent-cannot-spawn");
+    expect(lint("tools: Read, Agent(a, b)", { nests: true })).toEqual([]);
+  });
+
   it.each<[string, string, string, LintCase?]>([
     ["tools: Read, Grpe", "warning", "unknown-tool"],
     ["tools: Grpe, Raed", "error", "no-tool-left"],
     ["tools: Task(a, b)", "warning", "only-for-main-agent"],
     ["tools: Read, Task", "note", "subagent-cannot-spawn"],
+    ["tools: Read, Agent", "warning", "subagent-names-no-agents", { nests: true }],
     ["tools: Read, LS", "note", "old-tool-name"],
     ["tools: Read, CronCreate", "note", "absent-tool"],
     ["tools: Read, Write\ndisallowedTools: Write", "warning", "tool-is-disallowed"],

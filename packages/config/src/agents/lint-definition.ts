@@ -169,6 +169,8 @@ export interface LintFacts {
   /** Whether the folder is trusted; what only trust puts in force is reported otherwise. */
   readonly trusted?: boolean | undefined;
   readonly aliases?: AliasTable | undefined;
+  /** Whether a setting lets subagents start the agents that they name. */
+  readonly nests?: boolean | undefined;
   /** The text of the definition's file, so that one entry of a list can be pointed at. */
   readonly text?: string | undefined;
 }
@@ -181,7 +183,8 @@ const definitionShape = checks.shape({ name: checks.text, source: checks.thing }
 export function lintDefinition(definition: AgentDefinition, facts: LintFacts = {}): Diagnostic[] {
   checkArgument("The first argument of lintDefinition()", definitionShape, definition);
   checkArgument("The second argument of lintDefinition()", checks.thing, facts);
-  const known = { trusted: facts.trusted ?? false, aliases: facts.aliases ?? shippedAliases };
+  const { trusted = false, aliases = shippedAliases, nests = false } = facts;
+  const known = { trusted, aliases, nests };
   const { file } = definition.source;
   return rules
     .flatMap((rule) => rule(definition, known))
@@ -234,9 +237,9 @@ function findWhole(line: string, entry: string, from: number): number {
 }
 
 /** Entries of `tools` and `disallowedTools` that do not do what their author meant. */
-export function lintTools(definition: AgentDefinition): Issue[] {
+export function lintTools(definition: AgentDefinition, { nests = false }: LintFacts = {}): Issue[] {
   const available = assumedTools(definition);
-  const grant = grantTools({ definition, available, role: "subagent" });
+  const grant = grantTools({ definition, available, role: "subagent", nests });
   const notes = grant.notes.map((note) => (note.code === "tool-is-disallowed" ? contradiction(note) : note));
   if (grant.type === "granted") return notes;
   const asMain = grantTools({ definition, available, role: "main" });

@@ -70,8 +70,8 @@ export function readServer(
     issues.push(unusableServer(name, unusable, path));
     return { ...common, unusable };
   }
-  const { kind, transport, unusable } = readTransport(written, { name, path, issues });
-  if (unusable !== undefined && kind !== "sdk") issues.push(unusableServer(name, unusable, path));
+  const { kind, transport, unusable, at } = readTransport(written, { name, path, issues });
+  if (unusable !== undefined && kind !== "sdk") issues.push(unusableServer(name, unusable, path, at));
   const timeoutMs = readTimeout(written, { name, path, issues });
   return {
     ...common,
@@ -136,13 +136,17 @@ function own(record: JsonRecord, key: string): unknown {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }
 
-function unusableServer(name: string, why: string, path: DocumentPath): Issue {
+function unusableServer(name: string, why: string, path: DocumentPath, at?: "oauth"): Issue {
   return {
     severity: "warning",
     code: "mcp-server-unusable",
     message: `The MCP server ${quote(name)} cannot be used: ${why}.`,
-    advice: 'Write "command" with "args" for a program, or "type": "http" with "url" for an address.',
-    path,
+    ...(at === undefined
+      ? {
+          advice: 'Write "command" with "args" for a program, or "type": "http" with "url" for an address.',
+          path,
+        }
+      : { advice: `Correct "${at}", or remove it to log in as the server says.`, path: [...path, at] }),
   };
 }
 

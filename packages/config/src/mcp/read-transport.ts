@@ -7,6 +7,8 @@ interface TransportReading {
   readonly kind?: McpKind;
   readonly transport?: McpTransport;
   readonly unusable?: string;
+  /** The field that makes it unusable, where it is one. */
+  readonly at?: "oauth";
 }
 
 interface Report {
@@ -117,7 +119,7 @@ function readAddress(kind: "http" | "sse", written: JsonRecord, to: Report): Tra
   const helper = own(written, "headersHelper");
   const oauth = readOauth(own(written, "oauth"));
   // Without what it says about logging in, a person might log in elsewhere or as somebody else.
-  if (typeof oauth === "string") return { kind, unusable: oauth };
+  if (typeof oauth === "string") return { kind, unusable: oauth, at: "oauth" };
   return {
     kind,
     transport: {

@@ -7,11 +7,11 @@ import {
   schemas,
 } from "@retinue/base/foundation/json-schema.ts";
 import { definitionFields } from "../agents/agent-definition.ts";
-import { agentLimitsSchema, treeLimitKeys } from "../agents/agent-limits.ts";
 import { fieldDefinitions } from "../agents/field-schemas.ts";
 import { hookDefinitions, hooksFileSchema } from "../hooks/hooks-schema.ts";
 import { lockSchema } from "../lock/lock-file.ts";
 import { mcpFileSchema, mcpServerSchema } from "../mcp/mcp-server-schema.ts";
+import { agentLimitsSchema } from "../settings/agent-limits.ts";
 import { sandboxSchema } from "../settings/limit-sandbox.ts";
 import { modeReader, switchesWithoutEffect, switchReaders } from "../settings/permission-settings.ts";
 import { keysWithoutEffect, managedOnlyKeys, plainReaders } from "../settings/plain-settings.ts";
@@ -117,43 +117,7 @@ function inside(key: string, { schema }: ValueReader<unknown>): JsonSchema {
   if (key === "sandbox") return { anyOf: [sandboxSchema(), schemas.flag] };
   if (key === "mcpServers" || key === "managedMcpServers")
     return { type: "object", additionalProperties: { $ref: "#/definitions/mcpServer" } };
-  return key === "limits" ? limitsSchema() : schema;
-}
-
-/** What ends the start where it is anything else. */
-function limitsSchema(): JsonSchema {
-  const seconds = { type: "number", exclusiveMinimum: 0 };
-  const properties = {
-    agents: { description: "How many children of a session run concurrently." },
-    overflow: { description: "Whether one more is refused or waits.", enum: ["refuse", "queue"] },
-    depth: {
-      description: "How many levels of agents there may be below the main agent; 1: only it starts agents.",
-      type: "integer",
-      minimum: 1,
-      maximum: 10,
-    },
-    nested: {
-      description: "How many agents may be started by agents below the main one, in a session.",
-      type: "integer",
-      minimum: 1,
-    },
-    agent: { description: "Of each child.", anyOf: [{ $ref: "#/definitions/limits" }] },
-    tree: {
-      description: "Of the main agent and all children together.",
-      ...agentLimitsSchema(treeLimitKeys),
-    },
-    model: {
-      description: "How long a provider may be silent.",
-      type: "object",
-      properties: { firstTokenSeconds: seconds, betweenTokensSeconds: seconds },
-      additionalProperties: false,
-    },
-    unknownPrice: {
-      description: "What happens to calls of a model without a known price.",
-      enum: ["allow", "refuse"],
-    },
-  };
-  return { type: "object", properties, additionalProperties: false };
+  return schema;
 }
 
 function permissionsSchema(): JsonSchema {

@@ -1,6 +1,7 @@
 import type { Issue } from "@retinue/base/foundation/diagnostic.ts";
 import { type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { durabilities } from "@retinue/base/storage/durability.ts";
+import { limits } from "./limits.ts";
 import {
   approvals,
   backgroundAgents,
@@ -67,7 +68,7 @@ export const plainReaders = {
   httpHookAllowedEnvVars: textList,
   includeGitInstructions: flag,
   language: text,
-  limits: object,
+  limits,
   managedMcpServers: object,
   maxEffortLevel: effort,
   mcpServers: object,
@@ -122,8 +123,11 @@ export const restrictingPlainKeys: ReadonlySet<string> = new Set<PlainKey>([
   "sandbox",
 ]);
 
-/** Keys that guard something, which a value that cannot be read would leave unguarded; checks that are dropped would pass. */
-const guardingPlainKeys: ReadonlySet<string> = new Set<string>([...restrictingPlainKeys, "verify"]);
+/**
+ * Keys that guard something, which a value that cannot be read would leave unguarded: checks that are dropped would pass, and
+ * limits that are dropped are kept by nobody.
+ */
+const guardingPlainKeys: ReadonlySet<string> = new Set<string>([...restrictingPlainKeys, "limits", "verify"]);
 
 /** Keys that are read and checked and have no effect here, each with why. Each use of one is a diagnostic; docs/settings.md lists them. */
 export const keysWithoutEffect: ReadonlyMap<string, string> = new Map<PlainKey, string>([

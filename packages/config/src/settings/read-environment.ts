@@ -123,6 +123,29 @@ export function choice<const T extends string>(...choices: readonly T[]): ValueR
   };
 }
 
+type Member = Pick<ValueReader<unknown>, "expected" | "read">;
+
+/** Finds the first member of an object that is not known, or that its reader does not take. */
+function wrongMember(members: Readonly<Record<string, Member>>) {
+  const known = Object.keys(members);
+  return (value: unknown): WrongPart | undefined => {
+    for (const [key, written] of Object.entries(isRecord(value) ? value : {})) {
+      const member = Object.hasOwn(members, key) ? members[key] : undefined;
+      const path = [key];
+      if (member === undefined)
+        return { path, reason: "it is not known", advice: `Known are ${known.join(" and ")}.` };
+      const { expected, read } = member;
+      if (read(written) === undefined)
+        return {
+          path,
+          reason: `it must be ${expected}, but is ${quote(written)}`,
+          advice: `Write ${expected}.`,
+        };
+    }
+    return undefined;
+  };
+}
+
 /** A command whose first line is shown below the prompt of the terminal. */
 export interface StatusLineValue {
   readonly type: "command";
@@ -173,6 +196,7 @@ export interface BackgroundAgentsValue {
 
 /** What cannot be read as a whole is not read in parts: it could leave open what was meant to be closed. */
 export const backgroundAgents: ValueReader<BackgroundAgentsValue> = {
+  wrongPart: wrongMember({ mcpTools: flag, questions: choice("ask", "refuse") }),
   expected: '{"mcpTools": true or false, "questions": "ask" or "refuse"}',
   read(value) {
     if (!isRecord(value)) return undefined;
@@ -200,8 +224,14 @@ export interface QuotaValue {
   readonly maxUsdUnattended?: number;
 }
 
+const aboveZero: Member = {
+  expected: "a number above 0",
+  read: (value) => (typeof value === "number" && value > 0 && Number.isFinite(value) ? value : undefined),
+};
+
 /** Half of it would leave agents waiting without a ceiling, or with one that holds for nothing. */
 export const quota: ValueReader<QuotaValue> = {
+  wrongPart: wrongMember({ wait: flag, maxUsdUnattended: aboveZero }),
   expected: '{"wait": true or false, "maxUsdUnattended": a number above 0}',
   read(value) {
     if (!isRecord(value)) return undefined;
@@ -209,7 +239,7 @@ export const quota: ValueReader<QuotaValue> = {
     const wait = flag.read(written);
     if (wait === undefined || Object.keys(others).length > 0) return undefined;
     if (most === undefined) return { wait };
-    return typeof most === "number" && most > 0 && Number.isFinite(most)
+    return typeof most === "number" && aboveZero.read(most) !== undefined
       ? { wait, maxUsdUnattended: most }
       : undefined;
   },
@@ -269,14 +299,10 @@ export const quotes: ValueReader<QuoteSettings> = {
   expected: '{"askAboveUsd": 2, "askAboveAgents": 20}, with numbers from 0 and nothing else',
   read(value) {
     if (!isRecord(value)) return undefined;
-    const { askAboveUsd, askAboveAgents, ...others } = value;
-    const isAmount = (part: unknown): boolean =>
-      part === undefined || (typeof part === "number" && Number.isFinite(part) && part >= 0);
-    const isCount = askAboveAgents === undefined || Number.isSafeInteger(askAboveAgents);
-    if (Object.keys(others).length > 0 || !isCount) return undefined;
-    // Both were looked at.
-    return isAmount(askAboveUsd) && isAmount(askAboveAgents) ? (value as QuoteSettings) : undefined;
+    // Each part was looked at.
+    return wrongQuote(value) === undefined ? (value as QuoteSettings) : undefined;
   },
+  wrongPart: (value) => (isRecord(value) ? wrongQuote(value) : undefined),
   schema: {
     type: "object",
     properties: {
@@ -294,6 +320,20 @@ export const quotes: ValueReader<QuoteSettings> = {
     additionalProperties: false,
   },
 };
+
+function wrongQuote(value: JsonRecord): WrongPart | undefined {
+  const isAmount = (part: unknown): boolean =>
+    part === undefined || (typeof part === "number" && Number.isFinite(part) && part >= 0);
+  for (const [key, part] of Object.entries(value)) {
+    if (key !== "askAboveUsd" && key !== "askAboveAgents")
+      return { path: [key], reason: "there is no such key", advice: `Write ${quotes.expected}.` };
+    if (!isAmount(part) || (key === "askAboveAgents" && part !== undefined && !Number.isSafeInteger(part))) {
+      const kind = key === "askAboveAgents" ? "whole number" : "number";
+      return { path: [key], reason: `it is not a ${kind} from 0`, advice: `Write ${quotes.expected}.` };
+    }
+  }
+  return undefined;
+}
 
 function isWebhookUrl(value: unknown): value is string {
   if (typeof value !== "string" || !URL.canParse(value)) return false;

@@ -243,13 +243,6 @@ function collect<T>(
   return layers.flatMap(({ settings, source }) => take(settings).map((value) => ({ value, source })));
 }
 
-/** Keys whose values are not laid over each other as others are. */
-const ownMerges: ReadonlyMap<string, (low: unknown, high: unknown) => unknown> = new Map([
-  ["limits", mergeLimits],
-  ["quotes", (low, high) => smallerParts(low, high, mergeValues(low, high))],
-  ["verify", mergeChecks],
-]);
-
 /** Checks guard results, so those of a later layer are added and take none away. */
 function mergeChecks(low: unknown, high: unknown): unknown {
   if (!isRecord(low) || !isRecord(high)) return high;
@@ -259,37 +252,51 @@ function mergeChecks(low: unknown, high: unknown): unknown {
   return Object.fromEntries(types.map((type) => [type, [...of(low, type), ...of(high, type)]]));
 }
 
-/** The parts of `limits` that are ceilings: a later layer may lower them, never raise them. */
-const ceilings: ReadonlySet<string> = new Set(["agent", "tree"]);
-
-/** Lays one `limits` over another; of two ceilings the smaller one stays, whichever layer it is from. */
-export function mergeLimits(low: unknown, high: unknown): unknown {
-  const merged = mergeValues(low, high);
-  if (!isRecord(merged) || !isRecord(low) || !isRecord(high)) return merged;
-  const entries = Object.entries(merged).map(([key, value]): [string, unknown] => [
-    key,
-    ceilings.has(key) ? smallerParts(low[key], high[key], value) : value,
-  ]);
-  return Object.fromEntries(entries);
+/** Lays one value over another; of two ceilings the smaller one stays, whichever layer it is from. */
+function withCeilings(...ceilings: readonly string[]) {
+  return (low: unknown, high: unknown): unknown => {
+    if (!isRecord(low) || !isRecord(high)) return high;
+    return mergeRecords(low, high, (one, other, key) =>
+      ceilings.includes(key) ? mergeCeilings(one, other) : mergeValues(one, other),
+    );
+  };
 }
 
-function smallerParts(low: unknown, high: unknown, merged: unknown): unknown {
-  if (!isRecord(low) || !isRecord(high) || !isRecord(merged)) return merged;
-  const entries = Object.entries(merged).map(([key, value]): [string, unknown] => {
-    const before = Object.hasOwn(low, key) ? low[key] : undefined;
-    const lowers = typeof before === "number" && typeof value === "number" && before < value;
-    return [key, lowers ? before : value];
-  });
-  return Object.fromEntries(entries);
+export const mergeLimits = withCeilings("agent", "tree", "depth", "nested");
+
+/** Of two numbers the smaller one stays. */
+function mergeCeilings(low: unknown, high: unknown): unknown {
+  if (typeof low === "number" && typeof high === "number") return Math.min(low, high);
+  return isRecord(low) && isRecord(high) ? mergeRecords(low, high, mergeCeilings) : high;
 }
+
+/** Keys whose values are not laid over each other as others are. */
+const ownMerges: ReadonlyMap<string, (low: unknown, high: unknown) => unknown> = new Map([
+  ["limits", mergeLimits],
+  ["quota", mergeCeilings],
+  ["quotes", mergeCeilings],
+  ["verify", mergeChecks],
+  ["workflows", withCeilings("maxBudgetUsd", "maxTokens", "maxOutputTokens")],
+]);
 
 /** Lays one JSON value over another: objects key by key, lists one after the other without repeats, else the higher. */
 function mergeValues(low: unknown, high: unknown): unknown {
   if (Array.isArray(low) && Array.isArray(high))
     return withoutRepeats([...low, ...high], (value) => JSON.stringify(value));
-  if (!isRecord(low) || !isRecord(high)) return high;
+  return isRecord(low) && isRecord(high) ? mergeRecords(low, high, mergeValues) : high;
+}
+
+function mergeRecords(
+  low: JsonRecord,
+  high: JsonRecord,
+  merge: (low: unknown, high: unknown, key: string) => unknown,
+): JsonRecord {
   const keys = new Set([...Object.keys(low), ...Object.keys(high)]);
-  return Object.fromEntries([...keys].map((key) => [key, mergeKey(low, high, key)]));
+  const entries = [...keys].map((key): [string, unknown] => {
+    if (!Object.hasOwn(high, key)) return [key, low[key]];
+    return [key, Object.hasOwn(low, key) ? merge(low[key], high[key], key) : high[key]];
+  });
+  return Object.fromEntries(entries);
 }
 
 /** Keeps the first of those that are the same. */
@@ -305,13 +312,4 @@ function withoutRepeats<T>(values: readonly T[], identity: (value: T) => string)
 function settingNames(name: string, value: unknown): string[] {
   if (!isRecord(value) || Object.keys(value).length === 0) return [name];
   return Object.entries(value).flatMap(([key, part]) => settingNames(`${name}.${key}`, part));
-}
-
-function mergeKey(
-  low: Readonly<Record<string, unknown>>,
-  high: Readonly<Record<string, unknown>>,
-  key: string,
-): unknown {
-  if (!Object.hasOwn(high, key)) return low[key];
-  return Object.hasOwn(low, key) ? mergeValues(low[key], high[key]) : high[key];
 }

@@ -43,7 +43,18 @@ export interface TreeTotals {
   readonly denials: readonly AgentDenial[];
 }
 
-/** Adds up the events of a tree as they come. */
+/** The events that change the sums of a tree. */
+export const countedEvents: ReadonlySet<RunEvent["type"]> = new Set([
+  "turn-started",
+  "assistant-answered",
+  "answer-lost",
+  "context-compacted",
+  "call-finished",
+  "run-idled",
+  "run-ended",
+]);
+
+/** Adds up the events of a tree as they come; those that are not counted change nothing. */
 export function createTreeFold(): { add(event: AgentEvent): void; totals(): TreeTotals } {
   const agents = new Map<string, AgentTotals>();
   const models = new Map<string, ModelTotals>();

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { quote } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
@@ -71,6 +72,12 @@ export function workflowFiles(transcripts: string, sessionId: string, runId: str
     journal: join(own, "journal.jsonl"),
     scripts: join(runs, "scripts"),
   };
+}
+
+/** The id of a new run of a workflow. */
+export function newRunId(): string {
+  const digits = randomUUID();
+  return `wf_${digits.slice(0, 8)}-${digits.slice(9, 12)}`;
 }
 
 export function isRunId(text: string): boolean {

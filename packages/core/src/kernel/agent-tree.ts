@@ -4,12 +4,14 @@ import { abortable } from "@retinue/base/foundation/abortable.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import {
+  countedEvents,
   createTreeFold,
   type EventSource,
   mainAgentId,
   type TreeTotals,
 } from "../conversation/agent-event.ts";
 import { textOf, type UserMessage } from "../conversation/message.ts";
+import type { RunEvent } from "../conversation/run-event.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import type { AgentEvent, LiveStatus, WireEvent } from "../protocol/agent-event.ts";
 import { type AgentState, hasEnded } from "../protocol/agent-state.ts";
@@ -303,6 +305,10 @@ function askerOf({ path }: Question): EventSource {
   return { agentId: path.at(-1)?.id ?? mainAgentId };
 }
 
+function isCounted(event: WireEvent): event is RunEvent {
+  return (countedEvents as ReadonlySet<string>).has(event.type);
+}
+
 /** The one order of everything that happens in a tree, with its sums. */
 function createTreeEvents(first: ((event: AgentEvent) => void) | undefined) {
   const log = createEventLog<AgentEvent>();
@@ -314,7 +320,7 @@ function createTreeEvents(first: ((event: AgentEvent) => void) | undefined) {
     emit(event: WireEvent, source: EventSource = { agentId: mainAgentId }): void {
       const placed = { ...event, ...source, seq: log.lastSeq + 1, at: Date.now() } as AgentEvent;
       // Pieces of answers are most of what happens, and change no sum.
-      if (event.type !== "model-streamed") fold.add(placed as Parameters<typeof fold.add>[0]);
+      if (isCounted(event)) fold.add({ ...event, ...source });
       log.push(placed);
     },
   };

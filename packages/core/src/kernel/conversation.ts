@@ -9,14 +9,13 @@ import type { AgentPlan } from "../planning/agent-plan.ts";
 import { type AgentHistory, createAgentHistory } from "../tasks/agent-history.ts";
 import { handTo, hasEnded } from "../tasks/drive-task.ts";
 import type { AgentRecord } from "../tasks/open-record.ts";
-import type { TaskManager } from "../tasks/task-manager.ts";
 import type { MainControl } from "../tasks/watch-control.ts";
 import { type RunWatch, tallyEvents, watchRun } from "../tasks/watch-run.ts";
 import type { AgentServices, EquippedAgent } from "./agent/agent-services.ts";
 import { type OpenAgent, openAgent } from "./agent/open-agent.ts";
 import type { Children } from "./agent/open-children.ts";
 import { stopChildren } from "./agent/stop-children.ts";
-import { type ChildOutputs, outputReminder, type TypedOutput } from "./options/typed-output.ts";
+import { outputReminder, type TypedOutput } from "./options/typed-output.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
 import { createSessionRecovery, type SessionRecovery } from "./recover-agents.ts";
 import { createLimits, type SessionLimits } from "./session-rules.ts";
@@ -33,9 +32,6 @@ export interface SessionParts {
   readonly watch: RunWatch;
   readonly output?: TypedOutput | undefined;
   readonly children: Children;
-  /** The typed outputs that children were asked for, by agent id. */
-  readonly childOutputs: ChildOutputs;
-  readonly tasks: TaskManager;
   /** Whether agents that work in the background are stopped at the end of a run. */
   readonly stopsBackground: boolean;
   /** Whether `/name` in a prompt calls a skill. */
@@ -172,7 +168,8 @@ async function* events(
 ): AsyncGenerator<RunEvent, void> {
   let next = prompt;
   let sum: RunEnding | undefined;
-  const { output, watch, tasks } = live.parts;
+  const { output, watch, children } = live.parts;
+  const { tasks } = children.session;
   const since = watch.stopwatch.elapsed();
   while (true) {
     const ending: RunEnding = joinEndings(

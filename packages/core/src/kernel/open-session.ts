@@ -90,7 +90,6 @@ export async function openSession<Output>(
   // What hooks of the start set for later commands, of children too.
   const environment = new Map<string, string>();
   const services = openServices(runtime, session, { options, environment });
-  const outputs = createChildOutputs({ maxRetries });
   let opened: Session<Output> | undefined;
   const children = openChildren({
     services,
@@ -100,7 +99,7 @@ export async function openSession<Output>(
     messages: () => opened?.messages() ?? [],
     context: system.child,
     commands,
-    outputs,
+    outputs: createChildOutputs({ maxRetries }),
     limitFacts: limits,
     clocks: {
       clock: runtime.clock,
@@ -129,7 +128,7 @@ export async function openSession<Output>(
       first: [
         ...(control === undefined ? [] : [{ messages: control.takeMessages }]),
         ...(live?.reading === undefined ? [] : [{ messages: live.reading.takeMessages }]),
-        childrenCapability(children, { plan, tools: tools.tools, tasks }),
+        childrenCapability(children, plan),
       ],
       last:
         output === undefined ? [] : [(remindsOnce ? remindingOutputCapability : outputCapability)(output)],
@@ -142,8 +141,6 @@ export async function openSession<Output>(
     agent,
     children,
     services,
-    childOutputs: outputs,
-    tasks,
     control,
     watch: mainWatch(plan, { runtime, stopwatch, treeTime }),
     stopsBackground: background === "stop",

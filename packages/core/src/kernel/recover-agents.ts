@@ -11,6 +11,7 @@ import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
 import { interruptedLine, interruptedNote } from "../tasks/interrupted-note.ts";
 import type { HeardAgents } from "../tasks/reported-agents.ts";
 import type { Children } from "./agent/open-children.ts";
+import { settleChild } from "./agent/settle-child.ts";
 import type { FolderContext, RuntimeContext } from "./runtime-context.ts";
 import type { SessionCommands } from "./session-commands.ts";
 
@@ -19,7 +20,7 @@ interface RecoveryParts {
   readonly plan: AgentPlan;
   /** What the conversation has heard of its children. */
   readonly received: HeardAgents;
-  readonly children: Pick<Children, "recover" | "notify" | "spawner" | "team">;
+  readonly children: Pick<Children, "session" | "notify" | "spawner" | "team">;
   readonly commands: Pick<SessionCommands, "pendingMessages">;
   /** Children that another process still has are taken from it. */
   readonly takeOver: boolean;
@@ -84,7 +85,9 @@ async function settle(
   const work = async (): Promise<void> => {
     for (const { id } of waiting) {
       if (signal.aborted) return;
-      await children.recover(id, signal).catch((error: unknown) => report(id, error, runtime));
+      await settleChild(id, children.session, { signal }).catch((error: unknown) =>
+        report(id, error, runtime),
+      );
     }
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, unsettled.length) }, work));

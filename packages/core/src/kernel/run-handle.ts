@@ -420,7 +420,8 @@ async function begin(
   // A host that fails after the child was stopped concerns no one.
   host.catch(() => undefined);
   const { spawner, tasks, outputs } = await abortable(host, signal);
-  const output = options.output === undefined ? undefined : outputs.ask(id, options.output);
+  const remindsOnce = "plan" in what && what.plan.task.workflow !== undefined;
+  const output = options.output === undefined ? undefined : outputs.ask(id, options.output, { remindsOnce });
   const stopWatching = tasks.onEvent(({ agentId, event }) => {
     if (agentId === id) record.take(event);
   });

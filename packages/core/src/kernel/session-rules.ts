@@ -349,7 +349,7 @@ export function usualEffort({ discovered }: Pick<FolderContext, "discovered">): 
 /** When a silent agent in the background is stopped, unless the environment says otherwise. */
 const defaultStallMs = 600_000;
 
-/** Everything about limits that planning asks for; a setting that cannot be used ends the start. */
+/** Everything about limits that planning asks for. */
 export function limitFacts(runtime: RuntimeContext, options: Pick<SessionSetup, "limits">): LimitFacts {
   const { settings } = runtime.discovered.settings;
   const { agentStallTimeoutMs, maxSpawnDepth } = runtime.variables;

@@ -15,6 +15,8 @@ import type { Skill } from "@retinue/config/skills/skill.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { Tool } from "../tools/tool.ts";
 import { openAgent, toolsOf } from "./agent/open-agent.ts";
+import { plannedTools } from "./agent/open-child.ts";
+import { planBelow } from "./agent/open-nested.ts";
 import { compact, openConversation, type SessionParts, type StreamOptions, stream } from "./conversation.ts";
 import { type LoopTool, toolsForLoops } from "./loop-tools/tools-for-loops.ts";
 import { createIntegration, type Integrated } from "./merge/integrate-run.ts";
@@ -23,6 +25,7 @@ import type { MergeParts } from "./merge/run-merge.ts";
 import { startMerge } from "./merge/start-merge.ts";
 import { checkAgentType, checkOptions, checkPrompt, runtimeChecks } from "./options/check-options.ts";
 import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
+import type { OutputSchema } from "./options/typed-output.ts";
 import { type AgentHandle, type AgentHost, type RunHandle, startAgent, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
 import { createSessionTasks, type SessionTasks } from "./session-tasks.ts";
@@ -104,7 +107,7 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** The tools as a model sees them: those of the main agent, or those that a planned child would have. */
   toolsOf(plan?: ChildPlan): Promise<readonly Tool[]>;
   /** Carries out a plan that was decided before, perhaps by another process; rejects where this one cannot. */
-  runPlan(plan: ChildPlan): AgentHandle;
+  runPlan(plan: ChildPlan, options?: { readonly output?: OutputSchema | undefined }): AgentHandle;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own, or the tools named, as far as this session has them. */
   loopTools(names?: readonly string[]): readonly LoopTool[];
   /** @deprecated The same as `loopTools`. */
@@ -126,11 +129,12 @@ export interface QuoteRequest extends Omit<ChildOptions, "output" | "signal"> {
 }
 
 export function createSession<Output>(parts: SessionParts): Session<Output> {
-  const { plan, services, tasks, children } = parts;
+  const { plan, services, children } = parts;
+  const { tasks } = children.session;
   const { skills, parts: agentParts } = parts.agent;
   const live = openConversation(parts);
   const { end, agent } = live;
-  const agentHost = hostOf(parts);
+  const agentHost = hostOf(children);
   const sessionId = (): string => plan.sessionId;
   const { start, settled } = createRunStarter<Output>({
     sessionId,
@@ -198,7 +202,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     async toolsOf(own) {
       if (own === undefined) return toolsOf(agentParts.capabilities);
       checkArgument("The plan of session.toolsOf()", runtimeChecks.plan, own);
-      return children.toolsOf(own);
+      return plannedTools(own, children.session);
     },
     stream(content, signal, options) {
       checkArgument("The signal of session.stream()", checks.signal, signal);
@@ -228,21 +232,20 @@ const quoteShape = checks.listOf(
 
 /** Children as the program starts them: by name, or by a plan that was decided here or elsewhere. */
 function startsOf(
-  { spawner, planBelow, quote }: SessionParts["children"],
+  { spawner, session }: SessionParts["children"],
   host: AgentHost,
   sessionId: () => string,
 ): Pick<Session, "spawn" | "runPlan" | "planAgent" | "quote"> {
   return {
     async quote(wanted) {
       checkArgument("The first argument of session.quote()", quoteShape, wanted);
-      return quote(
-        wanted.map((each) => {
-          if ("task" in each) return each;
-          const { agentType, prompt, ...options } = each;
-          checkOptions("session.quote", options);
-          return spawnRequestOf(agentType, prompt, options);
-        }),
-      );
+      const requests = wanted.map((each) => {
+        if ("task" in each) return each;
+        const { agentType, prompt, ...options } = each;
+        checkOptions("session.quote", options);
+        return spawnRequestOf(agentType, prompt, options);
+      });
+      return (await session.quotes.batch(requests, spawner.plan)).quote;
     },
     spawn(agentType, prompt, options = {}) {
       checkAgentType("session.spawn", agentType);
@@ -255,24 +258,24 @@ function startsOf(
         output: options.output,
       });
     },
-    runPlan(plan) {
+    runPlan(plan, { output } = {}) {
       checkArgument("The plan of session.runPlan()", runtimeChecks.plan, plan);
-      return startAgent({ plan }, { host, sessionId });
+      return startAgent({ plan }, { host, sessionId, output });
     },
     async planAgent(request, { below } = {}) {
       checkArgument("The request of session.planAgent()", requestShape, request);
       if (below !== undefined) checkArgument("The plan of session.planAgent()", runtimeChecks.plan, below);
-      return below === undefined ? spawner.plan(request) : planBelow(below, request);
+      return below === undefined ? spawner.plan(request) : planBelow(request, session, below);
     },
   };
 }
 
-function hostOf({ children: { spawner, batch, team }, tasks, childOutputs }: SessionParts): AgentHost {
+function hostOf({ spawner, batch, team, session }: SessionParts["children"]): AgentHost {
   return {
     spawner,
     askBeforeStart: batch.ask,
-    tasks,
-    outputs: childOutputs,
+    tasks: session.tasks,
+    outputs: session.outputs,
     spawnInTeam: team?.spawn,
   };
 }

@@ -22,47 +22,58 @@ export interface RefusedCall extends Pick<Denied, "reason" | "asked" | "approval
   readonly decidedMs?: number;
 }
 
-/** Finds the tool, checks the input against its schema, and asks whether the call may run. */
+/** A call of a tool that is there, with an input that the tool can take. */
+export interface ReadCall extends CallRequest {
+  readonly type: "read";
+}
+
+/** Finds the tool of a call and checks the input against its schema. */
+export function readCall(call: ToolUseBlock, ports: LoopPorts): ReadCall | RefusedCall {
+  const tool = findTool(call.name, ports);
+  if (tool === undefined) return missingTool(call, ports);
+  const checked = checkInput(tool, call.input);
+  if (checked.type === "invalid") return refusedCall(call, checked.reason);
+  return { type: "read", call, tool, input: checked.input };
+}
+
+/** Asks whether a call may run. */
 export async function authorizeCall(
-  call: ToolUseBlock,
+  { call, tool, input }: ReadCall,
   ports: LoopPorts,
   options: AuthorizeOptions,
 ): Promise<AuthorizedCall | RefusedCall> {
-  const refuse = (reason: string, denied = false): RefusedCall => ({
-    type: "refused",
-    call,
-    reason,
-    denied,
-  });
-  const tool = findTool(call.name, ports);
-  if (tool === undefined) {
-    const offered = offeredTools(ports);
-    // Those that are not loaded are for the search to name.
-    const names = (ports.present?.(offered, []) ?? offered).map(({ name }) => name).join(", ");
-    return refuse(
-      `There is no tool ${JSON.stringify(call.name)} here. Available: ${names === "" ? "none" : names}.`,
-    );
-  }
-  const checked = checkInput(tool, call.input);
-  if (checked.type === "invalid") return refuse(checked.reason);
+  // Calls before this one may have taken the tool away, as one that moves the agent to the background.
+  if (ports.isOffered?.(tool) === false) return missingTool(call, ports);
   try {
-    const authorization = await ports.authorize({ call, tool, input: checked.input }, options);
+    const authorization = await ports.authorize({ call, tool, input }, options);
     if (authorization.type === "denied") {
-      const { asked, approval } = authorization;
-      return { ...refuse(authorization.reason, true), asked, approval };
+      const { reason, asked, approval } = authorization;
+      return { ...refusedCall(call, reason, true), asked, approval };
     }
-    // Where a hook or a person changed the input, it is checked like the model's own.
-    const isOwn = authorization.input === checked.input;
-    const final = isOwn ? checked : checkInput(tool, authorization.input);
-    return final.type === "invalid"
-      ? refuse(final.reason)
-      : { ...authorization, type: "authorized", call, tool, input: final.input };
+    if (authorization.input === input) return { ...authorization, type: "authorized", call, tool };
+    // A hook or a person changed the input; it is checked like the model's own.
+    const changed = checkInput(tool, authorization.input);
+    return changed.type === "invalid"
+      ? refusedCall(call, changed.reason)
+      : { ...authorization, type: "authorized", call, tool, input: changed.input };
   } catch (error) {
-    if (options.signal.aborted) return refuse(undecidedText);
+    if (options.signal.aborted) return refusedCall(call, undecidedText);
     // A guard that fails does not let through.
     const reason = String(error instanceof Error ? error.message : error);
-    return refuse(`This call was not allowed, because deciding about it failed: ${reason}.`, true);
+    return refusedCall(call, `This call was not allowed, because deciding about it failed: ${reason}.`, true);
   }
+}
+
+function refusedCall(call: ToolUseBlock, reason: string, denied = false): RefusedCall {
+  return { type: "refused", call, reason, denied };
+}
+
+function missingTool(call: ToolUseBlock, ports: LoopPorts): RefusedCall {
+  const offered = offeredTools(ports);
+  // Those that are not loaded are for the search to name.
+  const names = (ports.present?.(offered, []) ?? offered).map(({ name }) => name).join(", ");
+  const available = names === "" ? "none" : names;
+  return refusedCall(call, `There is no tool ${JSON.stringify(call.name)} here. Available: ${available}.`);
 }
 
 /** No one has said no: whoever continues the conversation must not take the end of a process for a refusal. */

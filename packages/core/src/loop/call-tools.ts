@@ -3,8 +3,14 @@ import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import type { PermissionDenial, RunEvent } from "../conversation/run-event.ts";
 import { repeatsOf } from "../tools/json-schema-of.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
-import { type AuthorizedCall, authorizeCall, findTool, type RefusedCall } from "./authorize-call.ts";
-import type { CallRequest, LoopPorts } from "./loop-ports.ts";
+import {
+  type AuthorizedCall,
+  authorizeCall,
+  type ReadCall,
+  type RefusedCall,
+  readCall,
+} from "./authorize-call.ts";
+import type { LoopPorts } from "./loop-ports.ts";
 
 /** What became of the calls of one answer, in the order they were made. */
 export interface CallResults {
@@ -51,34 +57,28 @@ interface Finished {
 
 async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallResults> {
   const finished: Finished[] = [];
+  const { ports, signal } = work;
+  const read = calls.map((call) => readCall(call, ports));
+  ports.beforeCalls?.(read.filter((call) => call.type === "read"));
   // Calls that look as if they may all run together; whether they may is known when they are authorized.
-  const lists: ToolUseBlock[][] = [];
+  const lists: (ReadCall | RefusedCall)[][] = [];
   let isOpen = false;
-  const valid: CallRequest[] = [];
-  for (const call of calls) {
-    const tool = findTool(call.name, work.ports);
-    const input = tool?.input?.safeParse(call.input);
-    if (tool !== undefined && input?.success !== false)
-      valid.push({ call, tool, input: input?.data ?? call.input });
-    const isConcurrencySafe =
-      tool === undefined || input?.success === false
-        ? true
-        : mayRunBeside({ type: "authorized", call, tool, input: input?.data ?? call.input });
-    if (isOpen && isConcurrencySafe) lists.at(-1)?.push(call);
+  for (const call of read) {
+    const joins = mayRunBeside(call);
+    if (isOpen && joins) lists.at(-1)?.push(call);
     else lists.push([call]);
-    isOpen = isConcurrencySafe;
+    isOpen = joins;
   }
-  work.ports.beforeCalls?.(valid);
   for (const neighbours of lists) {
-    // Hooks of all of them run at the same time; rules and people decide in the order of the calls.
-    const { ports, signal } = work;
     // What passed since the call before was decided, so that no time counts twice.
     let since = ports.now();
     let before: Promise<unknown> | undefined;
+    // Hooks of all of them run at the same time; rules and people decide in the order of the calls.
     const authorizations = neighbours.map((call) => {
       const earlier = before;
       const turn = earlier === undefined ? {} : { turn: async () => void (await earlier) };
-      const authorization = authorizeCall(call, ports, { signal, ...turn });
+      const authorization =
+        call.type === "refused" ? Promise.resolve(call) : authorizeCall(call, ports, { signal, ...turn });
       before = authorization;
       return authorization.then(async (answer) => {
         await earlier;
@@ -170,7 +170,7 @@ async function runBeside(group: readonly (AuthorizedCall | RefusedCall)[], work:
   return finished;
 }
 
-function mayRunBeside(call: AuthorizedCall | RefusedCall): boolean {
+function mayRunBeside(call: ReadCall | AuthorizedCall | RefusedCall): boolean {
   if (call.type === "refused") return true;
   return call.tool.isConcurrencySafe?.(call.input) ?? call.tool.effect === "read";
 }

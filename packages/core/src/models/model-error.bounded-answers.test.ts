@@ -173,6 +173,21 @@ describe("[MDL-6] what will not change is not asked again", () => {
     expect(advice).toContain("Try again in 2 h 1 min");
     expect(requests()).toBe(1);
   });
+
+  test("a quota that is used up for hours, also where the provider names only its reset [LIM-7]", async () => {
+    const { url, requests } = await provide((_request, response) => {
+      const inTwoHours = String(Math.floor(Date.now() / 1000) + 7260);
+      const quota = {
+        "anthropic-ratelimit-unified-status": "rejected",
+        "anthropic-ratelimit-unified-reset": inTwoHours,
+      };
+      response.writeHead(429, quota).end('{"error":{"message":"used up"}}');
+    });
+    const { message, advice } = await errorOf(await anthropic(url));
+    expect(message).toMatch(/It asks to wait 2 h \d min/);
+    expect(advice).toContain('"quota": {"wait": true}');
+    expect(requests()).toBe(1);
+  });
 });
 
 test("a body is described by what it is", () => {

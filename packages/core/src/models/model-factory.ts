@@ -1,5 +1,6 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { defined } from "@retinue/base/foundation/defined.ts";
+import { endSentence } from "@retinue/base/foundation/end-sentence.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import type { AnthropicAccess } from "./anthropic/create-anthropic-model.ts";
@@ -280,7 +281,8 @@ export function withRetry(model: Model, options: RetryOptions): Model {
           const delayMs = delayBefore(attempt, error, options.random);
           waited += delayMs;
           if (waited > maxWaitMs) throw waitTooLong(error, maxWaitMs);
-          if (refusals.has(error.code)) coolDown.refused(error.retryAfterMs ?? Math.min(delayMs, shortPause));
+          if (refusals.has(error.code))
+            coolDown.refused(pauseAskedBy(error) ?? Math.min(delayMs, shortPause));
           const limit = Math.min(maxAttempts, error.maxAttempts ?? maxAttempts);
           if (attempt >= limit) throw error;
           yield failure(error, { attempt, maxAttempts: limit, delayMs });
@@ -295,16 +297,22 @@ export function withRetry(model: Model, options: RetryOptions): Model {
 
 /** The one that reads it must know when it is worth coming back. */
 function waitTooLong(failure: ModelError, maxWaitMs: number): ModelError {
-  const { code, message, status, retryAfterMs, requestId, cause } = failure;
-  if (retryAfterMs === undefined) return failure;
-  const asked = `It asks to wait ${inWords(retryAfterMs)}, and a request waits at most ${inWords(maxWaitMs)} in all.`;
-  return new ModelError(code, `${message} ${asked}`, {
-    retryAfterMs,
+  const { code, message, status, requestId, cause } = failure;
+  const pauseMs = pauseAskedBy(failure);
+  if (pauseMs === undefined) return failure;
+  const asked = `It asks to wait ${inWords(pauseMs)}, and a request waits at most ${inWords(maxWaitMs)} in all.`;
+  return new ModelError(code, `${endSentence(message)} ${asked}`, {
+    retryAfterMs: pauseMs,
     cause,
     status,
     requestId,
-    advice: `Try again in ${inWords(retryAfterMs)}, or choose another model.`,
+    advice: `Try again in ${inWords(pauseMs)}, or choose another model.${code === "rate-limited" ? ' With the setting "quota": {"wait": true} agents wait for it.' : ""}`,
   });
+}
+
+/** How long a refusal says that nothing will be answered, whether by a rate or by a quota that is used up. */
+function pauseAskedBy({ retryAfterMs, quotaResetsInMs }: ModelError): number | undefined {
+  return quotaResetsInMs === undefined ? retryAfterMs : Math.max(quotaResetsInMs, retryAfterMs ?? 0);
 }
 
 function inWords(milliseconds: number): string {
@@ -420,9 +428,8 @@ const refusals: ReadonlySet<string> = new Set(["rate-limited", "overloaded"]);
 
 /** What the provider asked for and a little more, or a random part of a time that doubles with each attempt. */
 export function delayBefore(attempt: number, failure: ModelError, random: () => number): number {
-  const { retryAfterMs } = failure;
-  if (retryAfterMs !== undefined)
-    return Math.ceil(retryAfterMs + random() * Math.max(250, retryAfterMs * 0.1));
+  const pauseMs = pauseAskedBy(failure);
+  if (pauseMs !== undefined) return Math.ceil(pauseMs + random() * Math.max(250, pauseMs * 0.1));
   return Math.ceil(random() * Math.min(32_000, 500 * 2 ** (attempt - 1)));
 }
 

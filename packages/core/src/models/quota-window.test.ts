@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { thisProcess } from "@retinue/base/storage/process-identity.ts";
@@ -122,4 +122,18 @@ describe("the quota of a key [LIM-7]", () => {
     expect(other.standing()).toEqual({ type: "open" });
     expect(now()).toBe(1_000_000);
   });
+});
+
+test("where its file cannot be written, this process keeps to what it learns itself [LIM-7]", async () => {
+  const { file, one, other, pass, now } = openWindows();
+  mkdirSync(file);
+  expect(await one.refused(hour)).toBe(now() + hour);
+  expect(await one.enter(signal)).toEqual({ type: "closed", until: now() + hour });
+  expect(other.standing()).toEqual({ type: "open" });
+  pass(hour);
+  const turn = await entered(one);
+  await one.answered(undefined);
+  turn.leave();
+  expect(one.standing()).toEqual({ type: "open" });
+  (await entered(one)).leave();
 });

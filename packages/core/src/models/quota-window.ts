@@ -103,13 +103,25 @@ interface WindowState {
 }
 
 export function openQuotaWindow({ file, clock, now }: QuotaWindowOptions): QuotaWindow {
-  const read = (): WindowState => readState(file);
-  const change = (decide: (state: WindowState) => WindowState): Promise<void> =>
-    withFileLock(file, () => {
-      const before = read();
-      const after = decide(before);
-      if (after !== before) replaceWholeFile(file, `${JSON.stringify({ version: 1, ...after })}\n`);
-    });
+  // Where nothing can be written, this process keeps to itself what it learns: its requests must not fail for that.
+  let own: WindowState | undefined;
+  const read = (): WindowState => own ?? readState(file);
+  const change = async (decide: (state: WindowState) => WindowState): Promise<void> => {
+    if (own !== undefined) {
+      own = decide(own);
+      return;
+    }
+    let after: WindowState | undefined;
+    try {
+      await withFileLock(file, () => {
+        const before = read();
+        after = decide(before);
+        if (after !== before) replaceWholeFile(file, `${JSON.stringify({ version: 1, ...after })}\n`);
+      });
+    } catch {
+      own = after ?? decide(read());
+    }
+  };
 
   async function takeTurn(): Promise<QuotaTurn | undefined> {
     const id = randomUUID();

@@ -63,6 +63,20 @@ describe("what headers say of a quota [LIM-7]", () => {
   });
 
   test.each([
+    ["claude-opus-4-1", { used: 0.99, resetsInMs: 3_600_000 }],
+    ["claude-sonnet-4-5", { used: 0.2, resetsInMs: 60_000 }],
+    ["", { used: 0.2, resetsInMs: 60_000 }],
+  ])("the window of a family of models counts for that family alone: %s", (model, expected) => {
+    const values = {
+      "anthropic-ratelimit-unified-5h-utilization": "0.2",
+      "anthropic-ratelimit-unified-5h-reset": inSeconds(60),
+      "anthropic-ratelimit-unified-7d_opus-utilization": "0.99",
+      "anthropic-ratelimit-unified-7d_opus-reset": inSeconds(3600),
+    };
+    expect(readQuotaReport(headers(values), model)).toEqual(expected);
+  });
+
+  test.each([
     [
       "a rejected subscription",
       {

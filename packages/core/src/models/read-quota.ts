@@ -12,9 +12,12 @@ const shortestMs = 600_000;
 /** No provider counts over a longer time: what says so is a mistake, or comes from a clock that is wrong. */
 export const longestQuotaMs = 45 * 86_400_000;
 
-/** What the headers of an answer say about the quota that is used up first; undefined where they name none. */
-export function readQuotaReport(header: HeaderReader): QuotaReport | undefined {
-  const reports = [...unifiedWindows(header), ...countedWindows(header).filter(isLong)];
+/**
+ * What the headers of an answer of a model say about the quota that is used up first; undefined where they name none. That of
+ * another family of models says nothing about this one.
+ */
+export function readQuotaReport(header: HeaderReader, model = ""): QuotaReport | undefined {
+  const reports = [...unifiedWindows(header, model), ...countedWindows(header).filter(isLong)];
   return reports.filter(isPlausible).toSorted((a, b) => b.used - a.used)[0];
 }
 
@@ -41,12 +44,14 @@ function isLong({ resetsInMs }: QuotaReport): boolean {
   return resetsInMs > shortestMs;
 }
 
-/** The windows of a subscription: of five hours, of seven days, and of single models. */
-const unifiedNames = ["5h", "7d", "7d_opus", "7d_sonnet"] as const;
+/** The windows of a subscription: of five hours, of seven days, and of families of models. */
+const unifiedNames = ["5h", "7d", ...["opus", "sonnet"].map((family) => `7d_${family}`)];
 
-function unifiedWindows(header: HeaderReader): readonly QuotaReport[] {
+function unifiedWindows(header: HeaderReader, model: string): readonly QuotaReport[] {
   const clock = clockOf(header);
   return unifiedNames.flatMap((name) => {
+    const [, family = ""] = name.split("_");
+    if (!model.toLowerCase().includes(family)) return [];
     const written = header(`anthropic-ratelimit-unified-${name}-utilization`);
     const used = written === undefined || written.trim() === "" ? Number.NaN : Number(written);
     const resetsInMs = untilSeconds(header(`anthropic-ratelimit-unified-${name}-reset`), clock);

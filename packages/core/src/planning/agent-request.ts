@@ -1,6 +1,6 @@
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
-import type { AgentLimits } from "@retinue/config/agents/agent-limits.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
+import type { AgentLimits } from "@retinue/config/settings/agent-limits.ts";
 import type { VerifyInput } from "@retinue/config/settings/verify-checks.ts";
 import type { GrantedTool } from "@retinue/config/tools/tool-grants.ts";
 import type { QuotedBands } from "@retinue/gate/batch-quote.ts";

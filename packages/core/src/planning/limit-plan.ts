@@ -1,15 +1,13 @@
 import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
-import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
-import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import {
   type AgentLimitKey,
   type AgentLimits,
-  type LimitsReading,
   readAgentLimits,
   treeLimitKeys,
-} from "@retinue/config/agents/agent-limits.ts";
+} from "@retinue/config/settings/agent-limits.ts";
+import { deepest, flawOfCount } from "@retinue/config/settings/limits.ts";
 import type { AgentPlan, Decided, Nesting, RunLimits } from "./agent-plan.ts";
 
 /** What a caller says for one session; the smallest number of all that speak counts. */
@@ -157,20 +155,11 @@ export function refuseSessionLimits(limits: unknown): string | undefined {
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
     return `limits.${unknown} is not known here; write limits.agent for each child, or limits.tree for all agents together.`;
-  const counts = Object.entries({ depth, nested }).flatMap(([key, value]) => flawOfCount(key, value) ?? []);
-  if (counts[0] !== undefined) return `limits.${counts[0]}.`;
+  for (const [key, value, most] of [["depth", depth, deepest] as const, ["nested", nested] as const]) {
+    const flaw = value === undefined ? undefined : flawOfCount(value, most);
+    if (flaw !== undefined) return `limits.${key} ${flaw}.`;
+  }
   return refuseAgentLimits(agent, "limits.agent") ?? refuseAgentLimits(tree, "limits.tree", treeLimitKeys);
-}
-
-/** Deeper trees are a slip of the keyboard. */
-export const deepest = 10;
-
-function flawOfCount(key: string, value: unknown): string | undefined {
-  if (value === undefined) return undefined;
-  const most = key === "depth" ? deepest : Number.MAX_SAFE_INTEGER;
-  if (Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= most) return undefined;
-  const expected = key === "depth" ? `a whole number from 1 to ${deepest}` : "a whole number from 1";
-  return `${key} needs ${expected}, but is ${quote(value)}`;
 }
 
 function settingsFile(part: "agent" | "tree", { settingsFrom }: LimitFacts): (key: AgentLimitKey) => string {
@@ -253,39 +242,24 @@ export interface LimitSettings {
   readonly nested?: number;
 }
 
-const known = ["agents", "overflow", "agent", "tree", "unknownPrice", "model", "depth", "nested"] as const;
-
-/** A value that cannot be used ends the start, because a limit that is not kept is worse than none that was promised. */
+/** What the setting says, which its reader has looked at. */
 export function readLimitSettings(setting: Readonly<Record<string, unknown>> | undefined): LimitSettings {
-  if (setting === undefined) return { agent: {}, tree: {}, unknownPrice: "allow" };
-  for (const key of Object.keys(setting)) {
-    if (known.some((name) => name === key)) continue;
-    const nearest = nearestName(key, known);
-    throw unusable(key, `is not known${nearest === undefined ? "" : `; did you mean ${nearest}?`}`);
-  }
-  const { agent = {}, tree = {}, unknownPrice = "allow", model = {}, depth, nested } = setting;
-  const counts = Object.entries({ depth, nested }).flatMap(([key, value]) => flawOfCount(key, value) ?? []);
-  if (counts[0] !== undefined) {
-    const [key = "", ...reason] = counts[0].split(" ");
-    throw unusable(key, reason.join(" "));
-  }
-  if (unknownPrice !== "allow" && unknownPrice !== "refuse")
-    throw unusable("unknownPrice", `needs "allow" or "refuse", but is ${JSON.stringify(unknownPrice)}`);
-  const clocks = defined(readModelClocks(setting));
-  if (!isRecord(model) || Object.keys(clocks).length !== Object.keys(model).length) {
-    const expected = "needs firstTokenSeconds and betweenTokensSeconds as numbers above 0";
-    throw unusable("model", `${expected}, but is ${JSON.stringify(model)}`);
-  }
+  const { agent, tree, unknownPrice, depth, nested } = setting ?? {};
   return {
-    agent: usable("agent", readAgentLimits(agent)),
-    tree: usable("tree", readAgentLimits(tree, treeLimitKeys)),
-    unknownPrice,
+    agent: limitsIn(agent),
+    tree: limitsIn(tree, treeLimitKeys),
+    unknownPrice: unknownPrice === "refuse" ? "refuse" : "allow",
     ...(typeof depth === "number" ? { depth } : {}),
     ...(typeof nested === "number" ? { nested } : {}),
   };
 }
 
-/** How long a provider may be silent. Tolerant: what cannot be read ends the start of a session elsewhere. */
+function limitsIn(written: unknown, known?: readonly AgentLimitKey[]): AgentLimits {
+  const reading = readAgentLimits(written ?? {}, known);
+  return reading.type === "limits" ? reading.limits : {};
+}
+
+/** How long a provider may be silent. */
 export function readModelClocks(setting: Readonly<Record<string, unknown>> | undefined): {
   readonly firstTokenMs?: number;
   readonly betweenTokensMs?: number;
@@ -302,15 +276,4 @@ export function readModelClocks(setting: Readonly<Record<string, unknown>> | und
 
 function millisecondsOf(seconds: unknown): number | undefined {
   return typeof seconds === "number" && Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined;
-}
-
-function usable(name: string, reading: LimitsReading): AgentLimits {
-  if (reading.type === "limits") return reading.limits;
-  throw unusable(reading.at === undefined ? name : `${name}.${reading.at}`, reading.reason);
-}
-
-function unusable(key: string, reason: string): RetinueError {
-  return new RetinueError("invalid-limits", `The setting limits.${key} ${reason}.`, {
-    advice: 'Write, for example, "limits": {"agent": {"seconds": 900}, "tree": {"usd": 5}}.',
-  });
 }

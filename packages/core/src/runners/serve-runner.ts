@@ -12,7 +12,7 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { shellWord } from "@retinue/base/foundation/shell-word.ts";
 import { refuseVariable } from "@retinue/config/agents/own-variables.ts";
 import { resultText, type ToolUseBlock } from "../conversation/message.ts";
-import { type AuthorizedCall, authorizeCall, type RefusedCall } from "../loop/authorize-call.ts";
+import { type AuthorizedCall, authorizeCall, type RefusedCall, readCall } from "../loop/authorize-call.ts";
 import { type CallResults, callTools } from "../loop/call-tools.ts";
 import type { LimitReached, LoopPorts } from "../loop/loop-ports.ts";
 import type { Tally } from "../loop/tally.ts";
@@ -176,15 +176,15 @@ async function decideRequest(
   if (update.kind === "switch_mode")
     return refuse("The mode is not for the program to change; Retinue decides about each of its calls.");
   let last: AuthorizedCall | RefusedCall | undefined;
-  const admitted: AuthorizedCall[] = [];
+  const authorized: AuthorizedCall[] = [];
   for (const [at, call] of described.entries()) {
-    last = await authorizeCall(blockOf(call, at === 0 ? id : `${id}.${at}`), portsFor(call, ports), {
-      signal,
-    });
+    const own = portsFor(call, ports);
+    const read = readCall(blockOf(call, at === 0 ? id : `${id}.${at}`), own);
+    last = read.type === "refused" ? read : await authorizeCall(read, own, { signal });
     if (last.type === "refused") return { ...last, denied: true };
-    admitted.push(last);
+    authorized.push(last);
   }
-  for (const decision of admitted) allowed.set(keyOf(decision.call), { decision, callId: id });
+  for (const decision of authorized) allowed.set(keyOf(decision.call), { decision, callId: id });
   return last ?? refuse("Nothing was decided.");
 }
 

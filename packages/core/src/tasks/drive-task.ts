@@ -106,8 +106,8 @@ export function handTo<State>(
   for (const { types, take } of sinks) if (types === undefined || types.has(event.type)) take(event, state);
 }
 
+/** Folds an event into the state of a child that has not ended. */
 function apply(table: TaskTable, entry: TaskEntry, event: RunEvent): void {
-  if (hasEnded(entry.state)) return;
   entry.state = foldTask(entry.state, event, table.now());
   if (table.feed.listeners.size > 0) {
     const { id: agentId, parentId, agentType } = entry.state;

@@ -155,7 +155,7 @@ function viewOfFiles({ task }: EndedTask, outputFile: string | undefined): TaskV
     kind: "agent",
     state: state === "partial" || state === "interrupted" ? words[state] : state,
     description: task.description,
-    owner: "",
+    owner: task.parentId ?? "",
     agentId: id,
     startedAt: 0,
     endedAt: tookMs,

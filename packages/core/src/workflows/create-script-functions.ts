@@ -253,7 +253,7 @@ function describeThrown(error: unknown): ScriptMessage {
   try {
     const stack: unknown =
       typeof error === "object" && error !== null ? Reflect.get(error, "stack") : undefined;
-    const found = typeof stack === "string" ? /workflow\.js:(\d{1,7})/.exec(stack) : null;
+    const found = typeof stack === "string" ? /workflow\.js:([1-9]\d{0,6})/.exec(stack) : null;
     const line = found === null ? {} : { line: Number(found[1]) };
     const isError = typeof error === "object" && error !== null && "message" in error;
     const name = isError && "name" in error ? String(error.name) : "Error";

@@ -272,7 +272,7 @@ function hostScripts(vm: typeof import("node:vm"), prelude: string): void {
   for (const name of Reflect.ownKeys(globalThis))
     if (typeof name === "string" && !kept.has(name)) Reflect.deleteProperty(globalThis, name);
   interface Scope {
-    readonly call: (code: string) => unknown;
+    readonly call: (code: string, isScript?: boolean) => unknown;
     readonly limitMs: number;
     timer: NodeJS.Timeout | undefined;
   }
@@ -284,22 +284,28 @@ function hostScripts(vm: typeof import("node:vm"), prelude: string): void {
       microtaskMode: "afterEvaluate",
       codeGeneration: { strings: false, wasm: false },
     });
-    const call = (code: string): unknown =>
-      new vm.Script(code, { filename: "workflow.js" }).runInContext(context, { timeout: limitMs });
+    // Only lines of the script have its name; the call around it is in a line before the first.
+    const call = (code: string, isScript = false): unknown => {
+      const place = isScript ? { filename: "workflow.js", lineOffset: -1 } : { filename: "functions.js" };
+      return new vm.Script(code, place).runInContext(context, { timeout: limitMs });
+    };
     // Nothing of the script runs yet, so its time has not begun.
-    new vm.Script(`const ${name} = ${prelude};`, { filename: "workflow.js" }).runInContext(context);
+    new vm.Script(`const ${name} = ${prelude};`, { filename: "functions.js" }).runInContext(context);
     return { call, limitMs, timer: undefined };
   }
 
   /** One call into a script, with everything that follows from it until it waits for something. */
-  function turn(id: number, name: string, code: string): void {
+  function turn(
+    id: number,
+    { name, code, isScript }: { name: string; code: string; isScript?: boolean },
+  ): void {
     const scope = scopes.get(id);
     if (scope === undefined) return;
     const { limitMs } = scope;
     clearTimeout(scope.timer);
     const begun = now();
     try {
-      scope.call(code);
+      scope.call(code, isScript);
       const collected = scope.call(`${name}.collect()`);
       if (typeof collected !== "string") throw new TypeError("The script sent no text.");
       const { messages, waitMs, isStuck } = JSON.parse(collected);
@@ -311,7 +317,7 @@ function hostScripts(vm: typeof import("node:vm"), prelude: string): void {
       if (typeof waitMs === "number")
         scope.timer = setTimeout(() => {
           write({ began: true });
-          turn(id, name, `${name}.fire()`);
+          turn(id, { name, code: `${name}.fire()` });
           write({ rested: true });
         }, waitMs);
     } catch (error) {
@@ -328,9 +334,10 @@ function hostScripts(vm: typeof import("node:vm"), prelude: string): void {
     const { scope, name } = order;
     if (order.type === "begin") {
       scopes.set(scope, open(name, order.limitMs));
-      turn(scope, name, `${name}.start(${JSON.stringify(order.start)}, ${order.code});`);
+      const code = `${name}.start(${JSON.stringify(order.start)},\n${order.code});`;
+      turn(scope, { name, code, isScript: true });
     } else if (order.type === "answer") {
-      turn(scope, name, `${name}.answer(${JSON.stringify(order.answer)});`);
+      turn(scope, { name, code: `${name}.answer(${JSON.stringify(order.answer)});` });
     } else if (order.type === "end") {
       clearTimeout(scopes.get(scope)?.timer);
       scopes.delete(scope);

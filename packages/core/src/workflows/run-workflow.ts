@@ -46,7 +46,7 @@ export type RecoveredStep = Extract<StepOutcome, { type: "done" }> | { readonly 
 export interface StepRunner {
   /** Decides what the agent of such a step would be; rejects with the reason where there can be none. */
   shape(options: StepOptions, phase: string | undefined): Promise<StepShape>;
-  newAgentId(): string;
+  newAgentId(key: string): string;
   run(order: StepOrder): Promise<StepOutcome>;
   recover(begun: BegunStep, options: StepOptions): Promise<RecoveredStep>;
   /** Whether what a finished step has left is still there; undefined where it is, else why not. */
@@ -389,7 +389,7 @@ async function takeOrWork(run: Run, step: StepCall): Promise<StepOutcome> {
     ...content,
     why,
     isContinued,
-    agentId: isContinued && begun !== undefined ? begun.agentId : steps.newAgentId(),
+    agentId: isContinued && begun !== undefined ? begun.agentId : steps.newAgentId(key),
     shape,
   });
 }

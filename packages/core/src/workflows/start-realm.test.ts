@@ -82,10 +82,13 @@ it("a throw is reported with the line of the script [WFL-2]", async () => {
     threw: "RangeError: far",
     line: 4,
   });
+  // Thrown by what a script calls, and by nothing in it.
+  expect((await play("\nawait agent('a')\nawait parallel('x')")).result).toMatchObject({ line: 4 });
+  for (const body of ["return 1n", "await agent('a'); return 1n"])
+    expect((await play(body)).result).toEqual({ threw: expect.any(String), line: undefined });
   expect((await play("return () => 1")).result).toMatchObject({
     threw: expect.stringContaining("TypeError"),
   });
-  expect((await play("return 1n")).result).toMatchObject({ threw: expect.stringContaining("TypeError") });
   expect((await play("const a = []; a.push(a); return a")).result).toMatchObject({
     threw: expect.stringContaining("TypeError"),
   });

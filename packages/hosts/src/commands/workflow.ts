@@ -314,7 +314,7 @@ export async function workflowShow(
 
 const stepWords: Readonly<Record<string, string>> = { start: "running", done: "done", error: "failed" };
 
-function stepLine(entry: JsonRecord, run: FoundRun["status"]): string {
+export function stepLine(entry: JsonRecord, run: FoundRun["status"]): string {
   const { label, state, cached, why, error, branch, tokens, costUsd } = entry;
   const word = cached === true ? "taken" : (stepWords[String(state)] ?? String(state));
   const shown = word === "running" && run !== "running" ? "cut off" : word;
@@ -372,7 +372,7 @@ function limitsOf({
 }
 
 /** JSON, also from a file that is written as `@path`; what is no JSON is a text. */
-function argsOf(written: string | undefined): unknown {
+export function argsOf(written: string | undefined): unknown {
   if (written === undefined) return undefined;
   const isFile = written.startsWith("@");
   let text = written;

@@ -1,3 +1,4 @@
+import { endSentence } from "@retinue/base/foundation/end-sentence.ts";
 import type { ModelFallback, RunEvent } from "@retinue/core/conversation/run-event.ts";
 
 /** What `--debug-file` keeps of an event: no contents, which may be secret and are in the transcript. */
@@ -35,7 +36,7 @@ export function retrySentence({
   readonly message: string;
   readonly delayMs: number;
 }): string {
-  return `${message} Trying again in ${Math.ceil(delayMs / 1000)} s.`;
+  return `${endSentence(message)} Trying again in ${Math.ceil(delayMs / 1000)} s.`;
 }
 
 /** That another model answers, for people. */

@@ -69,6 +69,15 @@ const session = "Session:";
 
 const stream: readonly OptionNeed[] = [{ option: "--output-format", value: "stream-json" }];
 
+function readModelList(written: string): readonly string[] {
+  const names = written.split(",").map((name) => name.trim());
+  if (!names.includes("")) return names;
+  throw misuse(
+    `--fallback-model has an empty name: ${JSON.stringify(written)}.`,
+    'Write the names of models, separated by commas, such as "opus,haiku".',
+  );
+}
+
 /** Flags that hold for every command; a key is the name under which the parser keeps the value. */
 export const commandFlags = {
   agents: text({
@@ -507,7 +516,7 @@ export const programFlags = {
     docs: "models that answer when the other is overloaded or gone, for children too, separated by commas ([models](models.md#when-a-provider-fails))",
     emptyIsAbsent: true,
     alsoIn: inServer,
-    session: (names) => ({ fallbackModel: names.split(",").map((name) => name.trim()) }),
+    session: (names) => ({ fallbackModel: readModelList(names) }),
   }),
   resumeSessionAt: text({ flags: "--resume-session-at <uuid>", description: "resume up to this message" }),
   resumeDropsTurn: text({ flags: "--resume-drops-turn <uuid>", description: "resume without this turn" }),

@@ -1,36 +1,24 @@
-import { randomBytes } from "node:crypto";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
-import type { AgentRegistry } from "@retinue/config/agents/agent-registry.ts";
-import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
-import { joinBackground } from "@retinue/gate/build-policy.ts";
-import { isInside, lacksInBackground, withMode } from "@retinue/gate/permission-policy.ts";
-import { createTreeFold } from "../../conversation/agent-event.ts";
+import { isInside, withMode } from "@retinue/gate/permission-policy.ts";
+import { countedEvents, createTreeFold } from "../../conversation/agent-event.ts";
 import type { Message } from "../../conversation/message.ts";
 import type { EventSink, RunEvent } from "../../conversation/run-event.ts";
 import { type SpentRecord, spentRecord } from "../../conversation/spent-record.ts";
 import { loadSession } from "../../journal/session-choices.ts";
 import type { Model } from "../../models/model.ts";
 import { type AgentPlan, type ChildPlan, isSameModel, startOf } from "../../planning/agent-plan.ts";
-import { requestsBackground, type SpawnRequest, withEarlier } from "../../planning/agent-request.ts";
+import type { SpawnRequest } from "../../planning/agent-request.ts";
 import { inWorktree } from "../../planning/in-worktree.ts";
 import { withinDepth } from "../../planning/nested-agent.ts";
-import { type ChildFacts, type ChildPlanned, planAgent } from "../../planning/plan-agent.ts";
 import { bandsOnly } from "../../planning/quote-agent.ts";
-import type { OwnServers } from "../../planning/servers-of-run.ts";
 import { withinSession } from "../../planning/within-own-rights.ts";
 import { openChildRecord } from "../../tasks/child-record.ts";
-import { unknownType } from "../../tasks/create-agent-tool.ts";
 import { createLocalExecutor, type OpenedAgent } from "../../tasks/create-local-executor.ts";
-import { foldEarlierRun, loadEarlierRun } from "../../tasks/load-earlier-run.ts";
 import { createSpawner, notifyDefinition, type Spawner, type SpawnerOptions } from "../../tasks/spawner.ts";
 import type { OpenedChild, RefusedChild, TaskControl } from "../../tasks/task-manager.ts";
 import { refuseUnpaid } from "../../tasks/tree-budget.ts";
 import { createStopwatch } from "../../tasks/watch-run.ts";
-import { toolSearchName } from "../../tools/create-tool-search.ts";
-import type { Tool } from "../../tools/tool.ts";
-import { workflowAgent } from "../../workflows/workflow-agent.ts";
-import type { ChildContext } from "../gather-system-prompt.ts";
 import { liveTextEvents } from "../live/live-text.ts";
 import { remindingOutputCapability } from "../options/typed-output.ts";
 import type { Quotes } from "../quotes/open-quotes.ts";
@@ -38,194 +26,18 @@ import type { ChildServers } from "../servers/session-servers.ts";
 import type { MemberProcesses } from "../teams/create-member-processes.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
 import type { AgentServices } from "./agent-services.ts";
-import { declaredTools, prepareMemory } from "./assemble-tools.ts";
+import { prepareMemory } from "./assemble-tools.ts";
 import type { ChildSession } from "./child-session.ts";
 import { equipAgent } from "./equip-agent.ts";
-import { findStart, refuseStart } from "./find-start.ts";
+import { refuseStart } from "./find-start.ts";
 import { heldWhileWaiting, keptInBackground } from "./kept-in-background.ts";
 import { type ChildWorktree, makeChildWorktree } from "./make-child-worktree.ts";
 import { openAgent, toolsOf } from "./open-agent.ts";
-import { openRunner, runnerTool, sayOfRunner } from "./open-runner.ts";
-import { areDeferred } from "./open-tool-search.ts";
+import { openRunner, sayOfRunner } from "./open-runner.ts";
+import { gatherChild, hasServers, type MadeFacts, planChild, planGathered, startable } from "./plan-child.ts";
 import { preapprove } from "./preapprove.ts";
 import { refusePlan } from "./program-functions.ts";
 import { settleChild } from "./settle-child.ts";
-
-/** A request with everything that was read for it; what has to be made is added before the plan is decided. */
-interface GatheredChild {
-  readonly type: "gathered";
-  readonly request: SpawnRequest;
-  readonly background: boolean;
-  readonly context: ChildContext;
-  readonly facts: ChildFacts & {
-    /** Whether the tools of its own servers are so many that they are loaded on demand. */
-    readonly searchesOwn: (tools: readonly Tool[]) => boolean;
-  };
-}
-
-/** The servers of a definition may bring many tools where those of the session are few. */
-function withSearch({ names, tools }: OwnServers, available: readonly AvailableTool[]): OwnServers {
-  const added = declaredTools([toolSearchName], new Set(available.map(({ name }) => name)));
-  return { names, tools: [...tools, ...added] };
-}
-
-/** Reads what the request names: the earlier run, the definition, its memory, skills and prompt. Makes nothing. */
-async function gatherChild(
-  asked: SpawnRequest,
-  session: ChildSession,
-): Promise<GatheredChild | RefusedChild> {
-  const { services } = session;
-  const mode = services.runtime.live?.reading?.mode();
-  const { files, asking, runtime } = services;
-  const previous = asked.resume === undefined ? undefined : await loadPreviousRun(asked.resume, session);
-  if (asked.resume !== undefined && previous === undefined)
-    return refused(`There is no agent ${asked.resume} that could be resumed.`);
-  const { plan } = session.parent;
-  const foreign = previous && refuseForeign(asked, previous.parentId, plan);
-  if (foreign !== undefined) return refused(foreign);
-  const found = await findAsked(asked, previous?.agentType, session);
-  if (found.type === "unknown") return refused(unknownType(asked, found, plan.spawn));
-  if (found.type === "denied")
-    return refused(`The agent ${found.agent.id} is denied by the rule ${found.rule}.`);
-  const { definition } = found.agent;
-  const context = await contextOf(definition, session);
-  const agentId = asked.resume ?? asked.agentId ?? `a${randomBytes(8).toString("hex")}`;
-  const { memory, skills } = context;
-  const request = withEarlier(asked, previous ?? {});
-  const start = await findStart({ call: request.cwd, definition: definition.cwd }, plan);
-  if (start.type === "refused") return start;
-  return {
-    type: "gathered",
-    request,
-    background: session.facts.backgroundAllowed && requestsBackground(asked, definition),
-    context,
-    facts: {
-      ...session.facts,
-      definition,
-      agentId,
-      // Under the mode that a person has chosen since it was planned.
-      parent: { ...plan, policy: withMode(plan.policy, mode) },
-      system: await context.system(
-        asked,
-        start.cwd?.value ?? (plan.task === undefined ? undefined : startOf(plan)),
-      ),
-      ...(start.cwd === undefined ? {} : { cwd: start.cwd }),
-      approved: asking?.rulesFor(agentId) ?? [],
-      ...(runtime.keepsTranscripts
-        ? {
-            transcripts: {
-              own: () => files.agent(agentId).transcript,
-              parent: files.transcript,
-              messages: () => session.messages().length,
-            },
-          }
-        : {}),
-      ...(memory?.place === undefined ? {} : { memory: memory.place }),
-      ...(skills === undefined ? {} : { skills: skills.names }),
-      ...(previous?.earlier === undefined ? {} : { earlier: previous.earlier }),
-      loadedTools: services.loadedTools.get(plan.agent.id)?.() ?? [],
-      searchesOwn: (tools) =>
-        areDeferred(tools, {
-          mode: runtime.variables.toolSearch,
-          contextWindow: session.parent.model.facts.contextWindow,
-        }),
-      notes: [...(memory?.diagnostics.map(({ message }) => message) ?? []), ...(skills?.notes ?? [])],
-    },
-  };
-}
-
-/** The definition that a call names; a step of a workflow has one of its own, which no one else can name. */
-async function findAsked(
-  { agentType, workflow }: SpawnRequest,
-  earlier: string | undefined,
-  session: Pick<ChildSession, "loadRegistry">,
-): Promise<ReturnType<AgentRegistry["find"]>> {
-  const name = earlier ?? agentType;
-  if (workflow !== undefined && (name === undefined || name === workflowAgent.name))
-    return { type: "found", agent: { id: workflowAgent.name, definition: workflowAgent, shadowed: [] } };
-  return (await session.loadRegistry()).discovered.registry.find(name ?? "general-purpose");
-}
-
-/** An agent is resumed by the one that started it: only there its rights are those it had. */
-function refuseForeign(
-  { resume = "" }: Pick<SpawnRequest, "resume">,
-  parentId: string | undefined,
-  { agent, task }: AgentPlan,
-): string | undefined {
-  if (parentId === (task === undefined ? undefined : agent.id)) return undefined;
-  return parentId === undefined
-    ? `The agent ${resume} was started by the main agent, and only that can resume it.`
-    : `The agent ${resume} was started by the agent ${parentId}, and only that can resume it; resume ${parentId} instead.`;
-}
-
-/** Below a subagent there is no memory that the subagent does not have, so nothing of it is in the prompt either. */
-async function contextOf(
-  definition: AgentDefinition,
-  { context, parent: { plan } }: ChildSession,
-): Promise<ChildContext> {
-  const own = await context(definition);
-  const place = own.memory?.place;
-  if (plan.task === undefined || place === undefined || place.directory === plan.memory?.directory)
-    return own;
-  const { memory: _memory, ...others } = definition;
-  const without = await context(others);
-  const note = `The memory of ${definition.name} is off: ${plan.agent.name}, which starts it, does not have it.`;
-  return { ...without, memory: { diagnostics: [{ severity: "note", code: "memory-off", message: note }] } };
-}
-
-/** What an earlier child was, by its id. */
-async function loadPreviousRun(agentId: string, { services: { runtime, files }, memory }: ChildSession) {
-  return runtime.keepsTranscripts
-    ? loadEarlierRun(files.agent(agentId))
-    : foldEarlierRun(memory.records(agentId));
-}
-
-type MadeFacts = Pick<ChildFacts, "worktree" | "preapproved"> & Partial<Pick<ChildFacts, "system">>;
-
-function planGathered(
-  { request, facts }: GatheredChild,
-  servers: ChildServers,
-  made: MadeFacts = {},
-): ChildPlanned {
-  const own = facts.searchesOwn(servers.tools) ? withSearch(servers.own, facts.available) : servers.own;
-  const planned = planAgent(request, {
-    ...facts,
-    ...made,
-    own:
-      facts.definition.runner === undefined ? own : { names: own.names, tools: [...own.tools, runnerTool] },
-    serverInstructions: servers.instructions ?? [],
-    notes: [...(facts.notes ?? []), ...servers.notes],
-  });
-  return planned.type === "planned" ? planned : refused([planned.reason, ...servers.notes].join(" "));
-}
-
-/** In the background servers are there only where they are kept, and below an agent only where it has them. */
-function hasServers({ background, facts: { parent, backgroundKeeps } }: GatheredChild): boolean {
-  const place = joinBackground(parent.policy, { background, backgroundKeeps });
-  return !lacksInBackground(place, "mcpTools");
-}
-
-async function startable(planned: Extract<ChildPlanned, { type: "planned" }>): Promise<ChildPlanned> {
-  const reason = await refuseStart(planned.plan);
-  return reason === undefined ? planned : refused(reason);
-}
-
-/** What a child would be. Starts nothing and writes nothing. */
-export async function planChild(request: SpawnRequest, session: ChildSession): Promise<ChildPlanned> {
-  const gathered = await gatherChild(request, session);
-  if (gathered.type === "refused") return gathered;
-  const { facts } = gathered;
-  const { signal } = new AbortController();
-  const { connectFor } = session.services.servers;
-  const withServers = hasServers(gathered);
-  const planned = planGathered(
-    gathered,
-    await connectFor(facts.definition, { withServers, starts: false, signal }),
-  );
-  return planned.type === "planned" && planned.plan.task.isolation === undefined
-    ? startable(planned)
-    : planned;
-}
 
 interface ParentOptions extends Pick<SpawnerOptions, "notify" | "teammateEnded" | "teammateSettled"> {
   /** Where a child is opened, if not where it is planned. */
@@ -308,7 +120,11 @@ function openChild(
           approver,
           main: session.parent.plan,
           tools: tools.tools,
-        }).catch(() => []);
+          signal,
+        }).catch(() => {
+          signal.throwIfAborted();
+          return [];
+        });
     }
     resources.servers = await servers.connectFor(definition, {
       withServers,
@@ -471,10 +287,11 @@ async function openPlanned(
   // From here on it is on disk; a caller that was stopped before that gets no child.
   if (signal.aborted) return refused("it was stopped before it began");
   const forked = task.forksContext ? await forksFrom() : [];
+  const own = files.agent(id);
   const record = await openChildRecord(plan, {
     session: runtime,
     transcripts: runtime.discovered.paths.transcripts,
-    files: files.agent(id),
+    files: own,
     followers: followersOf(plan, services),
     takeOver: session.takeOver,
     memory: session.memory,
@@ -483,16 +300,19 @@ async function openPlanned(
   worktree?.markStarted();
   sayOfRunner(plan, services);
   const history = record.history.length === 0 ? forked : record.history;
-  const { transcript } = files.agent(id);
+  const { transcript } = own;
   const { commit, reported, outputFile, enterQueue, leaveQueue } = record;
   const fold = createTreeFold();
-  const counting: EventSink = { take: (event) => fold.add({ ...event, agentId: id }) };
+  const counting: EventSink = {
+    types: countedEvents,
+    take: (event) => fold.add({ ...event, agentId: id }),
+  };
   const spent = (): SpentRecord | undefined => {
     const [own] = fold.totals().agents;
     return own === undefined ? undefined : spentRecord(own);
   };
-  const local = createLocalExecutor((own, line) =>
-    openChildAgent(own, session, { model, control: line, servers, transcript, spent }),
+  const local = createLocalExecutor((carried, line) =>
+    openChildAgent(carried, session, { model, control: line, servers, transcript, spent }),
   );
   const wasReported = (taskId: string): boolean =>
     JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);

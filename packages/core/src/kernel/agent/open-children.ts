@@ -1,11 +1,9 @@
 import { isAbsolute } from "node:path";
-import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
-import type { AgentPlan, ChildPlan } from "../../planning/agent-plan.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { LimitFacts } from "../../planning/limit-plan.ts";
-import type { ChildPlanned } from "../../planning/plan-agent.ts";
 import { createChildMemory } from "../../tasks/child-record.ts";
 import { createAgentTool, type Spawn, type SpawnOutcome } from "../../tasks/create-agent-tool.ts";
 import { hasEnded } from "../../tasks/drive-task.ts";
@@ -13,7 +11,6 @@ import { lostMessageNotice } from "../../tasks/end-notice.ts";
 import { findTasks } from "../../tasks/find-tasks.ts";
 import { createChildMail, createMessenger } from "../../tasks/messenger.ts";
 import type { Spawner } from "../../tasks/spawner.ts";
-import type { TaskManager } from "../../tasks/task-manager.ts";
 import { createSendMessageTool } from "../../teams/create-send-message-tool.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { SessionSetup } from "../options/runtime-options.ts";
@@ -27,9 +24,8 @@ import { createWorkflowTool, type WorkflowCalls } from "../workflows/create-work
 import { createSessionWorkflows, type SessionWorkflows } from "../workflows/session-workflows.ts";
 import { type ChildSession, listedAgents, quotedPrice, sessionFacts } from "./child-session.ts";
 import type { Capability } from "./open-agent.ts";
-import { openSpawner, plannedTools } from "./open-child.ts";
-import { createNestedCount, openNested, planBelow } from "./open-nested.ts";
-import { settleChild } from "./settle-child.ts";
+import { openSpawner } from "./open-child.ts";
+import { createNestedCount, openNested } from "./open-nested.ts";
 
 /** What a session says about its children, besides what they share with it. */
 export interface ChildrenParts
@@ -48,22 +44,16 @@ export interface ChildrenParts
 
 /** The children of a session: the tool that starts them, what they report to their parent, and the wait for the last one. */
 export interface Children {
+  /** What they share: for those who plan, price or settle one without starting it. */
+  readonly session: ChildSession;
   readonly tool: Tool;
   /** Writes to children, by id or name. */
   readonly messageTool: Tool;
   readonly spawner: Spawner;
   /** Asks about children that start together, where settings want it. */
   readonly batch: BatchQuestion;
-  /** What children are expected to take, and may do. Starts nothing. */
-  readonly quote: (wanted: readonly (SpawnRequest | ChildPlan)[]) => Promise<BatchQuote>;
   /** From now on a child that is resumed by a message is decided about like a call of the Agent tool. */
   readonly attach: (authorize: LoopPorts["authorize"]) => void;
-  /** The tools that a planned child would have. Starts nothing. */
-  readonly toolsOf: (plan: ChildPlan) => Promise<readonly Tool[]>;
-  /** What an agent would be that a planned subagent starts. Starts nothing. */
-  readonly planBelow: (plan: ChildPlan, request: SpawnRequest) => Promise<ChildPlanned>;
-  /** Settles how a child ended whose process died. */
-  readonly recover: (agentId: string, signal?: AbortSignal) => Promise<void>;
   /** Queues a message for the parent, which reads it between its turns. */
   readonly notify: (message: UserMessage) => void;
   readonly takeMessages: () => readonly UserMessage[];
@@ -77,16 +67,11 @@ export interface Children {
 }
 
 /** What children add to the main agent: the tools that start them and write to them, and their news. */
-export function childrenCapability(
-  children: Children,
-  {
-    plan,
-    tools,
-    tasks,
-  }: { readonly plan: AgentPlan; readonly tools: readonly Tool[]; readonly tasks: TaskManager },
-): Capability {
+export function childrenCapability(children: Children, plan: AgentPlan): Capability {
+  const { tasks, services } = children.session;
   const granted = new Set(plan.tools.map(({ name }) => name));
-  const replaced = new Set(tools.map(({ name }) => name));
+  // A tool of the program takes the place of ours of the same name.
+  const replaced = new Set(services.tools.tools.map(({ name }) => name));
   const beside = [children.messageTool, ...(children.team?.tools ?? [])];
   return {
     tools: [
@@ -181,13 +166,10 @@ export function openChildren(parts: ChildrenParts): Children {
     onLost: ({ id }, reason) => mail.put(lostMessageNotice(id, reason)),
   });
   return {
+    session,
     spawner,
     batch,
-    quote: async (wanted) => (await quotes.batch(wanted, spawner.plan)).quote,
-    recover: (agentId, signal) => settleChild(agentId, parts, { signal }),
     attach: starts.attach,
-    toolsOf: (plan) => plannedTools(plan, session),
-    planBelow: (plan, request) => planBelow(request, session, plan),
     notify: mail.put,
     tool,
     ...workflows,

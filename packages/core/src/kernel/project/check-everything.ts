@@ -13,6 +13,7 @@ import { folderAbove, formatFacts, formatIds, formatOfFile } from "@retinue/conf
 import { loadSessionInstructions } from "@retinue/config/instructions/load-session-instructions.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import { listWorkflowFiles } from "@retinue/config/workflows/list-workflow-files.ts";
+import { planNesting, readLimitSettings } from "../../planning/limit-plan.ts";
 import { mayLoadHere } from "../session-rules.ts";
 import type { AgentCheck } from "./project-agents.ts";
 import type { ProjectFacts } from "./project-facts.ts";
@@ -87,9 +88,14 @@ export async function checkPaths(facts: ProjectFacts, paths: readonly string[]):
 /** Looks first without the text, as most files have nothing to point at. */
 function lintAll(
   definitions: readonly AgentDefinition[],
-  { trust, aliases, textOf }: ProjectFacts,
+  { trust, aliases, textOf, discovered, environment }: ProjectFacts,
 ): Diagnostic[] {
-  const facts = { trusted: trust.trusted, aliases };
+  const { maxSpawnDepth: depth } = readEnvironment(environment).options;
+  const nesting = planNesting({
+    settings: readLimitSettings(discovered.settings.settings.plain.limits),
+    ...(depth === undefined ? {} : { depth: { value: depth, from: "the environment" } }),
+  });
+  const facts = { trusted: trust.trusted, aliases, nests: nesting !== undefined };
   return definitions.flatMap((definition) => {
     const diagnostics = lintDefinition(definition, facts);
     const { file } = definition.source;

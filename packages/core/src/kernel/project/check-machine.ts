@@ -16,6 +16,8 @@ import type { Checkup, DoctorFacts } from "./project-doctor.ts";
 export interface MachineCheckups {
   readonly folder: Checkup;
   readonly keys: Checkup;
+  /** Variables of the environment that steer this product and cannot be read. */
+  readonly variables: readonly Checkup[];
   readonly models: Checkup;
   /** Programs and sandboxes, which are tried. */
   readonly programs: readonly Checkup[];
@@ -26,6 +28,12 @@ export async function checkMachine(facts: DoctorFacts, signal?: AbortSignal): Pr
   return {
     folder: checkConfigDirectory(facts),
     keys: checkKeys(facts, account),
+    variables: readEnvironment(facts.environment).issues.map(({ message, advice }) => ({
+      name: "variables",
+      state: "warning",
+      text: message,
+      advice,
+    })),
     models: checkModels(facts, account),
     programs: [
       checkGit(facts),
@@ -105,14 +113,8 @@ function checkKeys({ discovered, environment }: DoctorFacts, account: AccountMod
   };
 }
 
-function checkModels({ aliases, environment }: DoctorFacts, account: AccountModels | undefined): Checkup {
+function checkModels({ aliases }: DoctorFacts, account: AccountModels | undefined): Checkup {
   const name = "models";
-  const { issues } = readEnvironment(environment);
-  const [issue] = issues;
-  if (issue !== undefined) {
-    const { message, advice } = issue;
-    return { name, state: "warning", text: message, advice };
-  }
   const resolved = ["sonnet", "opus", "haiku"].map((alias) => {
     const model = resolveModelReference({ type: "alias", alias }, { aliases });
     return { alias, model };

@@ -127,7 +127,9 @@ export function complaintAboutTools(text: string): Complaint | undefined {
 
 export function complaintAboutModel(text: string): Complaint | undefined {
   if (text.trim() === "") return undefined;
-  return complaint(lintModel({ ...blank, model: text }, { trusted: false, aliases: shippedAliases }));
+  return complaint(
+    lintModel({ ...blank, model: text }, { trusted: false, aliases: shippedAliases, nests: false }),
+  );
 }
 
 /** What would make a description better; nothing when it is good. */

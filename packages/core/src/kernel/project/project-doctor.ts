@@ -55,7 +55,7 @@ export function projectDoctor(gather: () => Promise<ProjectFacts>): ProjectDocto
       const read = await gather();
       const facts = { ...read, nameOf, diagnostics: [...given, ...read.discovered.diagnostics] };
       const servers = projectMcp(async () => read);
-      const { folder, keys, models, programs } = await checkMachine(facts, signal);
+      const { folder, keys, variables, models, programs } = await checkMachine(facts, signal);
       return [
         folder,
         ...checkSettings(facts),
@@ -65,6 +65,7 @@ export function projectDoctor(gather: () => Promise<ProjectFacts>): ProjectDocto
         ...checkPlugins(facts),
         checkMcpServers(await servers.list({ check: true, signal })),
         keys,
+        ...variables,
         models,
         ...(await checkLocalModels(facts)),
         ...programs,

@@ -5,7 +5,7 @@ import { describeMoney, quoteRows } from "../../inspection/describe-quote.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
 import { quoteBatch } from "../../planning/quote-agent.ts";
 import type { ChildSession } from "../agent/child-session.ts";
-import { planChild } from "../agent/open-child.ts";
+import { planChild } from "../agent/plan-child.ts";
 import { stepRequest } from "./open-workflow-steps.ts";
 import type { FoundWorkflow } from "./session-workflows.ts";
 

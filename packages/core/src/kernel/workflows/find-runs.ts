@@ -3,6 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { isRecord, type JsonRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
 import { isRunId, isSessionId, sessionFiles, workflowFiles } from "../../journal/session-files.ts";
+import { type EarlierSteps, readEarlierSteps } from "../../workflows/workflow-journal.ts";
 
 /** A run of a workflow, as its file has it. */
 export interface FoundRun {
@@ -59,22 +60,52 @@ export async function readRun(
   const { workflowName: name, script, scriptPath, startTime, agentCount, totalTokens, totalCostUsd } = record;
   const status = statuses.find((known) => known === record["status"]);
   if (status === undefined || typeof name !== "string") return undefined;
-  const steps = Array.isArray(record["workflowProgress"]) ? record["workflowProgress"].filter(isRecord) : [];
+  const written = Array.isArray(record["workflowProgress"])
+    ? record["workflowProgress"].filter(isRecord)
+    : [];
+  const isInterrupted = status === "running" && !hasLiveOwner(journal);
+  // Its file was written a moment before it died; the journal has the last of its steps.
+  const steps = isInterrupted ? withJournal(written, await readEarlierSteps(transcripts, runId)) : written;
+  const isStep = ({ type }: JsonRecord): boolean => type === "workflow_agent";
   return {
     runId,
     sessionId,
     name,
-    status: status === "running" && !hasLiveOwner(journal) ? "interrupted" : status,
+    status: isInterrupted ? "interrupted" : status,
     startedAt: numberOf(startTime),
-    agents: numberOf(agentCount),
-    done: steps.filter(({ type, state }) => type === "workflow_agent" && state === "done").length,
+    agents: Math.max(numberOf(agentCount), steps.filter(isStep).length),
+    done: steps.filter((step) => isStep(step) && step["state"] === "done").length,
     costUsd: numberOf(totalCostUsd),
     tokens: numberOf(totalTokens),
     ...(typeof scriptPath === "string" ? { scriptPath } : {}),
     script: typeof script === "string" ? script : "",
     ...("args" in record ? { args: record["args"] } : {}),
-    record,
+    record: { ...record, workflowProgress: steps },
   };
+}
+
+/** The steps of a file with what the journal has of them, and those that only the journal has. */
+function withJournal(
+  written: readonly JsonRecord[],
+  { finished, failed, tried }: EarlierSteps,
+): readonly JsonRecord[] {
+  const stateOf = (key: unknown): JsonRecord => {
+    if (typeof key !== "string") return {};
+    if (finished.has(key)) return { state: "done" };
+    return failed.has(key) ? { state: "error", error: failed.get(key) } : {};
+  };
+  const known = new Set(written.map(({ key }) => key));
+  const others = tried.filter(({ key }) => !known.has(key));
+  return [
+    ...written.map((step) => ({ ...step, ...stateOf(step["key"]) })),
+    ...others.map(({ key, label }) => ({
+      type: "workflow_agent",
+      label,
+      key,
+      state: "start",
+      ...stateOf(key),
+    })),
+  ];
 }
 
 function numberOf(value: unknown): number {

@@ -16,7 +16,7 @@ import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import { findOwnWorktrees } from "../../tasks/worktree/find-own-worktrees.ts";
 import { findCommit, findWorktreeRepository } from "../../tasks/worktree/find-worktree-repository.ts";
 import { createWorktreeGit } from "../../tasks/worktree/worktree-git.ts";
-import { shapeOf } from "../../workflows/content-key.ts";
+import { type StepShape, shapeOf } from "../../workflows/content-key.ts";
 import { recoverStep, stepText } from "../../workflows/recover-step.ts";
 import type { RecoveredStep, StepOrder, StepOutcome, StepRunner } from "../../workflows/run-workflow.ts";
 import type { StepOptions } from "../../workflows/script-message.ts";
@@ -24,8 +24,10 @@ import { stepPrompt } from "../../workflows/step-prompt.ts";
 import { workflowAgent } from "../../workflows/workflow-agent.ts";
 import type { BegunStep } from "../../workflows/workflow-journal.ts";
 import type { ChildSession } from "../agent/child-session.ts";
-import { openSpawner, planChild } from "../agent/open-child.ts";
+import { openSpawner } from "../agent/open-child.ts";
+import { planChild } from "../agent/plan-child.ts";
 import type { OutputSchema } from "../options/typed-output.ts";
+import { figuresOfEnding, type StepsElsewhere } from "./steps-elsewhere.ts";
 
 export interface WorkflowStepsOptions {
   readonly runId: string;
@@ -33,12 +35,13 @@ export interface WorkflowStepsOptions {
   /** What all its steps may take together. */
   readonly limits: RunLimits;
   readonly phases: readonly WorkflowPhase[];
+  readonly elsewhere?: StepsElsewhere | undefined;
   readonly signal: AbortSignal;
 }
 
 /** Steps as ordinary children of the session: the same rights, hooks, transcripts, working trees, checks and budget. */
 export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOptions): StepRunner {
-  const { runId, signal } = options;
+  const { runId, signal, elsewhere } = options;
   const sessionOf = phaseSessions(outer, options);
   const spawner = openSpawner(outer, {
     sessionOf: ({ workflow }) => sessionOf(workflow?.phase),
@@ -46,8 +49,26 @@ export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOpt
   });
   const plans = new Map<string, Promise<PlannedShape>>();
   let known: unknown;
+  async function decide(step: StepOptions, key: string): Promise<StepShape> {
+    const planned = plans.get(key) ?? planShape(outer, step, runId);
+    plans.set(key, planned);
+    const { plan, prompt } = await planned;
+    if (plan.task.isolation === undefined) return shapeOf(plan, { prompt, baseCommit: undefined });
+    if (elsewhere !== undefined)
+      throw new RetinueError("step-refused", "A step on a store cannot have a working tree of its own.", {
+        advice: 'Leave out isolation: "worktree", or run the workflow without a store.',
+      });
+    // Steps before may have moved it.
+    const baseCommit = await findCommit(gitOf(outer, signal), plan.sessionDirectory, "HEAD");
+    return shapeOf(plan, { prompt, baseCommit });
+  }
   return {
-    newAgentId: () => workflowAgentId(runId, `a${randomBytes(8).toString("hex")}`),
+    newAgentId: (key) =>
+      workflowAgentId(
+        runId,
+        // Every process that takes the run must find the agent again.
+        `a${elsewhere === undefined ? randomBytes(8).toString("hex") : key.slice(-16)}`,
+      ),
     async shape(step) {
       const { registry } = (await outer.loadRegistry()).discovered;
       // Definitions may change while a run goes on.
@@ -55,17 +76,17 @@ export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOpt
       known = registry;
       const { agentType, model, effort, isolation } = step;
       const key = JSON.stringify([agentType, model, effortOf(effort), isolationOf(isolation)]);
-      const planned = plans.get(key) ?? planShape(outer, step, runId);
-      plans.set(key, planned);
-      const { plan, prompt } = await planned;
-      // Steps before may have moved it.
-      const baseCommit =
-        plan.task.isolation === undefined
-          ? undefined
-          : await findCommit(gitOf(outer, signal), plan.sessionDirectory, "HEAD");
-      return shapeOf(plan, { prompt, baseCommit });
+      if (elsewhere === undefined) return decide(step, key);
+      const kept = elsewhere.shapes.find(key);
+      if (kept !== undefined) return kept;
+      const shape = await decide(step, key);
+      await elsewhere.shapes.keep(key, shape);
+      return elsewhere.shapes.find(key) ?? shape;
     },
-    run: (order) => runStep(order, { outer, spawner, runId }),
+    run: (order) =>
+      elsewhere === undefined
+        ? runStep(order, { outer, spawner, runId })
+        : runElsewhere(order, { outer, elsewhere }),
     async recover(begun, { schema }) {
       const recovered = await recover(outer, begun, schema !== undefined);
       if (recovered.type !== "done") return recovered;
@@ -223,6 +244,37 @@ async function runStep(order: StepOrder, { outer, spawner, runId }: StepPlace): 
     signal.removeEventListener("abort", stop);
     outputs.forget(agentId);
   }
+}
+
+/** One step as an agent that another process carries out. */
+async function runElsewhere(
+  order: StepOrder,
+  { outer, elsewhere }: { readonly outer: ChildSession; readonly elsewhere: StepsElsewhere },
+): Promise<StepOutcome> {
+  const { agentId, options, prompt, label, phase, signal } = order;
+  const { schema } = options;
+  const wrong = schema === undefined ? undefined : refuseSchema(schema);
+  if (wrong !== undefined) return refused(wrong);
+  // The next one of its kind need not wait for this process to hear of an answer.
+  order.answered();
+  let ending = elsewhere.ended(agentId);
+  if (ending === undefined) {
+    const planned = await planChild(
+      {
+        ...stepRequest(options, elsewhere.runId, phase),
+        description: label,
+        agentId,
+        prompt: stepPrompt(prompt, { hasSchema: schema !== undefined }),
+      },
+      outer,
+    );
+    if (planned.type === "refused") return refused(planned.reason);
+    ending = await elsewhere.run({ plan: planned.plan, output: schema }, signal);
+  }
+  order.progress(figuresOfEnding(ending));
+  const value = ending.output === undefined ? undefined : { output: ending.output };
+  const done = { type: "done", toolUses: ending.totals.toolUses } as const;
+  return outcomeOf(ending, { text: ending.text, schema, value, done });
 }
 
 function figuresOf({ usage, toolUses, costUsd }: TaskState) {

@@ -11,7 +11,7 @@ import type { SavedWorkflow } from "@retinue/config/workflows/saved-workflow.ts"
 import type { WorkflowMeta } from "@retinue/config/workflows/workflow-meta.ts";
 import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import type { UserMessage } from "../../conversation/message.ts";
-import { badRunId, isRunId, workflowFiles } from "../../journal/session-files.ts";
+import { badRunId, isRunId, newRunId, workflowFiles } from "../../journal/session-files.ts";
 import type { WorkflowRunState } from "../../protocol/workflow-state.ts";
 import { createRealmTurns, openRealm, type RealmTurns } from "../../workflows/open-realm.ts";
 import { type RunnableWorkflow, runWorkflow } from "../../workflows/run-workflow.ts";
@@ -22,6 +22,8 @@ import type { ChildSession } from "../agent/child-session.ts";
 import type { BatchQuestion } from "../quotes/batch-question.ts";
 import { type BillLimits, billWorkflow, type WorkflowBill } from "./bill-workflow.ts";
 import { openWorkflowSteps } from "./open-workflow-steps.ts";
+import type { StepsElsewhere } from "./steps-elsewhere.ts";
+import { tokenTarget } from "./token-target.ts";
 import { workflowEndNotice } from "./workflow-end-notice.ts";
 import type { LiveWorkflow, WorkflowRuns } from "./workflow-runs.ts";
 
@@ -44,6 +46,8 @@ export interface WorkflowRequest {
   readonly notifies?: boolean | undefined;
   /** A person or program has seen the bill and said yes. */
   readonly isAgreed?: boolean | undefined;
+  /** Its steps are carried out by other processes, which also keep what they came to. */
+  readonly elsewhere?: StepsElsewhere | undefined;
   /** Gives up the question before the start. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -207,6 +211,10 @@ function unknownWorkflow(name: string, saved: ReadonlyMap<string, SavedWorkflow>
   );
 }
 
+type WorkflowSettings = NonNullable<
+  ChildSession["services"]["runtime"]["discovered"]["settings"]["settings"]["plain"]["workflows"]
+>;
+
 interface Starting extends SessionWorkflowsParts {
   readonly slots: ReturnType<typeof createStepSlots>;
   readonly turns: RealmTurns;
@@ -220,10 +228,11 @@ async function start(request: WorkflowRequest, parts: Starting): Promise<LiveWor
   const { plan } = session.parent;
   const { transcripts } = runtime.discovered.paths;
   const { workflows: settings = {} } = runtime.discovered.settings.settings.plain;
-  const kept = runtime.keepsTranscripts ? { transcripts, sessionId: plan.sessionId } : undefined;
-  const runId =
-    request.resumeFromRunId ??
-    `wf_${randomBytes(4).toString("hex")}-${randomBytes(2).toString("hex").slice(1)}`;
+  const { elsewhere } = request;
+  if (elsewhere !== undefined) refuseElsewhere(found, settings);
+  const isKept = runtime.keepsTranscripts && elsewhere === undefined;
+  const kept = isKept ? { transcripts, sessionId: plan.sessionId } : undefined;
+  const runId = elsewhere?.runId ?? request.resumeFromRunId ?? newRunId();
   if (request.resumeFromRunId !== undefined) await refuseResume(runId, parts);
   const taskId = `w${randomBytes(4).toString("hex")}`;
   const own = kept === undefined ? undefined : workflowFiles(transcripts, plan.sessionId, runId);
@@ -279,9 +288,13 @@ async function start(request: WorkflowRequest, parts: Starting): Promise<LiveWor
     workflow: { name: found.meta.name, body: found.body, phases },
     args,
     openRealm: (events, own) => openRealm(events, { ...own, turns }),
-    steps: openWorkflowSteps(session, { runId, name: found.meta.name, limits, phases, signal }),
+    steps: openWorkflowSteps(session, { runId, name: found.meta.name, limits, phases, elsewhere, signal }),
     journal,
-    slots: parts.slots,
+    // Those that work elsewhere take no place here.
+    slots:
+      elsewhere === undefined
+        ? parts.slots
+        : createStepSlots(settings.agents ?? slotsElsewhere, runtime.clock),
     find: async (ref) => runnable(await findWorkflow(ref, parts)),
     budget: { total: budgetTotal(session, request), spent: () => spentOf(live.state()) },
     fresh: new Set(request.fresh ?? []),
@@ -317,22 +330,47 @@ async function start(request: WorkflowRequest, parts: Starting): Promise<LiveWor
 
 /** A run of many steps changes all the time; those who look at its file see it a moment later. */
 const saveAfterMs = 1_000;
+/** Writing a large file on a slow disk holds everything up: so many times as long as it took is waited before the next one. */
+const saveShare = 30;
 
 function createSaving(save: () => void): { soon(): void; end(): void } {
   let timer: NodeJS.Timeout | undefined;
+  let afterMs = saveAfterMs;
   return {
     soon() {
       timer ??= setTimeout(() => {
         timer = undefined;
+        const begun = performance.now();
         try {
           save();
         } catch {
           // The end is written as well, and says what is wrong.
         }
-      }, saveAfterMs).unref();
+        afterMs = Math.max(saveAfterMs, saveShare * (performance.now() - begun));
+      }, afterMs).unref();
     },
     end: () => clearTimeout(timer),
   };
+}
+
+const slotsElsewhere = 16;
+
+/** Limits that this process alone would keep, and so not over other processes. */
+function refuseElsewhere({ meta }: FoundWorkflow, settings: WorkflowSettings): void {
+  const phases = Array.isArray(meta.phases) ? meta.phases : [];
+  const limited = phases.find(
+    ({ maxBudgetUsd, maxTokens }) => maxBudgetUsd !== undefined || maxTokens !== undefined,
+  );
+  const what =
+    limited === undefined
+      ? (["maxBudgetUsd", "maxTokens"] as const)
+          .filter((key) => settings[key] !== undefined)
+          .map((key) => `workflows.${key} of the settings`)[0]
+      : `maxBudgetUsd or maxTokens of the phase ${JSON.stringify(limited.title)}`;
+  if (what !== undefined)
+    throw new RetinueError("not-portable", `${what} cannot be kept by the workers of a store.`, {
+      advice: "Use --max-budget-usd, which holds over all workers, or run the workflow without a store.",
+    });
 }
 
 /** How many equal failures in a row end a phase, where no one says otherwise. */
@@ -402,8 +440,11 @@ function spentOf({ steps }: WorkflowRunState): number {
   return steps.reduce((sum, { outputTokens }) => sum + outputTokens, 0);
 }
 
-/** What a script reads as `budget.total`: output tokens, from settings, or what the money that is left can buy at most. */
-function budgetTotal({ services, parent }: ChildSession, { maxBudgetUsd }: WorkflowRequest): number | null {
+/** What a script reads as `budget.total`: output tokens, from settings, the prompt, or what the money that is left can buy at most. */
+function budgetTotal(
+  { services, parent, messages }: ChildSession,
+  { maxBudgetUsd, callId }: WorkflowRequest,
+): number | null {
   const { workflows: settings = {} } = services.runtime.discovered.settings.settings.plain;
   const { price } = parent.model.facts;
   const treeUsd = parent.plan.treeLimits?.costUsd?.value;
@@ -412,5 +453,7 @@ function budgetTotal({ services, parent }: ChildSession, { maxBudgetUsd }: Workf
   const perToken = price === undefined ? undefined : price.output / 1_000_000;
   const affordable =
     usd === undefined || perToken === undefined || perToken <= 0 ? undefined : Math.floor(usd / perToken);
-  return smallest(affordable, settings.maxOutputTokens) ?? null;
+  // A call is part of a turn, for which a person may have said how much it is worth.
+  const target = callId === undefined ? undefined : tokenTarget(messages());
+  return smallest(affordable, settings.maxOutputTokens, target) ?? null;
 }

@@ -57,7 +57,8 @@ function withStoredLogin(transport: HttpTransport, { sdk, store, now = Date.now 
       if (tokens.refreshToken === undefined) return undefined;
       const answer = await refresh(stored, tokens.refreshToken);
       const { tokens: _old, ...rest } = stored;
-      const next = answer === "refused" ? rest : { ...rest, tokens: answer };
+      // Who says nothing of scopes or of another refresh token leaves them as they were.
+      const next = answer === "refused" ? rest : { ...rest, tokens: { ...kept(tokens), ...answer } };
       await store.write(key, next);
       return take(next);
     });
@@ -86,9 +87,14 @@ function withStoredLogin(transport: HttpTransport, { sdk, store, now = Date.now 
     async token() {
       const known = current ?? (await store.read(key));
       const token = take(known);
-      const expiresAt = known?.tokens?.expiresAt;
+      const { expiresAt, refreshToken } = known?.tokens ?? {};
       if (token === undefined || expiresAt === undefined || expiresAt - now() > aheadMs) return token;
-      return known?.tokens?.refreshToken === undefined ? token : renew(token);
+      if (refreshToken === undefined) return token;
+      return renew(token).catch((error: unknown) => {
+        // What is renewed ahead of its end is good until then.
+        if (expiresAt > now()) return token;
+        throw error;
+      });
     },
     async onUnauthorized() {
       const used = current?.tokens?.accessToken;
@@ -140,7 +146,8 @@ function withClientCredentials(transport: HttpTransport, { sdk, now = Date.now }
         { advice: "Check `oauth.clientId` and `oauth.clientSecret`." },
       );
     }
-    seen.add(tokens.accessToken);
+    for (const secret of [tokens.accessToken, tokens.refreshToken])
+      if (secret !== undefined) seen.add(secret);
     return tokens.accessToken;
   }
 
@@ -175,13 +182,28 @@ export class NeedsLogin extends Error {
 }
 
 export function tokensOf(tokens: OAuthTokens, now: number): McpTokens {
-  const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds, scope } = tokens;
+  const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds = 0, scope } = tokens;
+  if (![accessToken, refreshToken ?? accessToken].every(isSendable))
+    throw new RetinueError("mcp-login-refused", "the authorization server gave a token that cannot be sent");
   return {
     accessToken,
     ...(refreshToken === undefined ? {} : { refreshToken }),
     ...(scope === undefined ? {} : { scope }),
-    ...(seconds === undefined ? {} : { expiresAt: now + seconds * 1000 }),
+    // Some say 0 for one that does not end.
+    ...(seconds > 0 ? { expiresAt: now + seconds * 1000 } : {}),
   };
+}
+
+function kept({ refreshToken, scope }: McpTokens): Pick<McpTokens, "refreshToken" | "scope"> {
+  return {
+    ...(refreshToken === undefined ? {} : { refreshToken }),
+    ...(scope === undefined ? {} : { scope }),
+  };
+}
+
+/** As a header takes it: with anything else the request would fail, and its error would show the token. */
+function isSendable(token: string): boolean {
+  return /^[\x21-\x7e]+$/.test(token);
 }
 
 function secretsOf(credentials: McpCredentials | undefined): readonly string[] {
@@ -200,10 +222,17 @@ function isRefusal(error: unknown): boolean {
 export function loginFailure(error: unknown): string {
   const code = isRecord(error) ? error["code"] : undefined;
   const name = error instanceof Error ? error.name : "";
+  // What it advises is said beside it.
+  if (error instanceof RetinueError) return withoutStop(error.message);
   if (/OAuthError/.test(name) && typeof code === "string" && /^[\w.:/-]{1,80}$/.test(code))
     return `the authorization server answered ${code}`;
   if (/Zod|SyntaxError/.test(name)) return "the authorization server gave an answer that cannot be read";
   return /Raw body|access_token|refresh_token/.test(messageOf(error))
     ? "the authorization server gave an answer that cannot be read"
-    : messageOf(error).slice(0, 300);
+    : withoutStop(messageOf(error).slice(0, 300));
+}
+
+/** As part of a sentence. */
+function withoutStop(text: string): string {
+  return text.replace(/\.+$/, "");
 }

@@ -116,7 +116,7 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
       const response = await post(body.bytes, headers, controller.signal);
       watch.rest();
       requestId = response.headers.get("request-id") ?? undefined;
-      const report = readQuotaReport(headerOf(response));
+      const report = readQuotaReport(headerOf(response), options.id);
       if (report !== undefined) yield { type: "quota-reported", ...report };
       if (response.body === null) throw new ModelError("stream-cut", "The provider's answer has no body.");
       chunks = response.body[Symbol.asyncIterator]();

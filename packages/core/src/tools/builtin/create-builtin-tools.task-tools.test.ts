@@ -174,3 +174,43 @@ describe("TaskStop", () => {
     expect(await createTaskStopTool({ sources: [] }).call({}, context())).toMatchObject({ isError: true });
   });
 });
+
+describe("a subagent [NST-1, TSK-2]", () => {
+  const path = ["main", "lead", "worker"].map((id) => ({ id, name: id }));
+  const as = (depth: number): ToolContext => ({
+    ...context(),
+    agent: path[depth] ?? { id: "", name: "" },
+    agentPath: path.slice(0, depth + 1),
+  });
+  const tasks = () =>
+    createSource("agent", [
+      { id: "lead", owner: "main" },
+      { id: "sibling", owner: "main" },
+      { id: "worker", owner: "lead" },
+      { id: "shell", owner: "worker" },
+      { id: "looped", owner: "looped" },
+    ]);
+
+  test.each([
+    [0, ["lead", "sibling", "worker", "shell", "looped"]],
+    [1, ["worker", "shell"]],
+    [2, ["shell"]],
+  ])("on level %i reads and stops what it and those below it have started", async (depth, reachable) => {
+    for (const id of ["lead", "sibling", "worker", "shell", "looped"]) {
+      const { source } = tasks();
+      const options = { sources: [source], now };
+      const read = await createTaskOutputTool(options).call({ task_id: id, block: false }, as(depth));
+      const stopped = await createTaskStopTool(options).call({ task_id: id }, as(depth));
+      const isReached = source.find(id)?.state === "stopped";
+      expect({ id, isReached }).toEqual({ id, isReached: reachable.includes(id) });
+      expect([read.isError === true, stopped.isError === true]).toEqual([!isReached, !isReached]);
+    }
+  });
+
+  test("is not told which other tasks there are", async () => {
+    const { source } = tasks();
+    const { content } = await createTaskStopTool({ sources: [source] }).call({ task_id: "no" }, as(1));
+    expect(content).toContain("- worker");
+    expect(content).not.toMatch(/sibling|- lead/);
+  });
+});

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Shells } from "../command/shells.ts";
 import type { TaskSource, TaskView } from "../task-source.ts";
 import { describePage, pageOf, type TextPage } from "../text-page.ts";
-import type { TodoItem, Tool, ToolOutcome } from "../tool.ts";
+import type { TodoItem, Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { builtinTool, failed, optionalFlag, optionalNumber, optionalText } from "./builtin-tool.ts";
 import { type BashToolOptions, createBashTool } from "./create-bash-tool.ts";
 import { editTool, notebookEditTool, writeTool } from "./edit-tool.ts";
@@ -58,10 +58,10 @@ export function createTaskStopTool({ sources }: Pick<TaskToolOptions, "sources">
     description:
       "Stops a background task (a shell or an agent) with everything it has started. What it wrote stays readable with TaskOutput.",
     input: stopInput,
-    async call({ task_id, shell_id }) {
+    async call({ task_id, shell_id }, context) {
       const asked = task_id ?? shell_id;
       if (asked === undefined) return failed("task_id is missing; give the id of the task to stop.");
-      const found = lookUpTask(sources, asked);
+      const found = lookUpTask(sources, asked, context);
       if (found.type === "unknown") return failed(found.reason);
       // It may have been asked for by its name.
       const { id } = found.task;
@@ -222,10 +222,11 @@ export function createTaskOutputTool({ sources, now }: TaskToolOptions): Tool {
       "Reads what a background task (a shell or an agent) has written so far, and how it is doing. With `block` it waits for the end, at most `timeout` milliseconds. Use block: false for a look in between. What is too long for one answer is read on with `offset`.",
     input,
     isPending,
-    async call({ task_id, offset, block = offset === undefined, timeout = 30_000 }, { signal }) {
-      const found = lookUpTask(sources, task_id);
+    async call({ task_id, offset, block = offset === undefined, timeout = 30_000 }, context) {
+      const { signal } = context;
+      const found = lookUpTask(sources, task_id, context);
       if (found.type === "unknown") {
-        const recalled = await recallTask(sources, task_id);
+        const recalled = await recallTask(sources, task_id, context);
         if (recalled === undefined) return failed(found.reason);
         return outcomeOf(recalled.task, pageOf(recalled.text, offset), { now: now(), stillRuns: "" });
       }
@@ -300,28 +301,47 @@ type FoundTask =
   | { readonly type: "found"; readonly source: TaskSource; readonly task: TaskView }
   | { readonly type: "unknown"; readonly reason: string };
 
-function lookUpTask(sources: readonly TaskSource[], id: string): FoundTask {
+function lookUpTask(sources: readonly TaskSource[], id: string, caller: Caller): FoundTask {
   for (const source of sources) {
     const task = source.find(id);
-    if (task !== undefined) return { type: "found", source, task };
+    if (task !== undefined && isReachable(task, sources, caller)) return { type: "found", source, task };
   }
-  return { type: "unknown", reason: unknownText(sources, id) };
+  return { type: "unknown", reason: unknownText(sources, id, caller) };
+}
+
+type Caller = Pick<ToolContext, "agent" | "agentPath">;
+
+/** The main agent reaches every task; a subagent what it has started, and what those below it have. */
+function isReachable({ owner }: TaskView, sources: readonly TaskSource[], caller: Caller): boolean {
+  if (caller.agentPath.length <= 1) return true;
+  const seen = new Set<string>();
+  for (let above: string | undefined = owner; above !== undefined && !seen.has(above); ) {
+    if (above === caller.agent.id) return true;
+    seen.add(above);
+    const id: string = above;
+    above = sources.flatMap((source) => source.find(id) ?? [])[0]?.owner;
+  }
+  return false;
 }
 
 /** Those that ended long ago are asked for only here, because that takes reading files. */
 async function recallTask(
   sources: readonly TaskSource[],
   id: string,
+  caller: Caller,
 ): Promise<{ readonly task: TaskView; readonly text: string } | undefined> {
   for (const source of sources) {
     const recalled = await source.recall?.(id);
-    if (recalled !== undefined) return recalled;
+    if (recalled !== undefined && isReachable(recalled.task, sources, caller)) return recalled;
   }
   return undefined;
 }
 
-function unknownText(sources: readonly TaskSource[], id: string): string {
-  const known = sources.flatMap((source) => source.list()).slice(-maxListed);
+function unknownText(sources: readonly TaskSource[], id: string, caller: Caller): string {
+  const reachable = sources
+    .flatMap((source) => source.list())
+    .filter((task) => isReachable(task, sources, caller));
+  const known = reachable.slice(-maxListed);
   if (known.length === 0) return `There is no task ${id}; nothing was started in the background.`;
   const lines = known.map((task) => `- ${task.id} (${task.kind}, ${task.state}): ${task.description}`);
   return [`There is no task ${id}. These are known:`, ...lines].join("\n");

@@ -15,6 +15,7 @@ const loadAgents = () => import("../../commands/store/store-agents.ts");
 const loadPlans = () => import("../../commands/store/plan-in-store.ts");
 const loadPrint = () => import("../../commands/store/print-in-store.ts");
 const loadApprovals = () => import("../../commands/store/approvals-in-store.ts");
+const loadWorkflows = () => import("../../commands/store/workflow-in-store.ts");
 const loadAdmin = () => import("../../commands/store/store-admin.ts");
 
 const agentCommands: readonly StoreCommand[] = [
@@ -131,6 +132,46 @@ const approvalCommands: readonly StoreCommand[] = [
   },
 ];
 
+const args: OptionEntry = {
+  flags: "--args <json>",
+  description: "what the script reads as args: JSON, a text, or @FILE",
+};
+
+/** Alone it lists those of this folder, which are in no store. */
+const workflowGroup = "workflow";
+
+const workflowCommands: readonly StoreCommand[] = [
+  {
+    usage: workflowGroup,
+    description: "Runs workflows on the workers of a store.",
+    run: async () => {
+      throw misuse(
+        "What about workflows in a store?",
+        "Write workflow run NAME, workflow resume ID or workflow show ID.",
+      );
+    },
+  },
+  {
+    usage: "workflow run <name>",
+    description: "Gives a workflow to the workers: any of them continues its script and takes its steps.",
+    options: [args],
+    run: async (context, options, [name]) =>
+      (await loadWorkflows()).runWorkflowInStore(context, name, options),
+  },
+  {
+    usage: "workflow resume <id>",
+    description: "Starts a run that takes the finished steps of an earlier one.",
+    options: [args, { flags: "--script <file>", description: "another script than the one of the run" }],
+    run: async (context, options, [id]) =>
+      (await loadWorkflows()).resumeWorkflowInStore(context, id, options),
+  },
+  {
+    usage: "workflow show <id>",
+    description: "Shows the steps of a run.",
+    run: async (context, options, [id]) => (await loadWorkflows()).showWorkflowInStore(context, id, options),
+  },
+];
+
 /** Commands that only make sense with a store. */
 const workerCommands: readonly StoreCommand[] = [
   {
@@ -220,6 +261,7 @@ const careCommands: readonly StoreCommand[] = [
 export const storeCommands: readonly CommandEntry[] = [
   ...agentCommands,
   ...approvalCommands,
+  ...workflowCommands,
   ...workerCommands,
   ...careCommands,
 ].map(({ run, ...entry }) => ({
@@ -243,7 +285,9 @@ export function storeOf(
 const firstWords = (commands: readonly Pick<StoreCommand, "usage">[]): ReadonlySet<string> =>
   new Set(commands.map(({ usage }) => splitUsage(usage).path[0] ?? ""));
 const ofStoresAlone = firstWords(workerCommands);
-const ofStores = firstWords(storeCommands);
+const ofStores = storeCommands
+  .filter(({ usage }) => usage !== workflowGroup)
+  .map(({ usage }) => splitUsage(usage).path);
 
 /** Whether arguments are about agents in a store rather than in this process. */
 export function namesStore(
@@ -255,6 +299,8 @@ export function namesStore(
   const [first = ""] = own;
   if (ofStoresAlone.has(first)) return true;
   if (own.some((word) => word === "--store" || word.startsWith("--store="))) return true;
-  const isShared = ofStores.has(first) || own.includes("-p") || own.includes("--print");
+  // Of some words only a part is about stores: the workflows of this folder are listed and planned without one.
+  const isCommand = ofStores.some((path) => path.every((word, at) => own[at] === word));
+  const isShared = isCommand || own.includes("-p") || own.includes("--print");
   return isShared && (environment["RETINUE_STORE"] ?? "") !== "";
 }

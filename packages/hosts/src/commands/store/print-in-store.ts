@@ -169,14 +169,14 @@ type Start = PrintInStoreOptions & {
 };
 
 /** Everything for one agent and its children, nothing for others that are in the store. */
-function acceptedFor(own: string): (agent: string) => readonly AcceptedRight[] {
+export function acceptedFor(own: string): (agent: string) => readonly AcceptedRight[] {
   return (agent) => (agent === own || agent.startsWith(`${own}/`) ? acceptableRights : []);
 }
 
 type Place = Pick<SessionRequest, "workspace" | "queue">;
 
 /** Opens the store and finds out where the files of the agent are. */
-async function inPlace(
+export async function inPlace(
   context: StoreContext,
   options: Start,
   use: (store: Store, place: Place, signal: AbortSignal) => Promise<number>,
@@ -221,7 +221,11 @@ const ownSlots = 4;
 const ownGraceMs = 2_000;
 
 /** What this process does not have, no other can bring while it waits. */
-async function refuseMissing({ store: address }: StoreContext, store: Store, id: string): Promise<void> {
+export async function refuseMissing(
+  { store: address }: StoreContext,
+  store: Store,
+  id: string,
+): Promise<void> {
   if (!isForOneProcess(address)) return;
   const status = await store.engine.status(id);
   if (status.state !== "queued" || status.missing.length === 0) return;
@@ -231,7 +235,7 @@ async function refuseMissing({ store: address }: StoreContext, store: Store, id:
   });
 }
 
-function describeLeft(address: StoreAddress, id: string): string {
+export function describeLeft(address: StoreAddress, id: string): string {
   return isForOneProcess(address)
     ? `${id} is kept in the store; \`retinue serve --store …\` continues it`
     : `${id} continues on its worker; \`retinue logs ${id} -f --store …\` follows it`;
@@ -277,7 +281,7 @@ async function watch(
 }
 
 /** What was asked for and would not hold on a worker is refused. */
-function refuseStray(
+export function refuseStray(
   options: object,
   place: Parameters<typeof strayFlag>[1],
   besides: readonly string[] = [],
