@@ -9,6 +9,7 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import manifest from "../package.json" with { type: "json" };
+import { helpText } from "../packages/hosts/src/cli/program/help-text.ts";
 import { bundleGate, completeGate } from "./build-gate.ts";
 import { copyTypes } from "./copy-types.ts";
 import { type ChunkGroup, joinChunks } from "./join-chunks.ts";
@@ -135,6 +136,11 @@ function writeClusterPackage(): void {
   copyFileSync(`${root}/LICENSE`, `${folder}/dist/LICENSE`);
 }
 
+/** The first help, which the command shows without loading anything. */
+function writeHelp(): void {
+  writeFileSync(`${root}/dist/help.txt`, helpText);
+}
+
 /** The man page, as the built command prints it. */
 function writeManual(): void {
   const manual = execFileSync(process.execPath, ["bin/retinue.js", "help", "--man"], { cwd: root });
@@ -213,29 +219,36 @@ const firstRun = [
   "packages/core/src/tasks/cleanup.ts",
 ];
 const libraryGroups: readonly ChunkGroup[] = [
-  { name: "index", roots: ["src/index.ts"] },
+  { name: "base", entry: "index", roots: ["src/index.ts"] },
   { name: "run", roots: firstRun },
 ];
 const printing = ["packages/hosts/src/print/run-print.ts", ...firstRun];
-/** Every start needs the first, every command that reads definitions or settings the second, every run the third. */
+/** `retinue agents`, which scripts and prompts of shells ask most often. */
+const listing = [
+  "packages/hosts/src/cli/agents.ts",
+  "packages/hosts/src/commands/agents/agents-list.ts",
+  "packages/core/src/kernel/project/project-agents.ts",
+];
+/** Commands that read definitions or settings and run nothing. */
+const reading = [
+  ...listing,
+  "packages/hosts/src/commands/mcp/mcp-list.ts",
+  "packages/hosts/src/commands/tasks/tasks.ts",
+  "packages/core/src/kernel/project/project-teams.ts",
+  // It knows the words for tools, which a run needs too, and nothing else of a run.
+  "packages/config/src/formats/read-foreign-file.ts",
+];
+/**
+ * Every start needs the first, all that has arguments to read the second, every command that reads definitions or settings the
+ * third, every run the fourth; a name that is there twice is one file.
+ */
 const commandGroups: readonly ChunkGroup[] = [
-  {
-    name: "main",
-    roots: ["packages/hosts/src/cli/main.ts", "packages/hosts/src/cli/program/run-program.ts"],
-  },
-  {
-    name: "core",
-    roots: printing,
-    sharedWith: [
-      "packages/hosts/src/commands/agents/agents-list.ts",
-      "packages/hosts/src/commands/mcp/mcp-list.ts",
-      "packages/hosts/src/commands/tasks/tasks.ts",
-      "packages/core/src/kernel/project/project-teams.ts",
-      // It knows the words for tools, which a run needs too, and nothing else of a run.
-      "packages/config/src/formats/read-foreign-file.ts",
-    ],
-  },
+  { name: "main", roots: ["packages/hosts/src/cli/main.ts"] },
+  { name: "main", roots: ["packages/hosts/src/cli/program/run-program.ts"], sharedWith: reading },
+  { name: "program", roots: ["packages/hosts/src/cli/program/run-program.ts"] },
+  { name: "core", roots: printing, sharedWith: reading },
   { name: "run", roots: printing },
+  { name: "agents", roots: listing },
 ];
 
 rmSync(`${root}/dist`, { recursive: true, force: true });
@@ -308,6 +321,7 @@ writeLicences(
   "dist",
 );
 writeLicences([gate], "packages/gate/dist");
+writeHelp();
 writeManual();
 writeClusterPackage();
 buildWall();

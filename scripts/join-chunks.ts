@@ -6,10 +6,12 @@ import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 
-/** One file in place of the chunks that these source files load, without those of the groups before it. */
+/** One file in place of the chunks that these source files load, without those of the groups before it; groups of one name share a file. */
 export interface ChunkGroup {
   readonly name: string;
   readonly roots: readonly string[];
+  /** A file of this name exports what the first of them exports, and nothing of what the chunks take from each other. */
+  readonly entry?: string;
   /** Only what these load as well. */
   readonly sharedWith?: readonly string[];
 }
@@ -42,6 +44,9 @@ export async function joinChunks(
     splitting: false,
     entryPoints: {
       ...Object.fromEntries(groups.map(({ name }) => [name, `group:${name}`])),
+      ...Object.fromEntries(
+        groups.flatMap(({ name, entry }) => (entry === undefined ? [] : [[entry, `entry:${name}`]])),
+      ),
       ...Object.fromEntries(alone.map((file) => [file.replace(/\.js$/, ""), join(from, file)])),
     },
     plugins: [joining({ from, chunks, places, groups })],
@@ -107,6 +112,7 @@ function joining({ from, chunks, places, groups }: Joining): Plugin {
     name: "join-chunks",
     setup({ onResolve, onLoad }) {
       onResolve({ filter: /^group:/ }, ({ path }) => ({ path: path.slice(6), namespace: "group" }));
+      onResolve({ filter: /^entry:/ }, ({ path }) => ({ path: path.slice(6), namespace: "entry" }));
       onResolve({ filter: /^joined:/ }, ({ path }) => ({ path: `./${path.slice(7)}.js`, external: true }));
       onResolve({ filter: /.*/ }, ({ path, kind, importer, namespace }) => {
         if (kind === "entry-point") return { path };
@@ -121,6 +127,10 @@ function joining({ from, chunks, places, groups }: Joining): Plugin {
         contents: entryOf(path, { chunks, places, groups }),
         resolveDir: folder,
       }));
+      onLoad({ filter: /.*/, namespace: "entry" }, ({ path }) => {
+        const names = mainOf(path, { chunks, places, groups })?.exports ?? [];
+        return { contents: `export{${names.join(",")}}from "joined:${path}";` };
+      });
       onLoad({ filter: /.*/, namespace: "elsewhere" }, ({ path }) => ({
         contents: aliasOf(path, { chunks, places }),
       }));
@@ -141,11 +151,16 @@ function entryOf(group: string, { chunks, places, groups }: Omit<Joining, "from"
     const whole = `import * as n${place.prefix} from "./${file}";export{n${place.prefix}};`;
     return [names === "" ? `import "./${file}";` : `export{${names}}from "./${file}";`, whole];
   });
+  const main = mainOf(group, { chunks, places, groups });
+  return [...lines, main === undefined ? "" : `export * from "./${main.file}";`].join("\n");
+}
+
+/** The chunk of the first root of a group. */
+function mainOf(group: string, { chunks, places, groups }: Omit<Joining, "from">): Chunk | undefined {
   const first = groups.find(({ name }) => name === group)?.roots[0];
-  const main = [...chunks.values()].find(
+  return [...chunks.values()].find(
     ({ file, source }) => source === first && places.get(file)?.group === group,
   );
-  return [...lines, main === undefined ? "" : `export * from "./${main.file}";`].join("\n");
 }
 
 /** A chunk of another group, seen from here. */

@@ -10,18 +10,23 @@ import type { Page } from "playwright-core";
 import {
   clock,
   ending,
+  lastMergeSteps,
   launchBrowser,
   line,
+  mergeSteps,
   missingBrowser,
   openShop,
   project,
   prompt,
   result,
+  runId,
   type Shop,
   said,
   small,
   stamp,
+  writeMerge,
   writeQuestion,
+  writeRun,
 } from "../test/studio/sample-sessions.ts";
 
 const folder = fileURLToPath(new URL("../docs/images/", import.meta.url));
@@ -71,9 +76,14 @@ async function shoot(shown: Page, name: string, there: string): Promise<void> {
 }
 
 live.write();
+const run = await writeRun(shop.transcripts, running);
+using merge = await writeMerge(shop.transcripts, running, mergeSteps);
+await merge.write(lastMergeSteps.slice(0, -1));
 await take("sessions", { hash: "", there: "$0.75" });
 await take("session", { hash: `#/agent/${project}/${running}/p1`, there: "piece of shelf" });
+await take("workflow", { hash: `#/run/${project}/${running}/${runId}`, there: "The paint is out." });
 await page.emulateMedia({ colorScheme: "light" });
+await take("merge", { hash: `#/merge/${project}/${running}`, there: "Go on by hand" });
 await take("agent", { hash: `#/agent/${project}/${small}/main`, there: "There are four shelves." });
 await take("team", { hash: `#/team/${project}/${small}`, there: "Begin at the door." });
 await take("compare", {
@@ -86,6 +96,7 @@ await page.emulateMedia({ colorScheme: "light" });
 await page.goto(pathToFileURL(writeEval(shop)).href);
 await shoot(page, "eval", "Not passed");
 live.end();
+run.journal.close();
 await browser.close();
 if (total > maxTotal)
   throw new Error(`The pictures have ${total} bytes together; at most ${maxTotal} are kept.`);

@@ -292,19 +292,21 @@ describe("npm start", () => {
     for (const [at, head] of heads.entries()) {
       await pty.shows(
         head,
-        at === 6 ? "[the end] any key: next, q: end" : `[${at + 1} of 6] any key: next, q: end`,
+        at === 6
+          ? "[next: the end] any key goes on, q ends"
+          : `[next: ${at + 1} of 6] any key goes on, q ends`,
       );
       pty.type(" ");
     }
     await pty.shows("That was the tour.");
     expect((await pty.exited).code).toBe(0);
     const ended = open();
-    await ended.shows("[1 of 6]");
+    await ended.shows("[next: 1 of 6]");
     ended.type("q");
     expect((await ended.exited).code).toBe(0);
     expect((await ended.screen()).join("\n")).not.toContain("1. A project");
     const stopped = open();
-    await stopped.shows("[1 of 6]");
+    await stopped.shows("[next: 1 of 6]");
     stopped.type(keys.ctrlC);
     expect((await stopped.exited).code).toBe(130);
   });

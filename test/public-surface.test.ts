@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as cluster from "@retinue/cluster/index.ts";
+import { helpText } from "@retinue/hosts/cli/program/help-text.ts";
 import * as testing from "@retinue/testing/index.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import packageJson from "../package.json" with { type: "json" };
@@ -169,6 +170,17 @@ describe("loading stays light", () => {
     expect(peers.pg).toEqual({ optional: true });
   });
 
+  test("the built library exports what its sources export, and nothing else", async () => {
+    for (const [subpath, entry] of Object.entries(packageJson.exports)) {
+      if (typeof entry === "string") continue;
+      const source = entry.types.replace("./dist/types/", "").replace(/\.d\.ts$/, ".ts");
+      const [built, written] = await Promise.all(
+        [entry.default, source].map(async (path) => Object.keys(await import(join(projectRoot, path)))),
+      );
+      expect([subpath, built?.sort()]).toEqual([subpath, written?.sort()]);
+    }
+  });
+
   test("running brings the schema library, which is loaded with the first session", () => {
     expect(packagesLoadedBy("packages/core/src/kernel/open-session.ts")).toContain("zod");
   });
@@ -209,8 +221,9 @@ describe("loading stays light", () => {
   });
 
   test.each([
-    [1, ["--help"]],
-    [6, ["-p", "hi", "--model", "offline"]],
+    [2, ["help"]],
+    [3, ["agents"]],
+    [7, ["-p", "hi", "--model", "offline"]],
   ] as const)("at most %i files of the built program are read for retinue %j", (most, words) => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "retinue-files-")));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -233,6 +246,21 @@ describe("loading stays light", () => {
     expect(read.length, `${read.join("\n")}\nCorrect the groups in scripts/build.ts.`).toBeLessThanOrEqual(
       most,
     );
+  });
+
+  test.each([
+    "--help",
+    "-h",
+  ])("retinue %s is the first help, and reads no code of the built program", (word) => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "retinue-help-")));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    for (const name of ["bin", "package.json", "dist/help.txt"])
+      cpSync(join(projectRoot, name), join(folder, name), { recursive: true });
+    const onlyReadsHere = ["--permission", `--allow-fs-read=${folder}`];
+    const output = execFileSync(process.execPath, [...onlyReadsHere, join(folder, "bin/retinue.js"), word], {
+      encoding: "utf8",
+    });
+    expect(output).toBe(helpText);
   });
 
   test("retinue --version answers without the built program, without packages and without another process", () => {

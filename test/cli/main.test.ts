@@ -524,6 +524,23 @@ describe("retinue doctor", () => {
     expect((await fixture.run(["doctor"], { environment: key })).out).not.toContain("local models");
   });
 
+  it("names every variable that cannot be read [CLI-5]", async () => {
+    const { out } = await createFixture().run(["doctor"], {
+      environment: {
+        PATH: process.env["PATH"],
+        RETINUE_LOCAL_MODELS: "0",
+        CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH: "deep",
+        ENABLE_TOOL_SEARCH: "auto:many",
+      },
+    });
+    const words = out.replace(/\s+/g, " ");
+    expect(words).toContain(
+      "variables The environment variable CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH must be",
+    );
+    expect(words).toContain("variables The environment variable ENABLE_TOOL_SEARCH must be");
+    expect(out).toMatch(/^ok +models +sonnet = /m);
+  });
+
   it("tries the key, and compares the models that it can use [CLI-5]", async () => {
     const models = { list: ["claude-sonnet-5-20260101", "claude-opus-5"] };
     const server = createServer((request, response) => {

@@ -87,6 +87,7 @@ const lines: readonly Line[] = [
   [["-p", "hi", "--max-budget-usd", "1"], 0, "text"],
   [["-p", "hi", "--max-budget-usd", "x"], 1, "nothing"],
   [["-p", "hi", "--fallback-model", "haiku"], 0, "text"],
+  [["-p", "hi", "--fallback-model", "opus,,haiku"], 1, "nothing"],
   [["-p", "hi", "--effort", "low"], 0, "text"],
   [["-p", "hi", "--add-dir", "/tmp"], 0, "text"],
   [["-p", "hi", "--model", "sonnet", "--output-format", "json"], 0, "object"],

@@ -174,7 +174,7 @@ describe("the person's tree and branch [MRG-1]", () => {
     stage.git("checkout", "-q", "--", "a.txt");
     change(stage.project, { "b.txt": "mine, untracked\n" });
     const inTheWay = await stage.session.merge({ apply: true }).result;
-    expect(inTheWay.notApplied?.reason).toMatch(/^git did not bring it forward/);
+    expect(inTheWay.notApplied?.reason).toBe("b.txt is there without being in git, and would be overwritten");
     expect(readIfThere(join(stage.project, "b.txt"))).toBe("mine, untracked\n");
     // An ignored file is a file too.
     appendFileSync(join(stage.project, ".git/info/exclude"), "b.txt\n");
@@ -309,5 +309,79 @@ describe("checks of a merge [MRG-1]", () => {
     expect(named.entries[0]).toMatchObject({ state: "left", because: "failed-check" });
     expect(named.entries[0]?.reason).toContain("it comes from a file of a folder that is not trusted");
     expect(existsSync(join(stage.project, ".claude/worktrees/ran"))).toBe(false);
+  });
+});
+
+test("another branch that is checked out meanwhile is not brought forward [MRG-1]", async () => {
+  const stage = await createMergeStage({ "a.txt": "a\n" });
+  await stage.child("one", { "b.txt": "one\n" });
+  const checks = `git -C '${stage.project}' checkout -q -b other`;
+  const { status, notApplied } = await stage.session.merge({ apply: true, checks }).result;
+  expect(status).toBe("integrated");
+  expect(notApplied?.reason).toBe("other is checked out here now, and main was when the merge began");
+  expect(notApplied?.commands[0]).toBe("git switch main");
+  expect(stage.git("rev-parse", "other")).toBe(stage.git("rev-parse", "main"));
+});
+
+test("what kept an agent out at first is not said once it is in, and the way back is [MRG-1]", async () => {
+  const stage = await createMergeStage({ "a.txt": "a\n" });
+  const before = stage.git("rev-parse", "main");
+  await stage.child("one", { "b.txt": "one\n" });
+  await stage.child("two", { "c.txt": "two\n" });
+  const checks = "test ! -f b.txt || test -f c.txt";
+  const { status, entries, applied } = await stage.session.merge({ apply: true, checks }).result;
+  expect(status).toBe("merged");
+  expect(entries.map(({ state, because, reason }) => [state, because, reason])).toEqual([
+    ["merged", undefined, undefined],
+    ["merged", undefined, undefined],
+  ]);
+  expect(applied).toMatchObject({ from: before });
+  stage.git("reset", "--quiet", "--keep", applied?.from ?? "");
+  expect(stage.git("rev-parse", "main")).toBe(before);
+  expect(stage.git("status", "--short")).toBe("");
+});
+
+test("@ is no branch to integrate into [MRG-1]", async () => {
+  const stage = await createMergeStage({ "a.txt": "a\n" });
+  await stage.child("one", { "b.txt": "one\n" });
+  await expect(stage.session.merge({ into: "@" }).result).rejects.toThrow("cannot be the name of a branch");
+});
+
+describe("what was integrated without a check that counts now [MRG-1]", () => {
+  const integrateUnchecked = async (into?: string) => {
+    const stage = await createMergeStage({ "a.txt": "a\n" });
+    await stage.child("one", { "b.txt": "good\n" });
+    await stage.child("two", { "c.txt": "bad\n" });
+    const { status } = await stage.session.merge({ checks: [], ...(into === undefined ? {} : { into }) })
+      .result;
+    expect(status).toBe("integrated");
+    return stage;
+  };
+  const checks = "! grep -q bad c.txt";
+
+  test("is checked before the person's branch is brought forward, each commit for itself", async () => {
+    const stage = await integrateUnchecked();
+    const { entries, applied, into } = await stage.session.merge({ checks, apply: true }).result;
+    expect(entries.map(({ description, state }) => [description, state])).toEqual([
+      ["one", "integrated"],
+      ["two", "left"],
+    ]);
+    expect(applied).toBeUndefined();
+    expect(stage.git("log", "--format=%s", into)).toBe("one\nfirst");
+    // The same checks again change nothing, and none at all keep what has passed.
+    const tip = stage.git("rev-parse", into);
+    expect((await stage.session.merge({ checks }).result).status).toBe("partial");
+    expect((await stage.session.merge({ checks: [], only: [entries[0]?.agent ?? ""] }).result).status).toBe(
+      "integrated",
+    );
+    expect(stage.git("rev-parse", into)).toBe(tip);
+  });
+
+  test("keeps a branch of the person's own from being applied", async () => {
+    const stage = await integrateUnchecked("next");
+    const { applied, notApplied } = await stage.session.merge({ checks, into: "next", apply: true }).result;
+    expect(applied).toBeUndefined();
+    expect(notApplied?.reason).toContain("integrated without the check");
+    expect(stage.git("log", "--format=%s", "main")).toBe("first");
   });
 });

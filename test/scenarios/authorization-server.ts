@@ -165,15 +165,17 @@ function metadataOf(issuer: string): object {
   };
 }
 
-/** The one tool repeats the token it was called with, as careless servers do. */
+/** All that it says repeats the token it was called with, as careless servers do. */
 function resultOf(method: string, params: { readonly protocolVersion?: string }, token: string): object {
   if (method === "initialize")
     return {
       protocolVersion: params.protocolVersion,
       capabilities: { tools: {} },
       serverInfo: { name: "guarded", version: "1.0.0" },
+      instructions: `You are ${token}.`,
     };
-  if (method === "tools/list") return { tools: [{ name: "whoami", inputSchema: { type: "object" } }] };
+  if (method === "tools/list")
+    return { tools: [{ name: "whoami", description: `Knows ${token}.`, inputSchema: { type: "object" } }] };
   return { content: [{ type: "text", text: `You are known by ${token}.` }] };
 }
 

@@ -22,6 +22,8 @@ interface Stage extends Place {
   /** Logs in by pasting what the person makes of the address that is shown. */
   paste(make: (address: string) => Promise<string>): Promise<Finished>;
   files(): readonly string[];
+  /** What the model was sent. */
+  asked(): readonly unknown[];
 }
 
 async function createStage(options: AuthorizationOptions = {}, steps: readonly Step[] = []): Promise<Stage> {
@@ -55,6 +57,7 @@ async function createStage(options: AuthorizationOptions = {}, steps: readonly S
         },
       });
     },
+    asked: () => provider.requests.map(({ body }) => body),
     files: () => (existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : []),
   };
 }
@@ -87,6 +90,9 @@ describe("[MCP-4] servers that want a login", () => {
     ]);
     expect(run.code).toBe(0);
     expect(run.out).toContain("You are known by …");
+    const asked = JSON.stringify(stage.asked());
+    expect(asked).toContain("Knows ….");
+    for (const secret of server.given) expect(asked).not.toContain(secret);
     const json = await stage.run(["mcp", "list", "--json"]);
     expect(JSON.parse(json.out).servers).toMatchObject([{ name: "docs", login: { renews: true } }]);
     const get = await stage.run(["mcp", "get", "docs"]);

@@ -105,7 +105,7 @@ describe("a batch of agents above a threshold", () => {
       expect(session.tasks.list()).toEqual([]);
       expect(denials).toHaveLength(2);
       expect(denials[0]?.reason).toMatch(
-        /None of these 2 agents was started\. .*2 agents would start: likely \$\d.*settings ask above 1 agents \(quotes\.askAboveAgents\), and no one can be asked here\. A person can raise `quotes`/,
+        /None of these 2 agents was started\. .*2 agents would start: likely \$\d.*settings ask above 1 agent \(quotes\.askAboveAgents\), and no one can be asked here\. A person can raise `quotes`/,
       );
     }
   });
@@ -328,7 +328,7 @@ describe("quotes of agents that run again and again", () => {
 describe("quotes at the command line", () => {
   /** Commands in a place of their own; the scripts of `-p` begin with a batch of two agents. */
   async function createStage() {
-    const script: Step[] = Array.from({ length: 3 }, () => [
+    const script: Step[] = Array.from({ length: 4 }, () => [
       { match: isPrompted, calls: [call("WORK one"), call("WORK two")] },
       { match: (request: ModelRequest) => !isPrompted(request), text: "Answered." },
     ]).flat();
@@ -419,6 +419,9 @@ describe("quotes at the command line", () => {
     const { retinue, provider } = await createStage();
     const { out } = await retinue("-p", "Go.", "--output-format", "json");
     expect(JSON.parse(out)).toMatchObject({ result: "Answered.", permission_denials: [{}, {}] });
+    expect((await retinue("-p", "Go.")).err).toBe(
+      "2 agents were not started: settings ask above 1 agent (quotes.askAboveAgents). Raise that, or let the question wait: --approvals wait.\n",
+    );
     expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain("and no one can be asked here");
 
     const running = retinue("-p", "Go.", "--approvals", "wait", "--output-format", "json");
@@ -451,7 +454,7 @@ describe("quotes at the command line", () => {
     place.write(".claude/settings.json", JSON.stringify({ quotes: { askAboveUsd: "two" } }));
     const run = await runInProcess(place, ["-p", "Go."]);
     expect(run.code).not.toBe(0);
-    expect(run.err).toContain('"quotes" must be {"askAboveUsd": 2, "askAboveAgents": 20}');
+    expect(run.err).toContain('"quotes.askAboveUsd" cannot be read: it is not a number from 0');
     expect(await runInProcess(place, ["plan", "--tree", "--cost"])).toMatchObject({
       code: 2,
       err: expect.stringContaining("--cost is for one agent"),

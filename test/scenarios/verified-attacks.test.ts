@@ -1,8 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { VerifyInput } from "@retinue/config/settings/verify-checks.ts";
+import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 
 const git = (directory: string, ...words: readonly string[]): string =>
@@ -124,3 +126,125 @@ test("the same trees are verified where nothing is spoiled [VRF-2]", async () =>
   expect(receipt?.status).toBe("verified");
   expect(existsSync("inner")).toBe(false);
 });
+
+/** One agent in a trusted project, with what it does and how its calls are answered. */
+async function work(
+  steps: readonly Step[],
+  {
+    verify,
+    session = { skipPermissions: true },
+    isGit = false,
+  }: { readonly verify: VerifyInput; readonly session?: SessionOptions; readonly isGit?: boolean },
+) {
+  const sample = await createSampleRuntime(steps, { trusted: true });
+  onTestFinished(() => sample[Symbol.asyncDispose]());
+  const { project } = sample.workspace;
+  if (isGit) repository(project);
+  const opened = await sample.runtime.open(session);
+  return { handle: opened.spawn("general-purpose", "Do it.", { verify }), project };
+}
+
+const bash = (command: string) => ({ calls: [{ name: "Bash", input: { command } }] });
+
+test("a yes to another command lets no check run [VRF-1]", async () => {
+  const { handle, project } = await work([{ text: "Done." }], {
+    verify: { run: "touch named.txt", retries: 0 },
+    session: {
+      canUseTool: async () => ({ behavior: "allow", updatedInput: { command: "touch other.txt" } }),
+    },
+  });
+  expect((await handle.result).receipt).toMatchObject({
+    status: "failed-check",
+    checks: [{ notRun: true, reason: expect.stringContaining("the answer changed the command") }],
+  });
+  expect(readdirSync(project)).toEqual([]);
+});
+
+test("hooks decide about a check that a model names as about its own command [VRF-1]", async () => {
+  const input = {
+    description: "d",
+    prompt: "Do it.",
+    subagent_type: "general-purpose",
+    verify: "touch ran.txt",
+  };
+  const sample = await createSampleRuntime(
+    [{ calls: [{ name: "Agent", input }] }, { text: "Done." }, { text: "Thanks." }],
+    { trusted: true },
+  );
+  onTestFinished(() => sample[Symbol.asyncDispose]());
+  const hook = { type: "command", command: "echo 'not that' >&2; exit 2" };
+  const hooks = { PreToolUse: [{ matcher: "Bash", hooks: [hook] }] };
+  await sample.workspace.write("../home/.claude/settings.json", JSON.stringify({ hooks }));
+  const session = await sample.runtime.open({ skipPermissions: true });
+  await session.run("Begin.").result;
+  expect(existsSync(sample.workspace.path("ran.txt"))).toBe(false);
+  expect(JSON.stringify(sample.requests.at(-1)?.messages.at(-1))).toContain("refused by a hook: not that");
+});
+
+test("without git, what commands have changed is in the receipt, and different trees have different digests [VRF-2]", async () => {
+  const receipts = await Promise.all(
+    ["one", "two"].map(async (word) => {
+      const { handle } = await work(
+        [bash(`echo ${word} > a.txt; mkdir b; echo ${word} > b/c.txt`), { text: "Done." }],
+        {
+          verify: "test -f a.txt",
+        },
+      );
+      return (await handle.result).receipt;
+    }),
+  );
+  for (const receipt of receipts)
+    expect(receipt).toMatchObject({
+      status: "verified",
+      tree: { kind: "files" },
+      changedFiles: ["a.txt", "b/c.txt"],
+    });
+  expect(receipts[0]?.tree?.digest).not.toBe(receipts[1]?.tree?.digest);
+});
+
+test("a script of a check that the agent has changed is named beside the result [VRF-4]", async () => {
+  const { handle } = await work([bash("echo 'exit 0' > check.sh"), { text: "Done." }], {
+    verify: "sh check.sh",
+    isGit: true,
+  });
+  expect((await handle.result).receipt).toMatchObject({
+    status: "verified",
+    notes: ["What the checks run was changed: check.sh."],
+  });
+});
+
+test("a receipt names a thousand files, and says of how many [VRF-2]", async () => {
+  const { handle } = await work([bash("for n in $(seq 1 1003); do : > f$n.txt; done"), { text: "Done." }], {
+    verify: "true",
+  });
+  const { receipt } = await handle.result;
+  expect(receipt?.changedFiles).toHaveLength(1000);
+  expect(receipt?.notes).toContain("1003 files were changed; the first 1000 are named.");
+});
+
+test("the output of a check is what it wrote, and tests in a part of it that is cut count [VRF-3]", async () => {
+  const { handle } = await work([{ text: "Done." }], {
+    verify: [
+      { run: "echo '# pass 3'; yes line | head -c 200000; echo '# tests 0'", retries: 0 },
+      { run: "sleep 60", timeout: 1 },
+      { run: "echo wrong; exit 3" },
+    ],
+  });
+  expect((await handle.result).receipt?.checks).toMatchObject([
+    { passed: true },
+    { passed: false, reason: "it did not end within its time limit of 1 s", output: "" },
+    { passed: false, exitCode: 3, output: "wrong" },
+  ]);
+});
+
+test("a check that is cut off has not gone back to the agent [VRF-3]", async () => {
+  const { handle, project } = await work([{ text: "Done." }], {
+    verify: { run: "touch begun.txt; sleep 300", timeout: 300 },
+  });
+  await expect.poll(() => existsSync(join(project, "begun.txt")), { timeout: 60_000 }).toBe(true);
+  await handle.stop();
+  expect(await handle.result).toMatchObject({
+    status: "stopped",
+    receipt: { status: "failed-check", retries: 0 },
+  });
+}, 90_000);

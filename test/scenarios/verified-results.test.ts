@@ -322,7 +322,7 @@ describe("checks of an agent", () => {
     const slow = { run: "sleep 60", timeout: 1, retries: 0 };
     const { receipt } = await session.spawn("Explore", "Do <it>", { verify: slow }).result;
     expect(receipt?.checks).toMatchObject([
-      { passed: false, reason: "it did not end within its time limit" },
+      { passed: false, reason: "it did not end within its time limit of 1 s" },
     ]);
     const failed = await session.spawn("Explore", "Do <it>", { verify: "true" }).result;
     expect(failed).toMatchObject({
@@ -361,7 +361,7 @@ describe("checks of an agent", () => {
     });
     expect((await session.run("Begin.").result).receipt).toMatchObject({
       status: "verified",
-      changedFiles: [],
+      changedFiles: ["a.txt"],
     });
   });
 

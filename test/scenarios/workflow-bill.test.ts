@@ -123,7 +123,7 @@ test("where no one can be asked, a workflow above a threshold does not start and
   const sample = await openSample([], { settings: { quotes: { askAboveAgents: 1 } } });
   const run = sample.runtime.workflow(script, named.args);
   await expect(run.result).rejects.toThrow(
-    /The workflow was not started\. None of these 4 agents was started\. .*settings ask above 1 agents \(quotes\.askAboveAgents\)/,
+    /The workflow was not started\. None of these 4 agents was started\. .*settings ask above 1 agent \(quotes\.askAboveAgents\)/,
   );
   expect(sample.requests).toEqual([]);
 });

@@ -312,6 +312,48 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
     await page.getByRole("heading", { name: "Nothing waits for you" }).waitFor();
   });
 
+  test("agents that start together are asked about with what they would take and may do, as a table [BIL-2, STU-2]", async () => {
+    const band = { low: 1, likely: 2, high: 3 };
+    const right = { level: "full", tools: ["Edit", "Write"] } as const;
+    const none = { level: "none", tools: [] } as const;
+    const agent = {
+      agentType: "painter",
+      description: "Paint",
+      model: "m",
+      costUsd: band,
+      tokens: { low: 10_000, likely: 40_000, high: 90_000 },
+      durationMs: { low: 20_000, likely: 60_000, high: 240_000 },
+      basis: { from: "history", runs: 4 },
+      rights: { mode: "default", write: right, run: none, reach: none },
+    } as const;
+    const { costUsd, tokens, durationMs } = agent;
+    const total = { costUsd, tokens, durationMs };
+    writeQuestion(shop.files(small), {
+      id: "4423456789ab",
+      tool: "Agent",
+      input: { agents: [] },
+      everyTime: true,
+      quote: { agents: [agent, agent], total, unpriced: 0, why: "quotes.askAboveAgents is 1", refused: [] },
+    });
+    const page = await openPage(at("#/approvals"));
+    const card = page.getByRole("article", { name: /Agent: main/ });
+    const quote = card.getByRole("group", { name: "What the agents would take and may do" });
+    await quote.waitFor();
+    const text = await quote.textContent();
+    expect(text).toContain("2 agents, together likely $2.00 ($1.00 to $3.00)");
+    expect(text).toContain("may writepainter: Edit, Write");
+    expect(await quote.getByRole("row", { name: /2x painter/ }).textContent()).toContain("4 runs");
+    expect(await card.textContent()).toContain("quotes.askAboveAgents is 1");
+    expect(await card.getByRole("button", { name: /Allow for session/ }).count()).toBe(0);
+    const denied = card.getByRole("button", { name: /^Deny/ });
+    await expect
+      .poll(async () => {
+        if ((await card.count()) > 0) await denied.click({ timeout: 500 }).catch(() => undefined);
+        return card.count();
+      })
+      .toBe(0);
+  });
+
   test("hundreds of agents open with few rows in the page [STU-1]", async () => {
     writeLarge();
     const page = await openPage(at(session(large)));
@@ -319,6 +361,44 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
     expect(await page.locator(".tree li").count()).toBeLessThan(100);
     await page.locator(".p-tree").evaluate((pane) => pane.scrollTo(0, pane.scrollHeight / 2));
     await page.locator('[aria-posinset="150"]').waitFor();
+  });
+
+  test("of hundreds of agents the chosen one is in view, in the tree and in the timeline [STU-1]", async () => {
+    writeLarge();
+    const page = await openPage(at(`#/agent/${project}/${large}/a150`));
+    await page.getByRole("treeitem", { selected: true }).filter({ hasText: "Visit shelf 150" }).waitFor();
+    const isIn = (inner: string, outer: string): Promise<boolean> =>
+      page.evaluate(
+        `(() => { const [a, b] = [${JSON.stringify(inner)}, ${JSON.stringify(outer)}].map((name) => document.querySelector(name)?.getBoundingClientRect()); return a !== undefined && b !== undefined && a.top >= b.top && a.bottom <= b.bottom; })()`,
+      );
+    await expect.poll(() => isIn("[role=treeitem][aria-selected=true]", ".p-tree")).toBe(true);
+    await expect.poll(() => isIn(".lane.sel .ground", ".lanes")).toBe(true);
+  });
+
+  test("a conversation follows its end until somebody scrolls up, and then says what is new [STU-1]", async () => {
+    const id = "af0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
+    const file = shop.files(id).transcript;
+    const before = Array.from({ length: 80 }, (_, turn) =>
+      said(`b${turn}`, `Turn ${turn} with\n\n${"a line\n\n".repeat(1 + (turn % 7))}`, turn),
+    );
+    writeFileSync(file, prompt("u1", "Tell.") + before.join(""));
+    const page = await openPage(at(session(id)));
+    const inView = (text: string): Promise<boolean> =>
+      page.evaluate(
+        `(() => { const box = document.querySelector(".talk").getBoundingClientRect(); const found = [...document.querySelectorAll(".e-text")].find((one) => one.textContent.includes(${JSON.stringify(text)}))?.getBoundingClientRect(); return found !== undefined && found.height > 0 && found.top < box.bottom && found.bottom > box.top; })()`,
+      );
+    await expect.poll(() => inView("Turn 79")).toBe(true);
+    for (let more = 0; more < 4; more += 1) {
+      appendFileSync(file, said(`m${more}`, `More ${more} to tell.`, 90 + more));
+      await expect.poll(() => inView(`More ${more} to tell.`)).toBe(true);
+    }
+    await page.locator(".talk").hover();
+    await page.mouse.wheel(0, -3000);
+    await expect.poll(() => inView("More 3 to tell.")).toBe(false);
+    appendFileSync(file, said("last", "The end of it.", 99));
+    // The head of the turn, and its text.
+    await page.getByRole("button", { name: "2 new" }).click();
+    await expect.poll(() => inView("The end of it.")).toBe(true);
   });
 
   test("an exported session is the same page, from a file, without a network [STU-1, LIM-4]", async () => {

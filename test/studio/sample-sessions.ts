@@ -14,7 +14,7 @@ import {
 import { openTeamStore, type TeamPlaces } from "@retinue/core/teams/team-store.ts";
 import { openJournal, type WorkflowJournal } from "@retinue/core/workflows/workflow-journal.ts";
 import { type ApprovalQuestion, digestOf } from "@retinue/gate/grants/approval-record.ts";
-import { type Studio, startStudio } from "@retinue/hosts/studio/start-studio.ts";
+import { type Studio, type StudioOptions, startStudio } from "@retinue/hosts/studio/start-studio.ts";
 import { createParser } from "eventsource-parser";
 import { type Browser, chromium } from "playwright-core";
 
@@ -85,6 +85,8 @@ export interface Shop extends AsyncDisposable {
   readonly transcripts: string;
   readonly teams: TeamPlaces;
   readonly studio: Studio;
+  /** For another studio of the same folder. */
+  options(port: number): StudioOptions;
   files(id: string): SessionFiles;
 }
 
@@ -99,11 +101,11 @@ export async function openShop(): Promise<Shop> {
   writeSmall(files(small));
   writeQuestion(files(small));
   await writeTeam(teams);
-  const studio = await startStudio({
+  const options = (port: number): StudioOptions => ({
     scope: { projects },
     teams,
     host: "127.0.0.1",
-    port: 0,
+    port,
     token: shopToken,
     acting: {
       user: "ada",
@@ -113,8 +115,10 @@ export async function openShop(): Promise<Shop> {
     },
     log: () => undefined,
   });
+  const studio = await startStudio(options(0));
   return {
     root,
+    options,
     transcripts,
     teams,
     studio,
@@ -219,7 +223,16 @@ export function writeQuestion(
   }: Partial<
     Pick<
       ApprovalQuestion,
-      "id" | "tool" | "input" | "directory" | "session" | "places" | "at" | "suggestedRules"
+      | "id"
+      | "tool"
+      | "input"
+      | "directory"
+      | "session"
+      | "places"
+      | "at"
+      | "suggestedRules"
+      | "quote"
+      | "everyTime"
     >
   > = {},
 ): void {

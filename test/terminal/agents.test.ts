@@ -97,7 +97,8 @@ test("a question that comes while nothing is written is answered by one key, and
   pty.type("1 file is enough");
   await pty.shows("> 1 file is enough", "tab to answer");
   pty.type(keys.enter);
-  await pty.shows("1 file is enough  (queued", "tab to answer");
+  // The draft is sent, so the question opens again, and waits for a moment again.
+  await pty.shows("1 file is enough  (queued", "touch other", "3 no");
   expect(existsSync(join(place.cwd, "other"))).toBe(false);
   pty.type(keys.tab);
   await pty.shows("tab back to the draft");
@@ -379,4 +380,55 @@ test("a teammate of a conversation runs in a process of its own, without the too
   expect(names).not.toContain("ExitPlanMode");
   const processes = execFileSync("ps", ["-o", "args=", "--ppid", String(pty.pid)], { encoding: "utf8" });
   expect(processes).toContain("run-teammate");
+});
+
+test("an interrupted turn takes the question before an agent in the background with it, and the agent does not start [PRM-6, CLI-4]", async () => {
+  const { pty, provider } = await openConversation(
+    [
+      { calls: [agentCall("make a file", "child task", { run_in_background: true })] },
+      { times: "any", text: "Over." },
+    ],
+    { words: ["in the background please"] },
+  );
+  await pty.shows("start it with what is ticked", "Waiting for your answer");
+  pty.type(keys.ctrlC);
+  await pty.hasShown("Interrupted after");
+  await pty.isMissing("start it with what is ticked");
+  await pty.isMissing("1 question");
+  expect(JSON.stringify(provider.requests.map(({ request }) => request.messages))).not.toContain(
+    '"text":"child task"',
+  );
+});
+
+test("the view of an agent shows a call that runs as such, with its command as text [CLI-4]", async () => {
+  const command = "until [ -e go ]; do sleep 0.05; done";
+  const { pty, place } = await openConversation(
+    [
+      {
+        match: ({ messages }: ModelRequest) =>
+          messages.length === 1 && JSON.stringify(messages).includes("child task"),
+        text: "I wait.",
+        calls: [{ name: "Bash", input: { command, description: "waits" } }],
+      },
+      {
+        match: ({ messages: [first] }: ModelRequest) => JSON.stringify(first).includes("child task"),
+        text: "child is done",
+      },
+      { calls: [agentCall("wait for the file", "child task")] },
+      "It has ended.",
+    ],
+    { words: ["start one", "--allowedTools", "Bash"] },
+  );
+  await pty.shows("wait for the file", "Bash until");
+  pty.type(keys.down);
+  await pty.shows("enter opens · x stops");
+  pty.type(keys.enter);
+  await pty.shows("I wait.", `    ${command}`, "description: waits", "x stop");
+  const shown = (await pty.screen()).join("\n");
+  expect(shown).toContain("○ Bash");
+  expect(shown).not.toMatch(/Interrupted|"command"/);
+  place.write("go", "");
+  await pty.shows("● Bash", "child is done");
+  pty.type(keys.escape);
+  await pty.shows("It has ended.");
 });

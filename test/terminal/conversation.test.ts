@@ -112,7 +112,9 @@ test("@ offers files of the project, / commands and skills, # adds a note to the
   await pty.shows("src/deep/wanted-file.ts");
   pty.type(keys.tab);
   await pty.shows("> look at @src/deep/wanted-file.ts");
-  pty.type(`${keys.ctrlC}/dep`);
+  pty.type(`${keys.ctrlC}/`);
+  await pty.shows("/help  ", "↓ ");
+  pty.type("dep");
   await pty.shows("/deploy", "Ships it.");
   pty.type(`${keys.ctrlC}/he${keys.enter}`);
   await pty.shows("Keys and commands", "shift+tab");

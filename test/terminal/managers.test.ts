@@ -61,14 +61,14 @@ test("/agents puts an agent into the draft, makes and edits one in $EDITOR, and 
   chmodSync(join(place.cwd, "edit.sh"), 0o755);
   await pty.shows("? keys");
   pty.type(`/agents${keys.enter}`);
-  await pty.shows("Agents", "reviewer  Reviews changes.", "general-purpose");
+  await pty.shows("Agents", "Reviews changes.", "general-purpose");
   pty.type(ctrlN);
   await pty.shows("the name of the new agent");
   pty.type(`line-counter${keys.enter}`);
-  await pty.shows("line-counter  Counts lines.");
+  await pty.shows("Counts lines.");
   expect(readFileSync(join(place.cwd, ".claude/agents/line-counter.md"), "utf8")).toContain("Counts lines.");
   pty.type("reviewer");
-  await pty.isMissing("line-counter  ");
+  await pty.isMissing("line-counter");
   pty.type(ctrlX);
   await pty.shows("switched off");
   const local = join(place.cwd, ".claude/settings.local.json");
@@ -78,7 +78,8 @@ test("/agents puts an agent into the draft, makes and edits one in $EDITOR, and 
   pty.type(ctrlX);
   await pty.shows("inherit · project");
   pty.type(ctrlE);
-  await pty.shows("reviewer  Counts lines.");
+  await pty.isMissing("Reviews changes.");
+  await pty.shows("Counts lines.");
   pty.type(keys.enter);
   await pty.shows("> @agent-reviewer");
   pty.type(`look at it${keys.enter}`);
@@ -130,6 +131,21 @@ test("/hooks switches hooks off and on, /mcp does so with servers, /skills puts 
   await pty.shows("Skills", "greet  Greets people.");
   pty.type(`greet${keys.enter}`);
   await pty.shows("> /greet");
+});
+
+test("in a window of 80 columns lists show all their keys, and pages and help keep their columns [CLI-4]", async () => {
+  const { pty } = await openConversation([], { columns: 80, rows: 24 });
+  await pty.shows("default");
+  pty.type(`/mcp${keys.enter}`);
+  await pty.shows("ctrl+l log in/out", "ctrl+x off/on", "esc back");
+  pty.type(keys.escape);
+  await pty.isMissing("esc back");
+  pty.type("?");
+  await pty.shows("  shift+enter, alt+enter, ctrl+j, \\ enter\n                          new line\n");
+  pty.type(keys.escape);
+  await pty.isMissing("esc back");
+  pty.type(`/workflows${keys.enter}`);
+  await pty.shows("Saved workflows", "\n    keep what holds\n");
 });
 
 describe("a rule as people write it in a line", () => {

@@ -188,3 +188,21 @@ test("what the workers of a store cannot keep is refused, and a stopped run stop
   expect(await waitForEnd(store, child, { timeoutMs: waitMs })).toMatchObject({ status: "stopped" });
   gate.resolve();
 });
+
+test("the money of a run is one ceiling over all its steps, on whichever worker [WFL-5, WFL-4]", {
+  timeout: waitMs,
+}, async () => {
+  const usage = { inputTokens: 10_000, outputTokens: 1_000 };
+  const { counts, serve, start, endOf } = await stage((label) => ({ text: `R-${label}`, usage }));
+  await serve();
+  const id = await start(
+    "const out = []\nfor (let i = 0; i < 6; i += 1) out.push(await agent('conv:s' + i + ' x', { model: 'claude-sonnet-4-5' }).catch((e) => e.message))\nreturn out",
+    { options: { maxBudgetUsd: 0.15, model: "claude-sonnet-4-5" } },
+  );
+  const { status, output } = await endOf(id);
+  expect(status).toBe("completed");
+  const out = output as string[];
+  expect(out.slice(0, 3)).toEqual(["R-s0", "R-s1", "R-s2"]);
+  expect(out[5]).toContain("Budget limit reached");
+  expect(counts.size).toBe(3);
+});

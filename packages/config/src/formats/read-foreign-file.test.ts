@@ -343,6 +343,31 @@ describe("restrictions that a product would not see", () => {
   });
 });
 
+describe("files that were made to harm", () => {
+  const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+  const long = `${"a_".repeat(20_000)}x`;
+  test.each<[string, FormatId, string, string]>([
+    ["nested JSON", "opencode-json", `{"agent": {"helper": {"prompt": "p", "x": ${deep}}}}`, "invalid-json"],
+    ["nested TOML", "codex", `name = "helper"\nx = ${deep}\n`, "invalid-toml"],
+    ["nested YAML", "gemini", fenced(`${named}\nx: ${deep}`), "unknown-kept"],
+    ["a name of thousands of parts", "gemini", fenced(`${named}\ntools: [mcp_${long}]`), "unknown-tool"],
+    ["a denial of such a name", "opencode", fenced(`permission:\n  ${long}: deny`), "no-description"],
+  ])("%s costs no more than its file [PRT-1]", (_what, format, text, code) => {
+    expect(read(format, "helper", text).codes).toContain(code);
+  });
+
+  test("a denial that is too long to be understood denies all servers [PRT-1]", () => {
+    const parsed = readForeignFile(fenced(`description: d\npermission:\n  ${long}: deny`), "/p/folder/h.md", {
+      scope: "project",
+      path: "/p/folder",
+      format: "opencode",
+    });
+    expect(parsed.find(({ definition }) => definition !== undefined)?.definition).toMatchObject({
+      disallowedTools: ["mcp__*"],
+    });
+  });
+});
+
 describe("files as they are in public repositories", () => {
   test.each(shapes)("%s [PRT-1]", (_what, format, name, text, tools, codes) => {
     expect(read(format, name, text)).toEqual({ tools, codes });

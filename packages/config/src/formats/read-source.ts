@@ -196,8 +196,17 @@ export function readJson(
 
 function parseLoosely(source: string, file: string) {
   const errors: ParseError[] = [];
-  const value: unknown = parseWithComments(source, errors, { allowTrailingComma: true });
-  const first = errors[0];
+  let tooDeep = false;
+  let value: unknown;
+  let tree: ReturnType<typeof parseTree>;
+  try {
+    value = parseWithComments(source, errors, { allowTrailingComma: true });
+    tree = errors.length > 0 ? undefined : parseTree(source, [], { allowTrailingComma: true });
+  } catch {
+    // The parser calls itself for each level.
+    tooDeep = true;
+  }
+  const first = tooDeep ? { offset: 0 } : errors[0];
   if (first !== undefined)
     return {
       value: undefined,
@@ -205,13 +214,12 @@ function parseLoosely(source: string, file: string) {
       diagnostic: {
         severity: "error",
         code: "invalid-json",
-        message: "This is not valid JSON with comments; nothing of the file was used.",
+        message: "This is not valid JSON with comments, or too deeply nested; nothing of the file was used.",
         advice: "Fix the JSON at this place.",
         file,
         ...placeOfOffset(source, first.offset),
       } as const,
     };
-  const tree = parseTree(source, [], { allowTrailingComma: true });
   const locate: PlaceOf = (path) => {
     const node = tree === undefined ? undefined : findNodeAtLocation(tree, [...path]);
     return node === undefined ? undefined : placeOfOffset(source, node.parent?.offset ?? node.offset);

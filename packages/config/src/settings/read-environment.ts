@@ -299,14 +299,10 @@ export const quotes: ValueReader<QuoteSettings> = {
   expected: '{"askAboveUsd": 2, "askAboveAgents": 20}, with numbers from 0 and nothing else',
   read(value) {
     if (!isRecord(value)) return undefined;
-    const { askAboveUsd, askAboveAgents, ...others } = value;
-    const isAmount = (part: unknown): boolean =>
-      part === undefined || (typeof part === "number" && Number.isFinite(part) && part >= 0);
-    const isCount = askAboveAgents === undefined || Number.isSafeInteger(askAboveAgents);
-    if (Object.keys(others).length > 0 || !isCount) return undefined;
-    // Both were looked at.
-    return isAmount(askAboveUsd) && isAmount(askAboveAgents) ? (value as QuoteSettings) : undefined;
+    // Each part was looked at.
+    return wrongQuote(value) === undefined ? (value as QuoteSettings) : undefined;
   },
+  wrongPart: (value) => (isRecord(value) ? wrongQuote(value) : undefined),
   schema: {
     type: "object",
     properties: {
@@ -324,6 +320,20 @@ export const quotes: ValueReader<QuoteSettings> = {
     additionalProperties: false,
   },
 };
+
+function wrongQuote(value: JsonRecord): WrongPart | undefined {
+  const isAmount = (part: unknown): boolean =>
+    part === undefined || (typeof part === "number" && Number.isFinite(part) && part >= 0);
+  for (const [key, part] of Object.entries(value)) {
+    if (key !== "askAboveUsd" && key !== "askAboveAgents")
+      return { path: [key], reason: "there is no such key", advice: `Write ${quotes.expected}.` };
+    if (!isAmount(part) || (key === "askAboveAgents" && part !== undefined && !Number.isSafeInteger(part))) {
+      const kind = key === "askAboveAgents" ? "whole number" : "number";
+      return { path: [key], reason: `it is not a ${kind} from 0`, advice: `Write ${quotes.expected}.` };
+    }
+  }
+  return undefined;
+}
 
 function isWebhookUrl(value: unknown): value is string {
   if (typeof value !== "string" || !URL.canParse(value)) return false;

@@ -25,17 +25,17 @@ describe("[BIL-2] thresholds of several settings files", () => {
   });
 
   test.each([
-    { askAboveUsd: "2" },
-    { askAboveUsd: -1 },
-    { askAboveUsd: Number.NaN },
-    { askAboveAgents: 1.5 },
-    { askAboveAgent: 3 },
-    2,
-    [],
-  ])("one that cannot be read is an error and not no threshold: %j", (quotes) => {
+    [{ askAboveUsd: "2" }, ["quotes", "askAboveUsd"]],
+    [{ askAboveUsd: -1, askAboveAgents: 3 }, ["quotes", "askAboveUsd"]],
+    [{ askAboveUsd: Number.NaN }, ["quotes", "askAboveUsd"]],
+    [{ askAboveUsd: 1, askAboveAgents: 1.5 }, ["quotes", "askAboveAgents"]],
+    [{ askAboveAgent: 3 }, ["quotes", "askAboveAgent"]],
+    [2, ["quotes"]],
+    [[], ["quotes"]],
+  ])("one that cannot be read is an error at its place and not no threshold: %j", (quotes, path) => {
     const { settings, issues } = readSettings({ quotes }, { scope: "user" });
     expect(settings.plain).not.toHaveProperty("quotes");
-    expect(issues).toMatchObject([{ severity: "error", code: "wrong-setting-value", path: ["quotes"] }]);
+    expect(issues).toMatchObject([{ severity: "error", code: "wrong-setting-value", path }]);
     expect(settings.brokenRestrictions).toHaveLength(1);
   });
 });

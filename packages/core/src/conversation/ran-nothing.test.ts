@@ -84,4 +84,14 @@ describe("[VRF-3] a check that exits with 0 and has tested nothing", () => {
   ])("%j is a pass", (output) => {
     expect(ranNothing(output)).toBeUndefined();
   });
+
+  test.each([
+    ["empty lines", "\n".repeat(300_000)],
+    ["the parts of one task", `> Task ${":a".repeat(60_000)}`],
+    ["digits", "1".repeat(300_000)],
+    ["lists", `Tests: ${"1 skipped, ".repeat(30_000)}`],
+  ])("is found in a moment also among %s without end", (_what, output) => {
+    expect(ranNothing(output)).toBeUndefined();
+    expect(ranNothing(`${output}\n# tests 0\n`)).toBe("node --test ran no test");
+  });
 });

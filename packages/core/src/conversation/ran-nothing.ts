@@ -1,6 +1,6 @@
 /** What a check's output says where it exits with 0 and has tested nothing: there was no test, or each one was skipped. */
 export function ranNothing(output: string): string | undefined {
-  const text = output.replaceAll(/\u001b\[[0-9;]*m/g, "");
+  const text = plainLines(output);
   const counted = summaries.flatMap(({ runner, line, isTotal }) =>
     [...text.matchAll(line)].map((match) => ({
       runner,
@@ -12,10 +12,22 @@ export function ranNothing(output: string): string | undefined {
   return counted[0] === undefined ? undefined : `${counted[0].runner} ran no test`;
 }
 
+/** No line of a summary is longer; what is gives the patterns below nothing to try again and again. */
+const maxLine = 400;
+
+/** Without colours and empty lines. */
+function plainLines(output: string): string {
+  const lines = output.replaceAll(/\u001b\[[0-9;]*m/g, "").split("\n");
+  return lines
+    .map((line) => line.slice(0, maxLine).trimEnd())
+    .filter((line) => line !== "")
+    .join("\n");
+}
+
 /** Lines that a runner writes only where tests have run, without their number. */
 const hasRun: readonly RegExp[] = [
   /^ok\s+\S+\s+(?:[\d.]+s|\(cached\))\s*$/m,
-  /^> Task (?::\S+)*:test(?: UP-TO-DATE| FROM-CACHE)?$/m,
+  /^> Task (?::[^\s:]+)*:test(?: UP-TO-DATE| FROM-CACHE)?$/m,
 ];
 
 interface Summary {
@@ -29,7 +41,7 @@ interface Summary {
 /** How many tests a summary says were left out. */
 function leftOut(summary: string): number {
   const found = summary.matchAll(
-    /(\d+) (?:tests? )?(?:skipped|pending|excluded)\b|\b(?:skipped|incomplete)(?:=|: )(\d+)/gi,
+    /(?<!\d)(\d+) (?:tests? )?(?:skipped|pending|excluded)\b|\b(?:skipped|incomplete)(?:=|: )(\d+)/gi,
   );
   return [...found].reduce((sum, [, before, after]) => sum + Number(before ?? after), 0);
 }
@@ -87,7 +99,7 @@ const summaries: readonly Summary[] = [
   },
   { runner: "Maven", line: /^(?:\[INFO\] )?Tests run: (?<ran>\d+), .*$/gm, isTotal: true },
   { runner: "Maven", line: /^(?:\[INFO\] )?(?:Tests are skipped\.|No tests to run\.)$/gm },
-  { runner: "Gradle", line: /^> Task (?::\S+)*:test (?:NO-SOURCE|SKIPPED)$/gm },
+  { runner: "Gradle", line: /^> Task (?::[^\s:]+)*:test (?:NO-SOURCE|SKIPPED)$/gm },
   {
     runner: "make",
     line: /^g?make(?:\[\d+\])?: (?:Nothing to be done for )?['`](?:tests?|check|spec)'(?: is up to date)?\.$/gm,

@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { type CheckRun, factsOf, type Receipt, receiptText, statusOf, withFlaky } from "./receipt.ts";
+import {
+  type CheckRun,
+  changesOfChecks,
+  factsOf,
+  type Receipt,
+  receiptText,
+  statusOf,
+  withFlaky,
+} from "./receipt.ts";
 
 const passed: CheckRun = {
   kind: "command",
@@ -97,5 +105,39 @@ describe("[VRF-2] a receipt for the parent's model", () => {
       "Flaky: `make` failed and then passed on the same tree.",
       "The last test run is older than the last edit.",
     ]);
+  });
+});
+
+describe("[VRF-4] what the checks run and the work has changed", () => {
+  const changed = (path: string) => ({ path, isNew: false });
+  const added = (path: string) => ({ path, isNew: true });
+  test.each([
+    ["sh test.sh", changed("test.sh")],
+    ["sh ./test.sh --all", added("test.sh")],
+    ["CI=1 ./scripts/check && true", changed("scripts/check")],
+    ["true; node --test tools/check.mjs", changed("tools/check.mjs")],
+    ["npm test", changed("package.json")],
+    ["npm test -w packages/a", changed("packages/a/package.json")],
+    ["make check", changed("Makefile")],
+    ["npx vitest run", changed("src/parse.test.ts")],
+    ["cargo test", changed("tests/all.rs")],
+    ["pytest", changed("pkg/test_parse.py")],
+  ])("`%s` runs %j", (check, file) => {
+    expect(changesOfChecks([check], [changed("src/other.ts"), file])).toEqual([
+      `What the checks run was changed: ${file.path}.`,
+    ]);
+  });
+  test.each([
+    ["grep -q good a.txt", changed("a.txt")],
+    ["npx vitest run", added("src/parse.test.ts")],
+    ["cargo test", changed("package.json")],
+    ["npm test", changed("src/latest.ts")],
+  ])("`%s` does not run %j", (check, file) => {
+    expect(changesOfChecks([check], [file])).toEqual([]);
+  });
+  test("is said of checks only, and of five files by name", () => {
+    const tests = Array.from({ length: 7 }, (_, at) => changed(`test/${at}.ts`));
+    expect(changesOfChecks([], tests)).toEqual([]);
+    expect(changesOfChecks(["npm test"], tests)[0]).toMatch(/test\/4\.ts and 2 more\.$/);
   });
 });

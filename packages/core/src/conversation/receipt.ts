@@ -28,6 +28,7 @@ export interface Receipt {
   readonly tree?: { readonly kind: "git" | "files"; readonly digest: string };
   /** How often a failed check went back to the agent. */
   readonly retries: number;
+  /** The first thousand. */
   readonly changedFiles: readonly string[];
   /** How often each tool was used. */
   readonly tools: Readonly<Record<string, number>>;
@@ -40,6 +41,8 @@ export interface Receipt {
 
 /** The end of an output that a receipt keeps. */
 export const maxCheckOutput = 2000;
+/** So many files are named in a receipt. */
+export const maxChangedFiles = 1000;
 
 /** The status that checks add up to. A check that could not run is a failed one; no checks verify nothing. */
 export function statusOf(checks: readonly CheckRun[], isStale: boolean): ReceiptStatus {
@@ -100,6 +103,55 @@ export function factsOf({ calls, changedFiles, readFiles, mayEdit, text }: RunFa
       );
   }
   return notes;
+}
+
+/** A file that differs from what was there when the work began. */
+export interface ChangedFile {
+  readonly path: string;
+  readonly isNew: boolean;
+}
+
+/** Where programs find what a check by their name runs. */
+const manifests: readonly (readonly [program: RegExp, file: RegExp])[] = [
+  [/\b(?:npm|pnpm|yarn|bun)\b/, /^package\.json$/],
+  [/\bg?make\b/, /^(?:GNUm|M|m)akefile$/],
+  [/\bjust\b/, /^\.?[jJ]ustfile$/],
+  [/\btox\b/, /^tox\.ini$/],
+  [/\bgradlew?\b/, /\.gradle(?:\.kts)?$/],
+  [/\bmvnw?\b/, /^pom\.xml$/],
+];
+
+const testFile = /(?:^|\/)(?:tests?|specs?|__tests__)\/|[._-](?:test|spec)s?\.\w+$|(?:^|\/)test_[^/]*\.py$/;
+
+/** What the checks run and the work has changed: scripts, where their programs find commands, and tests that were there. */
+export function changesOfChecks(
+  checks: readonly string[],
+  changes: readonly ChangedFile[],
+): readonly string[] {
+  if (checks.length === 0) return [];
+  const run = new Set(checks.flatMap(filesRun));
+  const isRead = (name: string): boolean =>
+    manifests.some(([program, file]) => file.test(name) && checks.some((check) => program.test(check)));
+  const found = changes.filter(
+    ({ path, isNew }) =>
+      run.has(path) || isRead(path.split("/").at(-1) ?? "") || (!isNew && testFile.test(path)),
+  );
+  const more = found.length > 5 ? ` and ${found.length - 5} more` : "";
+  const names = found.slice(0, 5).map(({ path }) => path);
+  return found.length === 0 ? [] : [`What the checks run was changed: ${names.join(", ")}${more}.`];
+}
+
+const interpreters =
+  /^(?:.*\/)?(?:sh|bash|dash|zsh|ksh|source|\.|node|tsx|deno|python[\d.]*|ruby|perl|php|osascript|pwsh)$/;
+
+/** The files of a command line that are programs, as it is written. */
+function filesRun(command: string): readonly string[] {
+  return command.split(/[;&|()\n]+/).flatMap((part) => {
+    const words = part.split(/[\s'"`]+/).filter((word) => word !== "" && !/^\w+=/.test(word));
+    const [program = ""] = words;
+    const file = interpreters.test(program) ? words.slice(1).find((word) => !word.startsWith("-")) : program;
+    return file === undefined ? [] : [file.replace(/^(?:\.\/)+/, "")];
+  });
 }
 
 /** Paths that a text has between backticks: with a folder and an ending. */

@@ -31,6 +31,8 @@ export type ConversationEntry =
       readonly input: string;
       readonly edits?: readonly FileEdit[];
       readonly result?: string;
+      /** How many lines the whole result has, where only its beginning is here. */
+      readonly resultLines?: number;
     })
   | { readonly type: "note"; readonly step: Step };
 

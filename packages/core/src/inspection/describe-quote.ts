@@ -57,11 +57,32 @@ export function describeBasis(basis: QuoteBasis): string {
   return `${runs} on this machine${right}`;
 }
 
-/** A batch as a person sees it before it starts: the sum, a line for each agent, and what they may do. At most 74 columns. */
-export function quoteRows(
-  { agents, total, unpriced, refused }: BatchQuote,
-  maxAgents = 12,
-): readonly string[] {
+/** A batch as a person sees it before it starts, for those who lay it out themselves. */
+export interface QuoteParts {
+  /** The sum, and what is not in it. */
+  readonly sum: readonly string[];
+  /** What the agents may do, each with its label. */
+  readonly rights: readonly (readonly [string, string])[];
+  /** The heads of the columns, then a row for each kind of agent. */
+  readonly table: readonly (readonly string[])[];
+  /** What has no room, and requests that would not start. */
+  readonly rest: readonly string[];
+}
+
+/** The sum, a line for each agent, and what they may do. At most 74 columns. */
+export function quoteRows(quote: BatchQuote, maxAgents = 12): readonly string[] {
+  const { sum, rights, table, rest } = quoteParts(quote, maxAgents);
+  // What decides comes first: where there is no room for all, the rest is cut.
+  return [
+    ...sum,
+    ...rights.flatMap(rightRows),
+    "",
+    ...inColumns(table),
+    ...rest.flatMap((line) => wrap(line, 72)),
+  ];
+}
+
+export function quoteParts({ agents, total, unpriced, refused }: BatchQuote, maxAgents = 12): QuoteParts {
   const shown = grouped(agents);
   const table = [
     ["agent", "likely", "low to high", "tokens", "time", "from"],
@@ -82,22 +103,21 @@ export function quoteRows(
   const own = (count: number, text: string): readonly string[] => (count === 0 ? [] : [text]);
   const { costUsd, tokens, durationMs } = total;
   const money = costUsd === undefined ? "at an unknown price" : describeBand(costUsd, describeMoney);
-  // What decides comes first: where there is no room for all, the rest is cut.
-  return [
+  const sum = [
     `${agents.length === 1 ? "1 agent, likely" : `${agents.length} agents, together likely`} ${money}`,
     `${describeBand(tokens, describeTokenCount, " tokens")}, ${describeBand(durationMs, describeTime)}`,
     ...own(
       unpriced,
       `The price of ${unpriced === agents.length ? "their models" : `the model of ${unpriced}`} is not known, so money says less.`,
     ),
-    ...rightsRows(agents),
-    "",
-    ...inColumns(table),
+  ];
+  const rest = [
     ...own(left, `and ${left} more`),
     ...refused
       .slice(0, maxAgents)
-      .flatMap(({ agentType, reason }) => wrap(oneLine(`would not start: ${agentType}: ${reason}`), 72)),
+      .map(({ agentType, reason }) => oneLine(`would not start: ${agentType}: ${reason}`)),
   ];
+  return { sum, rights: rightsOf(agents), table, rest };
 }
 
 function describeBasisShort(basis: QuoteBasis): string {
@@ -147,16 +167,23 @@ export function describeQuoted({ costUsd, tokens, durationMs, real, isInside }: 
 }
 
 /** What the agents may write, run and reach, each with the tools that let them. */
-export function rightsRows(agents: readonly Pick<QuotedAgent, "agentType" | "rights">[]): readonly string[] {
-  return respects.flatMap(([key, label]) => {
+export function rightsRows(agents: readonly RightsOfAgent[]): readonly string[] {
+  return rightsOf(agents).flatMap(rightRows);
+}
+
+function rightRows([label, text]: readonly [string, string]): readonly string[] {
+  return wrap(text, 62).map((line, at) => `${at === 0 ? `${label}:`.padEnd(11) : " ".repeat(11)}${line}`);
+}
+
+type RightsOfAgent = Pick<QuotedAgent, "agentType" | "rights">;
+
+function rightsOf(agents: readonly RightsOfAgent[]): QuoteParts["rights"] {
+  return respects.map(([key, label]) => {
     const able = agents.filter(({ rights }) => rights[key].level !== "none");
-    const line = `${label}:`.padEnd(11);
-    if (able.length === 0) return [`${line}none of them`];
+    if (able.length === 0) return [label, "none of them"];
     const tools = [...new Set(able.flatMap(({ rights }) => rights[key].tools))];
     const types = [...new Set(able.map(({ agentType, rights }) => `${agentType}${asks(rights)}`))];
-    return wrap(`${listed(types, 6)}: ${listed(tools, 8)}`, 62).map(
-      (text, at) => `${at === 0 ? line : " ".repeat(11)}${text}`,
-    );
+    return [label, `${listed(types, 6)}: ${listed(tools, 8)}`];
   });
 }
 

@@ -269,11 +269,17 @@ export interface InspectedQuote extends QuotedBands {
 export interface InspectedReceipt {
   readonly status: string;
   readonly tree?: string;
+  /** How often a failed check went back to the agent. */
+  readonly retries: number;
+  readonly changedFiles: readonly string[];
   readonly checks: readonly {
     readonly run: string;
     readonly passed: boolean;
     readonly exitCode?: number;
     readonly reason?: string;
+    readonly durationMs?: number;
+    /** The end of what it wrote. */
+    readonly output: string;
     readonly flaky: boolean;
   }[];
   readonly notes: readonly string[];

@@ -1,5 +1,6 @@
 import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import { maxChangedFiles, maxCheckOutput } from "../conversation/receipt.ts";
 import { contextTokens, costOf, type Usage } from "../conversation/usage.ts";
 import { readPastRun } from "../journal/read-past-run.ts";
 import { readUsage } from "../journal/transcript-usage.ts";
@@ -66,12 +67,16 @@ function readQuote(record: JsonRecord): InspectedQuote | undefined {
 
 function readReceipt(record: JsonRecord | undefined): InspectedReceipt | undefined {
   if (record === undefined) return undefined;
-  const list = (key: string): readonly unknown[] =>
-    Array.isArray(record[key]) ? record[key].slice(0, 50) : [];
+  const list = (key: string, most = 50): readonly unknown[] =>
+    Array.isArray(record[key]) ? record[key].slice(0, most) : [];
+  const texts = (key: string, most?: number): readonly string[] =>
+    list(key, most).flatMap((text) => (typeof text === "string" ? [boundedLine(text, 300)] : []));
   const tree = textField(recordField(record, "tree") ?? {}, "digest");
   return defined({
     status: boundedLine(textField(record, "status") ?? "unknown", 40),
     tree: tree === undefined ? undefined : boundedLine(tree, 80),
+    retries: numberField(record, "retries") ?? 0,
+    changedFiles: texts("changedFiles", maxChangedFiles),
     checks: list("checks")
       .filter(isRecord)
       .map((check) => {
@@ -81,10 +86,12 @@ function readReceipt(record: JsonRecord | undefined): InspectedReceipt | undefin
           passed: check["passed"] === true,
           exitCode: numberField(check, "exitCode"),
           reason: reason === undefined ? undefined : boundedLine(reason, 300),
+          durationMs: numberField(check, "durationMs"),
+          output: (textField(check, "output") ?? "").slice(-maxCheckOutput),
           flaky: check["flaky"] !== undefined,
         });
       }),
-    notes: list("notes").flatMap((note) => (typeof note === "string" ? [boundedLine(note, 300)] : [])),
+    notes: texts("notes"),
   });
 }
 

@@ -245,14 +245,14 @@ function createStoreRuns(
   options: RuntimeOptions & { readonly store: RuntimeStore },
   pool: SessionPool,
 ): Pick<Runtime, "open" | "spawn" | "loopTools" | "tools" | "run" | "merge" | "workflow"> {
-  const refuse = (name: string): RetinueError =>
+  const refuse = (
+    name: string,
+    advice = "Use run(), with `resume` for further prompts, or startPlan() of retinue/cluster for a child.",
+  ): RetinueError =>
     new RetinueError(
       "not-portable",
       `${name}() needs its agents in this process, and a store has them elsewhere.`,
-      {
-        advice:
-          "Use run(), with `resume` for further prompts, or startPlan() of retinue/cluster for a child.",
-      },
+      { advice },
     );
   return {
     open: () => Promise.reject(refuse("open")),
@@ -260,7 +260,7 @@ function createStoreRuns(
       throw refuse("spawn");
     },
     workflow() {
-      throw refuse("workflow");
+      throw refuse("workflow", "startWorkflow() of retinue/cluster gives a workflow to the workers.");
     },
     merge() {
       throw refuse("merge");

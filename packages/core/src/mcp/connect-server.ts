@@ -127,7 +127,8 @@ async function attempt(
           throw error;
         },
       );
-      return readListedTools(listed);
+      // Descriptions are shown to models, and a server that repeats what it was sent does so here too.
+      return readListedTools(hideInAnswer(listed, way.secrets?.() ?? []));
     },
     callTool: ({ name, inputSchema }, input, limits) =>
       send(limits, (options) => {
@@ -158,7 +159,9 @@ async function attempt(
     await abortable(client.connect(way.transport, { timeout: startLimitMs, signal }), signal);
     const tools = await abortable(connection.listTools({ signal, limitMs: startLimitMs }), signal);
     const serverVersion = client.getServerVersion()?.version;
-    const instructions = client.getInstructions()?.trim();
+    const said = client.getInstructions()?.trim();
+    const instructions =
+      said === undefined ? undefined : hideSecrets(said, server.transport, way.secrets?.());
     const facts: Pick<ServerConnection, "version" | "instructions" | "hasResources" | "hasPrompts"> = {
       ...(typeof serverVersion === "string" ? { version: boundedText(serverVersion, 100) } : {}),
       ...(instructions

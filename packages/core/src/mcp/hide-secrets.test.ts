@@ -1,6 +1,6 @@
 import type { McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
 import { expect, test } from "vitest";
-import { hideInAddress, hideSecrets } from "./hide-secrets.ts";
+import { hideInAddress, hideInAnswer, hideSecrets } from "./hide-secrets.ts";
 
 const web: McpTransport = {
   type: "http",
@@ -40,4 +40,17 @@ test.each([
   [`https://x.example.com/mcp?key=${variable}`, `https://x.example.com/mcp?key=${variable}`],
 ])("[MCP-1] %j is shown without what only its owner may see", (address, shown) => {
   expect(hideInAddress(address)).toBe(shown);
+});
+
+test("[MCP-4] an answer is without tokens, in its keys, in addresses and between quotes too", () => {
+  const tokens = ["to/ken+one=", 'to"ken\\two'];
+  const answer = {
+    content: [{ type: "text", text: 'to/ken+one= and to"ken\\two' }, { uri: "x://to%2Fken%2Bone%3D" }],
+    structuredContent: { "to/ken+one=": [{ deep: "to/ken+one=" }], other: 1 },
+  };
+  expect(hideInAnswer(answer, tokens)).toEqual({
+    content: [{ type: "text", text: "… and …" }, { uri: "x://…" }],
+    structuredContent: { "…": [{ deep: "…" }], other: 1 },
+  });
+  expect(hideInAnswer(answer, [])).toBe(answer);
 });

@@ -14,9 +14,12 @@ export function hideSecrets(text: string, transport: McpTransport, more: readonl
 
 /** A server's answer without the tokens that it was sent: some repeat what they get, and answers are written down. */
 export function hideInAnswer(value: unknown, secrets: readonly string[]): unknown {
-  const found = secrets.filter(
-    (secret) => secret.length >= shortest && JSON.stringify(value)?.includes(secret),
-  );
+  if (secrets.length === 0) return value;
+  const written = JSON.stringify(value) ?? "";
+  const found = secrets
+    .filter((secret) => secret.length >= shortest)
+    .flatMap((secret) => [secret, encodeURIComponent(secret)])
+    .filter((form) => written.includes(JSON.stringify(form).slice(1, -1)));
   return found.length === 0 ? value : replaceTexts(value, found);
 }
 
@@ -24,7 +27,12 @@ function replaceTexts(value: unknown, secrets: readonly string[]): unknown {
   if (typeof value === "string") return secrets.reduce((left, secret) => left.replaceAll(secret, "…"), value);
   if (Array.isArray(value)) return value.map((item) => replaceTexts(item, secrets));
   if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaceTexts(item, secrets)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      String(replaceTexts(key, secrets)),
+      replaceTexts(item, secrets),
+    ]),
+  );
 }
 
 /** An address without what only its owner may see. */

@@ -115,7 +115,7 @@ export interface MergeQueue {
   readonly checks: readonly string[];
   readonly entries: readonly MergeEntry[];
   /** The person's branch was brought forward. */
-  readonly applied?: { readonly branch: string; readonly to: string };
+  readonly applied?: { readonly branch: string; readonly from: string; readonly to: string };
   readonly notApplied?: { readonly reason: string; readonly commands: readonly string[] };
   /** Absent while it runs. */
   readonly status?: MergeStatus;
@@ -149,7 +149,7 @@ export function foldMerge(queue: MergeQueue, step: MergeStep): MergeQueue {
     case "applying":
       return queue;
     case "applied":
-      return { ...queue, applied: { branch: step.branch, to: step.to } };
+      return { ...queue, applied: { branch: step.branch, from: step.from, to: step.to } };
     case "not-applied":
       return { ...queue, notApplied: { reason: step.reason, commands: step.commands } };
     case "ended":
@@ -158,10 +158,17 @@ export function foldMerge(queue: MergeQueue, step: MergeStep): MergeQueue {
       return {
         ...queue,
         entries: queue.entries.map((entry) =>
-          entry.agent === step.agent ? { ...entry, ...changeOf(step) } : entry,
+          entry.agent === step.agent ? { ...untroubled(entry, step), ...changeOf(step) } : entry,
         ),
       };
   }
+}
+
+/** What kept it out in an earlier round is over once it is in. */
+function untroubled(entry: MergeEntry, { type }: StepOfChild): MergeEntry {
+  if (entry.because === undefined || (type !== "advanced" && type !== "empty")) return entry;
+  const { because: _because, reason: _reason, commands: _commands, ...rest } = entry;
+  return rest;
 }
 
 type StepOfChild = Extract<MergeStep, { readonly agent: string }>;
@@ -201,6 +208,8 @@ export interface EarlierMerge {
   readonly placed: ReadonlyMap<string, PlacedChanges>;
   /** Of which children the conflict went to a resolver that did not manage: `agent tip`. */
   readonly given: ReadonlySet<string>;
+  /** The checks that each commit has passed. */
+  readonly passed: ReadonlyMap<string, ReadonlySet<string>>;
   /** The person's branch was being brought forward. */
   readonly applying?: { readonly branch: string; readonly from: string; readonly to: string };
   readonly queue: MergeQueue;
@@ -215,6 +224,7 @@ export interface PlacedChanges {
 export function foldEarlierMerge(steps: readonly MergeStep[]): EarlierMerge {
   const placed = new Map<string, PlacedChanges>();
   const given = new Set<string>();
+  const passed = new Map<string, ReadonlySet<string>>();
   let applying: EarlierMerge["applying"];
   for (const step of steps) {
     // One that could not be started has not tried.
@@ -222,6 +232,8 @@ export function foldEarlierMerge(steps: readonly MergeStep[]): EarlierMerge {
       given.add(`${step.agent} ${step.tip}`);
     if (step.type === "resolved" && step.commit !== undefined)
       placed.set(step.agent, { tip: step.tip, onto: step.onto, commit: step.commit });
+    if (step.type === "checked")
+      passed.set(step.commit, new Set(step.checks.flatMap((check) => (check.passed ? check.run : []))));
     // Whether the branch was moved is seen from the branch.
     if (step.type === "advancing")
       placed.set(step.agent, { tip: step.tip, onto: step.from, commit: step.to });
@@ -230,5 +242,5 @@ export function foldEarlierMerge(steps: readonly MergeStep[]): EarlierMerge {
     if (step.type === "applied" || step.type === "not-applied") applying = undefined;
   }
   const queue = steps.reduce(foldMerge, emptyQueue);
-  return { placed, given, queue, ...(applying === undefined ? {} : { applying }) };
+  return { placed, given, passed, queue, ...(applying === undefined ? {} : { applying }) };
 }

@@ -55,6 +55,34 @@ describe("recorded runs of an agent type [BIL-1]", () => {
     expect(tokensOf(found)).toEqual([1003, ...Array.from({ length: 39 }, (_, at) => 50 - at)]);
   });
 
+  test("of one session are the newest of it, also behind a long receipt", async () => {
+    const { put, runs } = createFolders();
+    const output = "\u001b".repeat(20_000);
+    for (let number = 1; number <= 45; number += 1) {
+      const file = put("here", 1, `a${number}`, { outputTokens: number, ending: { receipt: { output } } });
+      // Ids say nothing of when they ran.
+      const at = new Date(Date.now() - ((number * 7) % 45) * 60_000);
+      utimesSync(file, at, at);
+    }
+    const newest = Array.from({ length: 45 }, (_, at) => at + 1)
+      .sort((a, b) => ((a * 7) % 45) - ((b * 7) % 45))
+      .slice(0, 40);
+    expect(tokensOf(await runs.of("worker"))).toEqual(newest);
+  });
+
+  test.each([
+    { usage: { outputTokens: 1e308 } },
+    { usage: { outputTokens: -1 } },
+    { usage: { outputTokens: "5" } },
+    { costUSD: -4 },
+    { costUSD: 1e308 },
+  ])("are none where they say what no run takes: %j", async (ending) => {
+    const { put, runs } = createFolders();
+    put("here", 1, "a1", { outputTokens: 7 });
+    put("here", 1, "a2", { ending });
+    expect(tokensOf(await runs.of("worker"))).toEqual([7]);
+  });
+
   test("of other folders count only where the definition is the same there", async () => {
     const { put, runs } = createFolders();
     put("here", 1, "a1", { outputTokens: 1 });

@@ -21,8 +21,8 @@ const maxSessions = 200;
 const maxFolders = 20;
 /** And so many children, whatever their type. */
 const maxChildren = 1_000;
-/** The ending of a run is in its last lines. */
-const tailBytes = 64 * 1024;
+/** The ending of a run is in its last lines; with a long receipt these are long too. */
+const tailBytes = [64 * 1024, 1024 * 1024] as const;
 
 /** Keeps what it has read, as long as the files are the same. */
 export function createPastRuns(transcripts: string): PastRuns {
@@ -44,11 +44,7 @@ export function createPastRuns(transcripts: string): PastRuns {
     const face = `${status.size} ${status.mtimeMs}`;
     const known = runs.get(transcript);
     if (known?.face === face) return known.run;
-    const lines = await readLines(transcript, { maxBytes: tailBytes }).catch(() => undefined);
-    const run = lines?.values.reduceRight<PastRun | undefined>(
-      (found, record) => found ?? readFinishedRun(record),
-      undefined,
-    );
+    const run = await findFinishedRun(transcript);
     remember(runs, transcript, { face, run });
     return run;
   }
@@ -62,14 +58,18 @@ export function createPastRuns(transcripts: string): PastRuns {
       const { subagents } = sessionFiles(folder, sessionId);
       const names = await readdir(subagents).catch(() => []);
       const ids = names.flatMap((name) => /^agent-(.+)\.meta\.json$/.exec(name)?.[1] ?? []).filter(isAgentId);
-      for (const id of ids) {
-        if (found.length >= maxRuns || left.children <= 0) return;
-        left.children -= 1;
+      const alike: string[] = [];
+      for (const id of ids.slice(0, left.children)) {
         const path = join(subagents, `agent-${id}`);
-        if ((await typeOf(`${path}.meta.json`)) !== agentType) continue;
-        const run = await runOf(`${path}.jsonl`);
-        if (run !== undefined) found.push(run);
+        if ((await typeOf(`${path}.meta.json`)) === agentType) alike.push(`${path}.jsonl`);
       }
+      left.children -= ids.length;
+      for (const transcript of await newestFirst(alike)) {
+        const run = await runOf(transcript);
+        if (run !== undefined) found.push(run);
+        if (found.length >= maxRuns) return;
+      }
+      if (left.children <= 0) return;
     }
   }
 
@@ -83,6 +83,29 @@ export function createPastRuns(transcripts: string): PastRuns {
       return found;
     },
   };
+}
+
+async function findFinishedRun(transcript: string): Promise<PastRun | undefined> {
+  for (const maxBytes of tailBytes) {
+    const lines = await readLines(transcript, { maxBytes }).catch(() => undefined);
+    const run = lines?.values.reduceRight<PastRun | undefined>(
+      (found, record) => found ?? readFinishedRun(record),
+      undefined,
+    );
+    if (run !== undefined || lines?.skippedBytes === 0) return run;
+  }
+  return undefined;
+}
+
+/** By the time of their last change. */
+async function newestFirst(files: readonly string[]): Promise<readonly string[]> {
+  const dated = await Promise.all(
+    files.map(async (file) => ({
+      file,
+      modified: (await stat(file).catch(() => undefined))?.mtimeMs ?? 0,
+    })),
+  );
+  return dated.sort((a, b) => b.modified - a.modified || (a.file < b.file ? -1 : 1)).map(({ file }) => file);
 }
 
 const maxRemembered = 5_000;

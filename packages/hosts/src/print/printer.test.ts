@@ -71,11 +71,30 @@ describe("what is shown on stderr", () => {
     }
   });
 
-  it("a retry is reported to everybody", () => {
+  it("everybody is told that a child waits for a quota, or that another model answers it [LIM-7, MDL-8]", () => {
+    const start = {
+      id: "a1",
+      agentType: "Explore",
+      description: "look",
+      background: false,
+      parentId: "main",
+    };
+    const { view, text } = watch(false);
+    const show = (event: RunEvent): void => view.showChild?.(event, startedTask({ ...start, at: 1000 }));
+    show({ type: "quota-waiting", provider: "anthropic", until: 0 });
+    show({ type: "quota-renewed", provider: "anthropic" });
+    show({ type: "model-fell-back", from: "a", to: "b", code: "overloaded" });
+    expect(text()).toMatch(
+      /^\[Explore look\] The quota of anthropic is used up; .*\n\[Explore look\] There is a new quota .*\n\[Explore look\] a could not answer \(overloaded\); b answers instead\.\n$/,
+    );
+  });
+
+  it("a retry is reported to everybody, as a sentence of its own", () => {
     const { view, text } = watch(false);
     const retry = { attempt: 1, maxAttempts: 11, delayMs: 1500, code: "overloaded", message: "Busy." };
     view.show({ type: "model-retried", ...retry });
-    expect(text()).toBe("Busy. Trying again in 2 s.\n");
+    view.show({ type: "model-retried", ...retry, message: "no more" });
+    expect(text()).toBe("Busy. Trying again in 2 s.\nno more. Trying again in 2 s.\n");
   });
 
   it("an error and refused calls come at the end, without control characters", () => {

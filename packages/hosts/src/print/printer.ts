@@ -138,7 +138,23 @@ function describeChild(
 }
 
 function describeDenials({ denials }: RunEnding): string {
-  const tools = [...new Set(denials.map(({ call }) => call.name))].join(",");
-  const count = denials.length === 1 ? "1 call was" : `${denials.length} calls were`;
-  return `${count} not allowed; unless a rule or the definition denies it, --allowedTools "${tools}" allows it.`;
+  const asked = denials.filter(({ reason }) => askedAbout.test(reason));
+  const others = denials.filter(({ reason }) => !askedAbout.test(reason));
+  const [setting] = askedAbout.exec(asked[0]?.reason ?? "") ?? [];
+  const started = asked.length === 1 ? "1 agent was" : `${asked.length} agents were`;
+  const tools = [...new Set(others.map(({ call }) => call.name))].join(",");
+  const count = others.length === 1 ? "1 call was" : `${others.length} calls were`;
+  return [
+    ...(asked.length === 0
+      ? []
+      : [`${started} not started: ${setting}. Raise that, or let the question wait: --approvals wait.`]),
+    ...(others.length === 0
+      ? []
+      : [
+          `${count} not allowed; unless a rule or the definition denies it, --allowedTools "${tools}" allows it.`,
+        ]),
+  ].join("\n");
 }
+
+/** No rule answers a question about a quote. */
+const askedAbout = /settings ask above [^;]{1,40} \(quotes\.askAbove\w+\)/;

@@ -2,9 +2,10 @@ import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { parseJsonDocument } from "@retinue/base/foundation/parse-json-document.ts";
 import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import { type Command, Option } from "commander";
+import { addOptions } from "./add-options.ts";
 import { checkRules, programFlags, type RunFlags } from "./flags.ts";
 import { misuse } from "./misuse.ts";
-import { addOptions, longName, namesOf, type OptionEntry } from "./option-entry.ts";
+import { longName, namesOf, type OptionEntry } from "./option-entry.ts";
 
 /** Taken without an effect, and named in a note: about browsers, editors, accounts and displays. */
 const withoutEffect: readonly string[] = [

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { splitUsage } from "../cli/program/command-entry.ts";
 import { projectCommands } from "../cli/program/project-commands.ts";
 import { sessionCommands } from "../cli/program/session-commands.ts";
+import { checkOptionValues } from "./add-options.ts";
 import {
   commandFlags,
   folderOptionsOf,
@@ -14,7 +15,7 @@ import {
   sessionOptionsOf,
   strayFlag,
 } from "./flags.ts";
-import { checkOptionValues, longName } from "./option-entry.ts";
+import { longName } from "./option-entry.ts";
 
 const all = [...Object.values(commandFlags), ...Object.values(runFlags)];
 

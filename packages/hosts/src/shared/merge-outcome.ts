@@ -15,9 +15,15 @@ export function mergeOutcome(
       ? []
       : [`${plural(leftCount, "agent")} left; each branch stays until it is merged or discarded.`];
   if (status === "stopped") return ["Stopped; another merge continues."];
+  const untested =
+    checks.length === 0
+      ? ["No checks are named, so nothing was tested; `--check 'npm test'` names one."]
+      : [];
   if (applied !== undefined)
     return [
       `${applied.branch} is now at ${applied.to.slice(0, 12)}, with the changes of ${plural(inCount, "agent")}.`,
+      ...untested,
+      `\`git reset --keep ${applied.from.slice(0, 12)}\` takes it back to where it was.`,
       ...left,
     ];
   if (notApplied !== undefined)
@@ -28,10 +34,6 @@ export function mergeOutcome(
     ];
   if (inCount === 0) return [...(leftCount === 0 ? ["There is nothing to merge."] : []), ...left];
   if (entries.every(({ state }) => state !== "integrated")) return ["Everything is in your branch.", ...left];
-  const untested =
-    checks.length === 0
-      ? ["No checks are named, so nothing was tested; `--check 'npm test'` names one."]
-      : [];
   const next =
     leftCount > 0
       ? `\`git merge --ff-only ${shellWord(into)}\` takes over what is there.`

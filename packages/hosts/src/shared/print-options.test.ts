@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { checkOptionValues } from "./add-options.ts";
 import { type RunFlags, runFlags } from "./flags.ts";
-import { checkOptionValues } from "./option-entry.ts";
 import { readPrintOptions } from "./print-options.ts";
 
 function createFolder(): string {

@@ -48,6 +48,14 @@ export const slashCommands = [
     description: "MCP servers: log in, switch off, reconnect; /mcp login NAME: log in at one",
     argumentHint: "[login NAME]",
   },
+  { name: "config", description: "your settings: show, change, take out", needsTerminal: true },
+  {
+    name: "theme",
+    description: "colours for a dark or a light terminal",
+    argumentHint: "[dark | light | terminal]",
+    needsTerminal: true,
+  },
+  { name: "vim", description: "keys of vi in the draft: on, off", needsTerminal: true },
   { name: "memory", description: "instructions and memory in the prompt" },
   {
     name: "context",
@@ -118,9 +126,6 @@ export const slashCommands = [
   { name: "logout", description: "forget the key that /login has kept", needsTerminal: true },
   { name: "trust", description: "what this folder would run and set; trust it", needsTerminal: true },
   { name: "quit", description: "end the session", aliases: ["exit"], needsTerminal: true },
-  // Commands of other terminals, which scripts send now and then.
-  { name: "theme", needsTerminal: true },
-  { name: "vim", needsTerminal: true },
 ] as const satisfies readonly SlashCommand[];
 
 /** The names of the commands that the terminal has. */

@@ -14,6 +14,7 @@ import {
   followRun,
   followSession,
   inspectSession,
+  readEntry,
   type SessionPlace,
 } from "@retinue/core/kernel/live/follow-session.ts";
 import {
@@ -145,7 +146,8 @@ function hostsOf(host: string, port: number): readonly string[] {
   const own = Object.values(networkInterfaces()).flatMap((list) => list?.map(({ address }) => address) ?? []);
   const isEverywhere = host === "0.0.0.0" || host === "::";
   const names = ["127.0.0.1", "localhost", ...(isEverywhere ? [...own, hostname()] : [host])];
-  return names.map((name) => `${name.includes(":") ? `[${name}]` : name}:${port}`.toLowerCase());
+  const hosts = names.map((name) => `${name.includes(":") ? `[${name}]` : name}:${port}`.toLowerCase());
+  return [...new Set(hosts)];
 }
 
 const publicFiles: ReadonlySet<string> = new Set(["/page", "/page.js", "/page.css", "/favicon.ico"]);
@@ -155,9 +157,10 @@ async function answer(
   request: IncomingMessage,
   { response, port }: { readonly response: ServerResponse; readonly port: number },
 ): Promise<void> {
-  const url = new URL(request.url ?? "/", "http://studio");
-  const path = pathOf(url, state.keys);
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  const url = urlOf(request.url ?? "/");
+  if (url === undefined) return send(response, 400, "text/plain", "This is no address of the studio.\n");
+  const path = pathOf(url, state.keys);
   const { token, host } = state.options;
   const cookie = { name: cookieName(port), value: state.keys.cookie };
   const given = { isPublic: publicFiles.has(path) || path === "/" };
@@ -168,6 +171,11 @@ async function answer(
   if (request.method !== "GET")
     return send(response, 405, "text/plain", "This address cannot be written to.\n");
   return path === "/" ? enter(state, url, { response, port }) : get(state, { url, path }, response);
+}
+
+/** Of what a browser asks for: a path, which is never taken for the name of a host. */
+function urlOf(asked: string): URL | undefined {
+  return asked.startsWith("/") ? (URL.parse(`http://studio${asked}`) ?? undefined) : undefined;
 }
 
 /** Programs ask below `/`, with the token; the page is below its own path, where its cookie is sent. */
@@ -254,6 +262,14 @@ async function get(
         }),
       );
     }
+    case "/api/entry": {
+      const place = await placeOf(state, url.searchParams);
+      const agentId = url.searchParams.get("agent") ?? "main";
+      checkPlace({ ...place, agentId });
+      const entry = await readEntry({ ...place, agentId }, Number(url.searchParams.get("index")));
+      if (entry === undefined) return send(response, 404, "text/plain", "There is no such entry.\n");
+      return send(response, 200, "application/json", pageJson(entry));
+    }
     case "/api/merge": {
       const place = await placeOf(state, url.searchParams);
       return stream(response, (follow) =>
@@ -290,13 +306,16 @@ async function placeOf(state: ServerState, query: URLSearchParams): Promise<Sess
 
 type Follow = (options: FollowOptions<unknown>) => () => void;
 
+interface PartOptions {
+  readonly send: (update: unknown) => void;
+  /** Of which part of the stream. */
+  readonly onError: (error: unknown, part: string) => void;
+}
+
 /** All that is shown of a session comes in one stream, since browsers open only a few to one address. */
-function followAll(
-  { send, onError }: FollowOptions<unknown>,
-  parts: Readonly<Record<string, Follow>>,
-): () => void {
+function followAll({ send, onError }: PartOptions, parts: Readonly<Record<string, Follow>>): () => void {
   const stops = Object.entries(parts).map(([name, follow]) =>
-    follow({ send: (update) => send({ [name]: update }), onError }),
+    follow({ send: (update) => send({ [name]: update }), onError: (error) => onError(error, name) }),
   );
   return () => {
     for (const stop of stops) stop();
@@ -340,20 +359,28 @@ async function beginLogin(
 }
 
 const maxUnread = 16 * 1024 * 1024;
+/** The beginning of a long session may be more than that; reading it takes a page a moment. */
+const maxUnreadMs = 20_000;
 
 /** Server-sent events until the page goes away. */
-function stream(response: ServerResponse, follow: Follow): void {
+function stream(response: ServerResponse, follow: (options: PartOptions) => () => void): void {
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
   response.flushHeaders();
+  let unreadSince: number | undefined;
+  response.on("drain", () => {
+    unreadSince = undefined;
+  });
   const stop = follow({
     send(update) {
+      const now = performance.now();
+      const isUnread = unreadSince !== undefined && now - unreadSince > maxUnreadMs;
       // A page that does not read, as of a computer that sleeps, begins anew when it reads again.
-      if (response.writableLength > maxUnread) response.destroy();
-      else response.write(`data: ${pageJson(update)}\n\n`);
+      if (isUnread && response.writableLength > maxUnread) response.destroy();
+      else if (!response.write(`data: ${pageJson(update)}\n\n`)) unreadSince ??= now;
     },
-    onError: (error) => {
+    onError: (error, part) => {
       const message = error instanceof Error ? error.message : String(error);
-      response.write(`event: problem\ndata: ${JSON.stringify({ message })}\n\n`);
+      response.write(`event: problem\ndata: ${pageJson({ message, part })}\n\n`);
     },
   });
   response.once("close", stop);

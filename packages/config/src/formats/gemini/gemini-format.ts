@@ -38,7 +38,8 @@ const words = createToolWords({
     search_file_content: search`,
   readServer(word) {
     if (word === "mcp_*") return [{}];
-    return word.startsWith("mcp_") ? splitsAtUnderscore(word.slice("mcp_".length)) : undefined;
+    const servers = word.startsWith("mcp_") ? splitsAtUnderscore(word.slice("mcp_".length)) : [];
+    return servers.length === 0 ? undefined : servers;
   },
   writeServer({ server, tool }) {
     if (server !== undefined) return `mcp_${server}_${tool ?? "*"}`;

@@ -134,8 +134,9 @@ function namedTools(rules: readonly Rule[]): {
   const deny: PortableTool[] = [];
   for (const [key, { isAllowed, isPartDenied }] of named) {
     const split = splitsAtUnderscore(key).map((each): PortableTool => ({ class: "mcp", ...each, raw: key }));
-    // A star may stand for any server.
-    const every: readonly PortableTool[] = key.includes("*") ? [{ class: "mcp", raw: key }] : [];
+    // A star may stand for any server, and so may a name that is too long to be one.
+    const isAny = key.includes("*") || key.includes("_");
+    const every: readonly PortableTool[] = isAny ? [{ class: "mcp", raw: key }] : [];
     if (!isAllowed || isPartDenied) deny.push(...(split.length === 0 ? every : split));
     else allow.push(...split);
   }

@@ -446,9 +446,15 @@ function denied(
   reason: string,
   wayOut = "",
 ): Extract<Authorization, { readonly type: "denied" }> {
-  const advice = "Do without it, or say in your answer what you would have needed.";
   const refusal = `${name} was not allowed: ${reason.replace(/\.$/, "")}.`;
-  return { type: "denied", reason: [refusal, wayOut, advice].filter((text) => text !== "").join(" ") };
+  return { type: "denied", reason: [refusal, wayOut, modelsAdvice].filter((text) => text !== "").join(" ") };
+}
+
+const modelsAdvice = "Do without it, or say in your answer what you would have needed.";
+
+/** A refusal where no model reads it. */
+export function withoutAdvice(reason: string): string {
+  return reason.endsWith(modelsAdvice) ? reason.slice(0, -modelsAdvice.length).trimEnd() : reason;
 }
 
 /** The narrow rules that would let exactly this call through, where rules can do that in this mode. */

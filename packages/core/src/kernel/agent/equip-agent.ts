@@ -43,8 +43,9 @@ export async function equipAgent(
   const directory = (): string => tools.directory(plan.agent.id) ?? startOf(plan);
   const findModel = async (name: string): Promise<Model> =>
     guard.pay(asSettingsSay(await services.findModel(name), runtime, isChild));
-  const verifier = openVerifier(plan, services, own);
-  const hooks = await openSessionHooks({
+  let hooks: SessionHooks | undefined;
+  const verifier = openVerifier(plan, { services, own, hooks: () => hooks });
+  hooks = await openSessionHooks({
     runtime,
     plan,
     model,

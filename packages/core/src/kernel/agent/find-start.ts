@@ -1,6 +1,7 @@
 // @io
 import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
+import { quote } from "@retinue/base/foundation/json-record.ts";
 import { isInside } from "@retinue/gate/permission-policy.ts";
 import { type AgentPlan, type Decided, startOf } from "../../planning/agent-plan.ts";
 
@@ -20,7 +21,7 @@ export async function findStart(
   if (folder === undefined)
     return {
       type: "refused",
-      reason: `\`cwd\` of ${from} is ${JSON.stringify(written)}, which is not there.`,
+      reason: `\`cwd\` of ${from} is ${quote(written, 200)}, which is not there.`,
     };
   return { type: "found", cwd: { value: folder, from } };
 }

@@ -120,7 +120,11 @@ function openChild(
           approver,
           main: session.parent.plan,
           tools: tools.tools,
-        }).catch(() => []);
+          signal,
+        }).catch(() => {
+          signal.throwIfAborted();
+          return [];
+        });
     }
     resources.servers = await servers.connectFor(definition, {
       withServers,

@@ -17,7 +17,14 @@ export async function preapprove(
     approver,
     main,
     tools,
-  }: { readonly approver: Approver; readonly main: AgentPlan; readonly tools: readonly Tool[] },
+    signal,
+  }: {
+    readonly approver: Approver;
+    readonly main: AgentPlan;
+    readonly tools: readonly Tool[];
+    /** Aborted when the agent is not wanted any more; the question is closed then. */
+    readonly signal: AbortSignal;
+  },
 ): Promise<readonly string[]> {
   const asked = toolsToAskFor(sketch, tools);
   const needed = asked.includes("Bash") ? asked : [...asked, ...(await checksToAskFor(sketch))];
@@ -37,7 +44,7 @@ export async function preapprove(
       reason: `in the background it can ask for nothing more, and it may use ${needed.join(", ")}`,
       suggestedRules: needed,
     },
-    { signal: AbortSignal.timeout(answerTimeoutMs) },
+    { signal: AbortSignal.any([signal, AbortSignal.timeout(answerTimeoutMs)]) },
   );
   if (answer.type !== "allow") return [];
   return answer.for === "call" ? needed : (answer.rules ?? needed);

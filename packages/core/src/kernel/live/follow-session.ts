@@ -3,9 +3,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
-import { createConversationFold } from "../../inspection/conversation-fold.ts";
+import { type ConversationEntry, createConversationFold } from "../../inspection/conversation-fold.ts";
 import type { Inspection } from "../../inspection/inspection.ts";
 import { createInspectionSource, createLineSource } from "../../inspection/inspection-source.ts";
+import { bounded } from "../../inspection/read-answer.ts";
 import { isAgentId, isRunId, isSessionId, sessionFiles, workflowFiles } from "../../journal/session-files.ts";
 import { openTeamStore, type TeamPlaces } from "../../teams/team-store.ts";
 import { readApprovals } from "../approvals/find-approvals.ts";
@@ -47,8 +48,18 @@ export function checkPlace({
 }
 
 /** All that a session did, once. */
-export function inspectSession(place: SessionPlace): Promise<Inspection> {
+export async function inspectSession(place: SessionPlace): Promise<Inspection> {
+  checkExists(place);
   return createInspectionSource({ ...place, now: Date.now }).load();
+}
+
+/** An id that nobody has would look like a session without a prompt. */
+function checkExists({ transcripts, sessionId }: SessionPlace): void {
+  const { transcript, directory } = sessionFiles(transcripts, sessionId);
+  if (!existsSync(transcript) && !existsSync(directory))
+    throw new RetinueError("session-missing", `There is no session ${sessionId} here.`, {
+      advice: "It may have been removed, or belong to another folder: `retinue studio --all` shows all.",
+    });
 }
 
 /** A process that is killed writes nothing, so whether a running session still lives is checked this often. */
@@ -59,7 +70,7 @@ export interface FollowOptions<T> {
   readonly onError: (error: unknown) => void;
 }
 
-/** Reads the overview of a session; the next time only what was added to its files. */
+/** Reads the overview of a session; the next time only what was added to its files. Rejects where there is none. */
 export function createOverviewSource(place: SessionPlace): {
   load(budgetMs?: number): Promise<SessionOverview>;
 } {
@@ -67,6 +78,7 @@ export function createOverviewSource(place: SessionPlace): {
   const { approvals } = sessionFiles(place.transcripts, place.sessionId);
   return {
     async load(budgetMs) {
+      checkExists(place);
       const inspection = await source.load(budgetMs === undefined ? {} : { budgetMs });
       const questions = await Promise.all(readApprovals(approvals, { now: Date.now }).map(questionOf));
       const overview = overviewOf(place.teams === undefined ? inspection : withTeam(inspection, place.teams));
@@ -246,10 +258,30 @@ export function followAgent(
   let isFirst = true;
   return followFiles(place, onError, async () => {
     const update = await source.load({ all: place.all === true });
-    if (isFirst || update.entries.length > 0 || update.plan !== undefined) send(update);
+    if (isFirst || update.entries.length > 0 || update.plan !== undefined)
+      send({ ...update, entries: update.entries.map(([at, entry]) => [at, withoutLongResult(entry)]) });
     isFirst = false;
     return update.isLive;
   });
+}
+
+/** One entry of a conversation as it is kept, for those who were sent only its beginning; undefined where there is none. */
+export async function readEntry(
+  place: SessionPlace & { readonly agentId: string },
+  index: number,
+): Promise<ConversationEntry | undefined> {
+  const { entries } = await createConversationSource(place).load({ all: true });
+  return entries.find(([at]) => at === index)?.[1];
+}
+
+/** What a call put out is shown when somebody asks for it, so of many long ones only the beginnings are sent. */
+const maxSentResult = 8000;
+
+function withoutLongResult(entry: ConversationEntry): ConversationEntry {
+  if (entry.type !== "call" || entry.result === undefined || entry.result.length <= maxSentResult)
+    return entry;
+  const { result } = entry;
+  return { ...entry, result: bounded(result, maxSentResult), resultLines: result.split("\n").length };
 }
 
 /** Sends what models of the session are writing, while processes write it for those who watch. */

@@ -178,3 +178,12 @@ export async function updateSettingsFile(
   }));
   return changeJson(source === "userSettings" ? user : local, () => changes);
 }
+
+/** Changes one setting of this person, wherever it is in the file; without a value it is taken out. */
+export function changeUserSetting(
+  { settings: { user } }: Pick<Paths, "settings">,
+  path: readonly string[],
+  value: unknown,
+): ReturnType<typeof changeJson> {
+  return changeJson(user, () => [{ path, value }]);
+}

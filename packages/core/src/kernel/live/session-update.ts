@@ -3,6 +3,7 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { CallPreview } from "@retinue/gate/approver.ts";
 import { type GrantScope, grantScopes } from "@retinue/gate/grants/approval-record.ts";
 import type { ConversationEntry } from "../../inspection/conversation-fold.ts";
+import type { QuoteParts } from "../../inspection/describe-quote.ts";
 import { isAgentId } from "../../journal/session-files.ts";
 import type { Approval } from "../approvals/find-approvals.ts";
 import type { EditPreview } from "../approvals/preview-edit.ts";
@@ -131,8 +132,8 @@ export interface StudioQuestion extends Pick<Approval, "state"> {
   readonly command?: string;
   /** What the call would change in a file. */
   readonly edit?: EditPreview;
-  /** Of agents that start together: what they would take and may do, as rows of a table. */
-  readonly quote?: readonly string[];
+  /** Of agents that start together: what they would take and may do. */
+  readonly quote?: QuoteParts;
   /** What the call would do, where its input does not say that by itself: rows of a table, then what would run. */
   readonly preview?: CallPreview;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { quoteRows } from "../../inspection/describe-quote.ts";
+import { quoteParts } from "../../inspection/describe-quote.ts";
 import { questionOf } from "./studio-question.ts";
 
 test("agents that start together are shown by what they would take, and why it is asked [BIL-1, BIL-2]", async () => {
@@ -31,5 +31,5 @@ test("agents that start together are shown by what they would take, and why it i
       quote,
     },
   });
-  expect(shown).toMatchObject({ reason: "settings ask", quote: quoteRows(quote), everyTime: true });
+  expect(shown).toMatchObject({ reason: "settings ask", quote: quoteParts(quote), everyTime: true });
 });

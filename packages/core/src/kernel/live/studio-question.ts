@@ -1,5 +1,5 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
-import { quoteRows } from "../../inspection/describe-quote.ts";
+import { quoteParts } from "../../inspection/describe-quote.ts";
 import { askingTool } from "../approvals/answer-question.ts";
 import type { Approval } from "../approvals/find-approvals.ts";
 import { previewEdit } from "../approvals/preview-edit.ts";
@@ -30,7 +30,7 @@ export async function questionOf({
     state,
     tool,
     reason: quote?.why ?? reason,
-    ...(quote === undefined ? {} : { quote: quoteRows(quote) }),
+    ...(quote === undefined ? {} : { quote: quoteParts(quote) }),
     ...(preview === undefined ? {} : { preview }),
     everyTime,
     suggestedRules,

@@ -1,5 +1,6 @@
 // @io
 import { existsSync } from "node:fs";
+import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { sleep } from "@retinue/base/foundation/abortable.ts";
 import { shellWord } from "@retinue/base/foundation/shell-word.ts";
@@ -17,7 +18,18 @@ type Note = (step: MergeStep) => Promise<void>;
 /** Brings the person's branch forward to the integration branch: only fast-forward, only when nothing there is changed. */
 export async function applyMerge(
   place: MergeRepository,
-  { target, left, note }: { readonly target: MergeTarget; readonly left: number; readonly note: Note },
+  {
+    target,
+    left,
+    missing,
+    note,
+  }: {
+    readonly target: MergeTarget;
+    readonly left: number;
+    /** A check that something in the branch has not passed. */
+    readonly missing: string | undefined;
+    readonly note: Note;
+  },
 ): Promise<void> {
   const { branch, tip, exists, personal } = target;
   const { git, repository } = place;
@@ -28,7 +40,16 @@ export async function applyMerge(
   const head = await headOf(place);
   if (head === tip) return;
   if (left > 0) return refuse(`${left} of the agents' changes ${left === 1 ? "is" : "are"} not in ${branch}`);
-  if (personal === undefined) return refuse("no branch is checked out here");
+  if (missing !== undefined)
+    return refuse(`${branch} has changes that were integrated without the check \`${missing}\``);
+  const now = await branchOf(place);
+  if (now === undefined) return refuse("no branch is checked out here");
+  if (now !== personal)
+    return note({
+      type: "not-applied",
+      reason: `${now} is checked out here now, and ${personal ?? "no branch"} was when the merge began`,
+      commands: personal === undefined ? commands : [`git switch ${shellWord(personal)}`, ...commands],
+    });
   if (!(await isAncestor(place, head, tip)))
     return note({
       type: "not-applied",
@@ -42,12 +63,42 @@ export async function applyMerge(
     return refuse(
       `${filtered} is checked out through a filter of the repository, which is left to your own git`,
     );
+  const [inTheWay, ...more] = await findInTheWay(place, head, tip);
+  if (inTheWay !== undefined)
+    return refuse(
+      `${inTheWay}${more.length === 0 ? " is" : ` and ${more.length} more are`} there without being in git, and would be overwritten`,
+    );
   await note({ type: "applying", branch: personal, from: head, to: tip });
   const words = ["merge", "--ff-only", "--quiet", "--no-stat", "--no-overwrite-ignore", tip];
   const merged = await git(top, words, { isUnstoppable: true });
   if (merged.type === "failed" && (await headOf(place)) !== tip)
     return refuse(`git did not bring it forward (${merged.reason})`);
   await note({ type: "applied", branch: personal, from: head, to: tip });
+}
+
+/** The branch that is checked out where the person is. */
+async function branchOf({ git, repository }: MergeRepository): Promise<string | undefined> {
+  const name = oneLine(await git(repository.top, ["symbolic-ref", "--quiet", "--short", "HEAD"]));
+  return name === "" ? undefined : name;
+}
+
+/** What is to be added where something is already that git does not have; a folder without such files is no obstacle. */
+async function findInTheWay(
+  { git, repository }: MergeRepository,
+  from: string,
+  to: string,
+): Promise<readonly string[]> {
+  const words = ["diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=A", from, to];
+  const added = await git(repository.main, words);
+  if (added.type === "failed") return [];
+  const paths = added.text.split("\0").filter((path) => path !== "");
+  const there = await Promise.all(
+    paths.map(async (path) => {
+      const found = await lstat(join(repository.top, path)).catch(() => undefined);
+      return found !== undefined && !found.isDirectory() ? [path] : [];
+    }),
+  );
+  return there.flat();
 }
 
 async function headOf({ git, repository }: MergeRepository): Promise<string> {
@@ -102,8 +153,7 @@ export async function finishApplying(
   await whenUnlocked(place);
   await sleep(settleMs, git.signal);
   await whenUnlocked(place);
-  const personal = oneLine(await git(repository.top, ["symbolic-ref", "--quiet", "--short", "HEAD"]));
-  if (personal !== branch) return;
+  if ((await branchOf(place)) !== branch) return;
   const head = await headOf(place);
   if (head === to) return note({ type: "applied", ...applying });
   if (head !== from || (await whyNotClean(place)) === undefined) return;

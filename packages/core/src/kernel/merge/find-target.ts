@@ -27,7 +27,7 @@ export async function findTarget(
   const { head, top } = repository;
   const branch = into ?? integrationBranch(sessionId);
   const checked = await git(top, ["check-ref-format", "--branch", branch]);
-  if (checked.type === "failed" || branch.startsWith("-") || oneLine(checked) !== branch)
+  if (checked.type === "failed" || branch.startsWith("-") || branch === "@" || oneLine(checked) !== branch)
     throw new RetinueError("misuse", `${JSON.stringify(branch)} cannot be the name of a branch.`);
   const [folder] = await checkedOutIn(place, branch);
   if (folder !== undefined)
@@ -55,14 +55,17 @@ export function integrationBranch(sessionId: string): string {
   return `retinue/integration-${sessionId.slice(0, 8)}`;
 }
 
-/** A branch of our own begins anew where the person's branch has moved; what was in it is put on top again. */
+/**
+ * A branch of our own begins anew where the person's branch has moved, or where something in it has not passed the checks that
+ * count now; what was in it is put on top again.
+ */
 export async function rebuildTarget(
   place: MergeRepository,
   target: MergeTarget,
-  note: (step: MergeStep) => Promise<void>,
+  { isUnchecked, note }: { readonly isUnchecked: boolean; readonly note: (step: MergeStep) => Promise<void> },
 ): Promise<void> {
   const { branch, isOwn, exists, tip, head } = target;
-  if (!isOwn || !exists || (await isAncestor(place, head, tip))) return;
+  if (!isOwn || !exists || (!isUnchecked && (await isAncestor(place, head, tip)))) return;
   await note({ type: "rebuilding", from: tip, to: head });
   await moveBranch(place, branch, { from: tip, to: head });
   target.tip = head;

@@ -106,7 +106,8 @@ export async function mergeChildren(
     })),
   });
   for (const left of looked.left) await note(left);
-  await rebuildTarget(ports, target, note);
+  const unchecked = await findUnchecked(ports, { earlier, request, target });
+  await rebuildTarget(ports, target, { isUnchecked: unchecked !== undefined, note });
   const round: Round = {
     ports,
     request,
@@ -121,11 +122,32 @@ export async function mergeChildren(
     const blocking = queue.entries.filter(
       ({ state, because }) => state === "left" && because !== "not-ended" && because !== "failed",
     );
-    if (request.apply) await applyMerge(ports, { target, left: blocking.length, note });
+    const missing = target.isOwn ? undefined : unchecked;
+    if (request.apply) await applyMerge(ports, { target, left: blocking.length, missing, note });
     await removeMerged(ports, { queue, children: looked.taken, target, note });
   }
   await note({ type: "ended", status: isStopped ? "stopped" : statusOfQueue(queue) });
   return queue;
+}
+
+/** A check that something on the integration branch has not passed, because an earlier merge was asked for others or for none. */
+async function findUnchecked(
+  place: MergeRepository,
+  {
+    earlier,
+    request,
+    target,
+  }: { readonly earlier: EarlierMerge; readonly request: MergeRequest; readonly target: MergeTarget },
+): Promise<string | undefined> {
+  if (!target.exists) return undefined;
+  for (const { state, commit } of earlier.queue.entries) {
+    if (state !== "integrated" || commit === undefined) continue;
+    const passed = earlier.passed.get(commit);
+    const missing = request.checks.find(({ run }) => passed?.has(run) !== true);
+    // What is in the person's branch is not ours to judge.
+    if (missing !== undefined && !(await isAncestor(place, commit, target.head))) return missing.run;
+  }
+  return undefined;
 }
 
 function statusOfQueue({ entries, applied }: MergeQueue): MergeStatus {

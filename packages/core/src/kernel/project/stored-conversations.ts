@@ -53,7 +53,14 @@ export interface StoredConversations {
   renewedIds(sessionId: string): Promise<ReadonlyMap<string, string>>;
   rename(sessionId: string, title: string): Promise<void>;
   remove(sessionId: string): Promise<void>;
-  agentMessages(sessionId: string, agentId: string): Promise<readonly Message[]>;
+  /** What an agent was told and said; while it runs, the results of the calls in flight only say that nothing is known. */
+  agentMessages(sessionId: string, agentId: string): Promise<AgentMessages>;
+}
+
+export interface AgentMessages {
+  readonly messages: readonly Message[];
+  /** Ids of the calls of which no result was recorded. */
+  readonly inFlight: readonly string[];
 }
 
 const maxListed = 200;
@@ -103,7 +110,8 @@ export function openStoredConversations(
     remove: (sessionId) => removeSession(sessionFiles(transcripts, sessionId)),
     async agentMessages(sessionId, agentId) {
       const { transcript } = sessionFiles(transcripts, sessionId).agent(agentId);
-      return (await loadSession(transcript, { sidechain: true }).catch(() => undefined))?.messages ?? [];
+      const found = await loadSession(transcript, { sidechain: true }).catch(() => undefined);
+      return { messages: found?.messages ?? [], inFlight: found?.inFlight.map(({ call }) => call.id) ?? [] };
     },
   };
 }

@@ -174,7 +174,7 @@ export function whyAsked(
   bounds?: BatchBounds,
 ): string | undefined {
   const open = bounds?.isOpen === true ? "how many agents start is decided while they run, and " : undefined;
-  const askAgents = `settings ask above ${askAboveAgents} agents (quotes.askAboveAgents)`;
+  const askAgents = `settings ask above ${askAboveAgents} ${askAboveAgents === 1 ? "agent" : "agents"} (quotes.askAboveAgents)`;
   if (askAboveAgents !== undefined && agents.length > askAboveAgents) return askAgents;
   if (askAboveAgents !== undefined && open !== undefined && (bounds?.most.agents ?? 0) > askAboveAgents)
     return `${open}${askAgents}`;

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
+import type { ChangedFile } from "../../conversation/receipt.ts";
 import { findWorktreeRepository } from "../../tasks/worktree/find-worktree-repository.ts";
 import { createWorktreeGit, type WorktreeGit } from "../../tasks/worktree/worktree-git.ts";
 import { writeSnapshotTree } from "../../tasks/worktree/write-snapshot-commit.ts";
@@ -13,7 +14,14 @@ export interface TreeView {
   readonly digest: string;
   /** Changes with anything in the tree that is looked at; equal marks mean that nothing was edited in between. */
   readonly mark: string;
+  /** Without git: what is in the tree, by path from the folder. */
+  readonly entries?: Entries;
+  /** Without git: the files that differ from an earlier view, by path from the folder. */
+  readonly changed?: readonly ChangedFile[];
 }
+
+/** What a path is, with its content as far as that is compared. */
+type Entries = ReadonlyMap<string, string>;
 
 export interface TreeQuestion {
   readonly directory: string;
@@ -24,28 +32,36 @@ export interface TreeQuestion {
   readonly signal: AbortSignal;
   /** `files` where an earlier look has found no git, so that it is not looked for again. */
   readonly kind?: TreeView["kind"] | undefined;
+  /** What differs from it is changed, whoever has done it. */
+  readonly base?: TreeView | undefined;
 }
 
 /** Looks at a working tree without touching it: through an index of its own in git, by its files elsewhere. */
 export async function lookAtTree(question: TreeQuestion): Promise<TreeView> {
   const tree = question.kind === "files" ? undefined : await gitTree(question);
   if (tree !== undefined) return { kind: "git", digest: tree.text, mark: `${tree.text} ${tree.unseen}` };
-  const { directory, changed } = question;
-  const digest = await hashFiles(directory, changed);
-  return { kind: "files", digest, mark: `${digest} ${await markOf(directory)}` };
+  const { directory, base } = question;
+  const entries = await listTree(directory);
+  const changed = base?.entries === undefined ? [] : changedEntries(base.entries, entries);
+  const states = changed.map(({ path }) => `${path}\0${entries.get(path) ?? "absent"}\0`);
+  const digest = await hashFiles(directory, question.changed, states);
+  return { kind: "files", digest, mark: `${digest} ${markOf(entries)}`, entries, changed };
 }
 
 /** The files that differ between two trees of git, by their path from the folder. */
 export async function changedBetween(
-  { directory, environment, trusted, signal }: Omit<TreeQuestion, "changed" | "kind">,
+  { directory, environment, trusted, signal }: Omit<TreeQuestion, "changed" | "kind" | "base">,
   before: string,
   after: string,
-): Promise<readonly string[] | undefined> {
+): Promise<readonly ChangedFile[] | undefined> {
   if (before === after) return [];
   const git = createWorktreeGit({ trusted, environment, signal });
-  const words = ["diff-tree", "-r", "--relative", "--name-only", "-z", "--no-renames", before, after];
+  const words = ["diff-tree", "-r", "--relative", "--name-status", "-z", "--no-renames", before, after];
   const answer = await git(directory, words);
-  return answer.type === "done" ? answer.text.split("\0").filter((name) => name !== "") : undefined;
+  if (answer.type === "failed") return undefined;
+  // A letter and a path in turn.
+  const fields = answer.text.split("\0");
+  return fields.flatMap((path, at) => (at % 2 === 1 ? { path, isNew: fields[at - 1] === "A" } : []));
 }
 
 async function gitTree({
@@ -78,7 +94,7 @@ async function markOfUnseen(git: WorktreeGit, top: string): Promise<string> {
   );
   const inner = others.text.split("\0").filter((path) => path.endsWith("/"));
   const all = [...new Set([...paths, ...inner.map((path) => join(top, path))])].sort();
-  const marks = await Promise.all(all.map(async (path) => `${path} ${await markOf(path)}`));
+  const marks = await Promise.all(all.map(async (path) => `${path} ${markOf(await listTree(path))}`));
   return marks.length === 0 ? "" : createHash("sha256").update(marks.join("\0")).digest("hex");
 }
 
@@ -86,13 +102,19 @@ async function markOfUnseen(git: WorktreeGit, top: string): Promise<string> {
 const unseenEntry = /^(?<tag>\S) (?<mode>\d+) \S+ \d\t(?<path>[\s\S]+)$/;
 const submoduleMode = "160000";
 
-async function hashFiles(directory: string, paths: readonly string[]): Promise<string> {
+/** Over the contents of files that tools have changed, and over what is known of the others. */
+async function hashFiles(
+  directory: string,
+  paths: readonly string[],
+  states: readonly string[],
+): Promise<string> {
   const hash = createHash("sha256");
   for (const path of [...new Set(paths)].sort()) {
     const content = await readFile(path).catch(() => undefined);
     hash.update(`${relative(directory, path)}\0${content === undefined ? "absent" : content.length}\0`);
     if (content !== undefined) hash.update(content);
   }
+  for (const state of states) hash.update(state);
   return hash.digest("hex");
 }
 
@@ -102,35 +124,63 @@ const maxContent = 256 * 1024;
 const maxContents = 64 * 1024 * 1024;
 const skipped: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
-/** A file, or the files of a folder as far as it is no larger than what is looked at. */
-async function markOf(top: string): Promise<string> {
-  const hash = createHash("sha256");
+/** A file, or what is in a folder as far as it is no larger than what is looked at. */
+async function listTree(top: string): Promise<Entries> {
+  const entries = new Map<string, string>();
   const folders: string[] = [];
-  let seen = 0;
   let left = maxContents;
-  const add = async (path: string): Promise<void> => {
-    seen += 1;
-    const found = await lstat(path).catch(() => undefined);
-    if (found === undefined) return;
-    if (found.isDirectory()) folders.push(path);
-    const name = `${relative(top, path)}\0${found.mode}\0`;
-    if (found.isSymbolicLink()) hash.update(`${name}${await readlink(path).catch(() => "")}\0`);
-    if (!found.isFile()) return;
-    const { size, mtimeMs, ctimeMs } = found;
-    const isRead = size <= maxContent && size <= left;
-    const content = isRead ? await readFile(path).catch(() => undefined) : undefined;
-    left -= content?.length ?? 0;
-    // A time of change cannot be set back, as that of the content can.
-    hash.update(`${name}${size}\0${content === undefined ? `${mtimeMs} ${ctimeMs}` : ""}\0`);
-    if (content !== undefined) hash.update(content);
+  let seen = 0;
+  const addAll = async (paths: readonly string[]): Promise<void> => {
+    seen += paths.length;
+    const found = await Promise.all(
+      paths.map(async (path) => ({ path, status: await lstat(path).catch(() => undefined) })),
+    );
+    const reading = found.map(({ path, status }): Promise<string | undefined> | undefined => {
+      if (status?.isDirectory() === true) folders.push(path);
+      if (status?.isSymbolicLink() === true) return readlink(path).then(digestOf, () => undefined);
+      // In this order, so that the same files are read every time.
+      if (status?.isFile() !== true || status.size > maxContent || status.size > left) return undefined;
+      left -= status.size;
+      return readFile(path).then(digestOf, () => undefined);
+    });
+    const digests = await Promise.all(reading);
+    for (const [at, { path, status }] of found.entries()) {
+      if (status === undefined || !(status.isFile() || status.isSymbolicLink())) continue;
+      const { mode, size, mtimeMs, ctimeMs } = status;
+      // A time of change cannot be set back, as that of the content can.
+      entries.set(relative(top, path), `${mode} ${size} ${digests[at] ?? `${mtimeMs} ${ctimeMs}`}`);
+    }
   };
   // The folder itself may be reached by a link.
   const start = await stat(top).catch(() => undefined);
   if (start?.isDirectory() === true) folders.push(top);
-  else await add(top);
+  else await addAll([top]);
   for (let folder = folders.shift(); folder !== undefined && seen < maxEntries; folder = folders.shift()) {
-    const names = await readdir(folder).catch(() => []);
-    for (const name of names.sort()) if (!skipped.has(name)) await add(join(folder, name));
+    const all = await readdir(folder).catch(() => []);
+    const names = all.filter((name) => !skipped.has(name)).sort();
+    for (let at = 0; at < names.length && seen < maxEntries; at += atOnce)
+      await addAll(names.slice(at, at + atOnce).map((name) => join(folder, name)));
   }
+  return entries;
+}
+
+/** Files that are read at the same time. */
+const atOnce = 64;
+
+function digestOf(content: string | Buffer): string {
+  return createHash("sha256").update(content).digest("base64");
+}
+
+function markOf(entries: Entries): string {
+  const hash = createHash("sha256");
+  for (const [path, state] of entries) hash.update(`${path}\0${state}\0`);
   return hash.digest("hex");
+}
+
+function changedEntries(before: Entries, after: Entries): readonly ChangedFile[] {
+  const paths = new Set([...before.keys(), ...after.keys()]);
+  return [...paths]
+    .filter((path) => before.get(path) !== after.get(path))
+    .sort()
+    .map((path) => ({ path, isNew: !before.has(path) }));
 }

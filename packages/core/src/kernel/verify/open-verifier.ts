@@ -1,15 +1,24 @@
 import { createHash } from "node:crypto";
+import type { LoopPorts } from "../../loop/loop-ports.ts";
 import { type AgentPlan, type PlannedDefinition, startOf } from "../../planning/agent-plan.ts";
 import { inWorktree, type WorktreePlace } from "../../planning/in-worktree.ts";
 import type { AgentOwn, AgentServices } from "../agent/agent-services.ts";
 import { peopleToAsk } from "../agent/approval-routing.ts";
 import { createAuthorize } from "../agent/create-authorize.ts";
+import type { SessionHooks } from "../hooks/session-hooks.ts";
 import type { TreeView } from "./look-at-tree.ts";
 import { type CheckRunner, createCheckRunner } from "./run-check.ts";
 import { createVerifier, type Verifier, type VerifierParts } from "./verify-capability.ts";
 
 /** Binds the checks of a plan to this process: its shell, the people who can be asked, and the working tree. */
-export function openVerifier(made: AgentPlan, services: AgentServices, own: AgentOwn): Verifier {
+export function openVerifier(
+  made: AgentPlan,
+  {
+    services,
+    own,
+    hooks,
+  }: { readonly services: AgentServices; readonly own: AgentOwn; readonly hooks: HooksOf },
+): Verifier {
   const { runtime, tools } = services;
   // Where tools only give what was recorded of them, nothing is run.
   const { verify: _verify, ...unchecked } = made;
@@ -24,16 +33,19 @@ export function openVerifier(made: AgentPlan, services: AgentServices, own: Agen
     bash,
     now: runtime.now,
     output: own.output,
-    look: async (changed: readonly string[], signal: AbortSignal) => {
+    look: async (changed: readonly string[], signal: AbortSignal, base?: TreeView) => {
       const { lookAtTree } = await import("./look-at-tree.ts");
-      const view = await lookAtTree({ ...place, changed, signal, kind });
+      const view = await lookAtTree({ ...place, changed, signal, kind, base });
       kind ??= view.kind;
       return view;
     },
     changedBetween: async (before: string, after: string, signal: AbortSignal) =>
       (await import("./look-at-tree.ts")).changedBetween({ ...place, signal }, before, after),
   };
-  return createVerifier({ ...common, ...(plan.verify === undefined ? unused : asking(plan, services, own)) });
+  return createVerifier({
+    ...common,
+    ...(plan.verify === undefined ? unused : asking(plan, services, { ...own, hooks })),
+  });
 }
 
 /** Checks of the person in another working tree of the session, beside any agent, by the rules of the main one. */
@@ -53,6 +65,9 @@ export function openChecks(
   });
 }
 
+/** The hooks of the agent, which are opened after its verifier. */
+type HooksOf = () => Pick<SessionHooks, "wrapAuthorize"> | undefined;
+
 type Asking = Pick<VerifierParts, "authorize" | "context">;
 
 /** Without checks nothing is decided about and nothing is run. */
@@ -67,7 +82,7 @@ const unused: Asking = {
 function asking(
   plan: AgentPlan,
   services: AgentServices,
-  own: Pick<AgentOwn, "stopwatch" | "child">,
+  { hooks, ...own }: Pick<AgentOwn, "stopwatch" | "child"> & { readonly hooks?: HooksOf },
 ): Asking {
   const { runtime, acceptedFiles } = services;
   const directory = () => startOf(plan);
@@ -88,10 +103,13 @@ function asking(
   };
   const person = askAs([]);
   const caller = askAs(callerScopes(plan));
+  // Hooks are told of what a model runs, also where it has the runtime run it.
+  const ofCaller: LoopPorts["authorize"] = (request, options) =>
+    (hooks?.()?.wrapAuthorize(caller.authorize) ?? caller.authorize)(request, options);
   return {
     context: person.context,
     authorize: ({ ofModel }, request, options) =>
-      (ofModel === true ? caller : person).authorize(request, options),
+      (ofModel === true ? ofCaller : person.authorize)(request, options),
   };
 }
 

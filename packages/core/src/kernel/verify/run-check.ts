@@ -1,8 +1,12 @@
+// @io
+import { open } from "node:fs/promises";
 import { ranNothing } from "../../conversation/ran-nothing.ts";
 import { type CheckRun, maxCheckOutput } from "../../conversation/receipt.ts";
 import type { Authorization, CallRequest } from "../../loop/loop-ports.ts";
 import { type PlannedCheck, startOf } from "../../planning/agent-plan.ts";
+import { wallFailure } from "../../tools/sandbox/wall.ts";
 import type { Tool } from "../../tools/tool.ts";
+import { withoutAdvice } from "../agent/create-authorize.ts";
 import type { VerifierParts } from "./verify-capability.ts";
 
 /** Unless the check says otherwise. */
@@ -26,7 +30,7 @@ export function createCheckRunner(
   async function decide(check: PlannedCheck, signal: AbortSignal): Promise<Authorization | undefined> {
     const request = requestOf(check, bash, idOf(check));
     if (request === undefined) return undefined;
-    const authorization = await parts.authorize(check, request, { signal });
+    const authorization = asNamed(await parts.authorize(check, request, { signal }), check);
     decided.set(check, authorization);
     return authorization;
   }
@@ -46,7 +50,8 @@ export function createCheckRunner(
       // What it touches may have changed since it was allowed; then it is decided about anew.
       const isCovered = earlier?.type === "allowed" && (await earlier.recheck?.()) === undefined;
       const allowed = isCovered || earlier?.type === "denied" ? earlier : await decide(check, signal);
-      if (allowed?.type !== "allowed") return notRun(check, allowed?.reason ?? "it was not allowed");
+      if (allowed?.type !== "allowed")
+        return notRun(check, withoutAdvice(allowed?.reason ?? "it was not allowed"));
       signal.throwIfAborted();
       const { allowedBy: _by, judged: _judged, ...context } = parts.context(request.call.id, signal);
       const start = parts.now();
@@ -61,18 +66,30 @@ export function createCheckRunner(
       // The data of the shell's own outcome.
       const data = (outcome.data ?? {}) as ShellData;
       const said = typeof outcome.content === "string" ? outcome.content : "";
-      const reason = reasonOf(data, said, outcome.isError === true);
+      const { stdout = "", exitCode } = data;
+      const noWall = allowed.allowedBy === "read-only" ? wallFailure(exitCode, stdout) : undefined;
+      if (noWall !== undefined) return notRun(check, `it may only run isolated, and ${noWall}`);
+      const reason = await reasonOf(data, { said, check, isError: outcome.isError === true });
       return {
         kind: "command",
         run: check.run,
-        passed: reason === undefined && data.exitCode === 0,
-        ...(data.exitCode === undefined ? {} : { exitCode: data.exitCode }),
+        passed: reason === undefined && exitCode === 0,
+        ...(exitCode === undefined ? {} : { exitCode }),
         durationMs: Math.round(parts.now() - start),
-        output: said.slice(-maxCheckOutput),
+        output: stdout.trimEnd().slice(-maxCheckOutput),
         ...(reason === undefined ? {} : { reason }),
       };
     },
   };
+}
+
+/** A yes counts for the command that was named; one that makes another of it is none. */
+function asNamed(authorization: Authorization, check: PlannedCheck): Authorization {
+  if (authorization.type === "denied") return authorization;
+  const { command } = authorization.input as { readonly command?: unknown };
+  if (command === check.run) return authorization;
+  const reason = "the answer changed the command, and a check runs as it was named or not at all";
+  return { type: "denied", reason };
 }
 
 export function notRun({ run }: PlannedCheck, reason: string): CheckRun {
@@ -94,16 +111,43 @@ function requestOf(check: PlannedCheck, bash: Tool | undefined, id: string): Cal
 }
 
 interface ShellData {
+  readonly stdout?: string;
   readonly exitCode?: number;
   readonly interrupted?: boolean;
   readonly backgroundTaskId?: string;
+  /** All that was written, where `stdout` was cut. */
+  readonly persistedOutputPath?: string;
 }
 
-function reasonOf(data: ShellData, said: string, isError: boolean): string | undefined {
-  if (data.backgroundTaskId !== undefined) return "it was moved to the background and did not end";
-  if (data.interrupted === true) return "it did not end within its time limit";
-  if (data.exitCode === 0 && !isError) return ranNothing(said);
-  if (data.exitCode === undefined)
+/** Why it has not passed, where its exit code does not say it. */
+async function reasonOf(
+  { backgroundTaskId, interrupted, exitCode, stdout = "", persistedOutputPath }: ShellData,
+  {
+    said,
+    check,
+    isError,
+  }: { readonly said: string; readonly check: PlannedCheck; readonly isError: boolean },
+): Promise<string | undefined> {
+  if (backgroundTaskId !== undefined) return "it was moved to the background and did not end";
+  if (interrupted === true)
+    return `it did not end within its time limit of ${check.timeoutSeconds ?? defaultSeconds} s`;
+  if (exitCode === 0 && !isError) {
+    const reason = ranNothing(stdout);
+    if (reason === undefined || persistedOutputPath === undefined) return reason;
+    // What was cut out may tell of tests.
+    return ranNothing(await readEnd(persistedOutputPath).catch(() => stdout));
+  }
+  if (exitCode === undefined)
     return said.trim().split("\n").at(-1)?.slice(0, 300) || "it could not be started";
   return undefined;
+}
+
+const maxRead = 4 * 1024 * 1024;
+
+async function readEnd(file: string): Promise<string> {
+  await using handle = await open(file);
+  const { size } = await handle.stat();
+  const length = Math.min(size, maxRead);
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, size - length);
+  return buffer.toString("utf8", 0, bytesRead);
 }

@@ -1,7 +1,11 @@
+import { isAbsolute } from "node:path";
 import type { UserMessage } from "../../conversation/message.ts";
 import {
+  type ChangedFile,
   type CheckRun,
+  changesOfChecks,
   factsOf,
+  maxChangedFiles,
   type Receipt,
   statusOf,
   whyFailed,
@@ -14,7 +18,7 @@ import type { Capability } from "../agent/open-agent.ts";
 import type { TypedOutput } from "../options/typed-output.ts";
 import type { TreeView } from "./look-at-tree.ts";
 import { createCheckRunner, notRun } from "./run-check.ts";
-import { trackCalls } from "./track-calls.ts";
+import { type TrackedCalls, trackCalls } from "./track-calls.ts";
 
 export interface VerifierParts {
   readonly plan: AgentPlan;
@@ -29,12 +33,12 @@ export interface VerifierParts {
     options: { readonly signal: AbortSignal },
   ) => Promise<Authorization>;
   readonly context: (callId: string, signal: AbortSignal) => ToolContext;
-  readonly look: (changed: readonly string[], signal: AbortSignal) => Promise<TreeView>;
+  readonly look: (changed: readonly string[], signal: AbortSignal, base?: TreeView) => Promise<TreeView>;
   readonly changedBetween: (
     before: string,
     after: string,
     signal: AbortSignal,
-  ) => Promise<readonly string[] | undefined>;
+  ) => Promise<readonly ChangedFile[] | undefined>;
   readonly now: () => number;
   readonly output?: Pick<TypedOutput, "value" | "begin"> | undefined;
 }
@@ -57,25 +61,26 @@ export function createVerifier(parts: VerifierParts): Verifier {
   const tracked = trackCalls(plan);
   const runner = createCheckRunner(parts);
   let state: VerifierState = { retries: 0 };
+  const look = (signal: AbortSignal) => parts.look(tracked.changed(), signal, state.base);
 
   /** Not run again where nothing was done since they passed. */
   async function checkNow(signal: AbortSignal): Promise<Checked> {
     const { last } = state;
     if (last !== undefined && !tracked.isDirty) {
-      const now = await parts.look(tracked.changed(), signal);
+      const now = await look(signal);
       if (now.mark === last.tree.mark && isGood(last)) return last;
     }
     tracked.isDirty = false;
     const run = await runAll(checks, {
       run: (check) => runner.run(check, signal),
-      look: () => parts.look(tracked.changed(), signal),
+      look: () => look(signal),
       failedBefore: state.failed,
     });
     const { base } = state;
     const changes =
       base?.kind === "git" && run.tree.kind === "git"
         ? await parts.changedBetween(base.digest, run.tree.digest, signal)
-        : undefined;
+        : run.tree.changed;
     state = { ...state, last: run, changes, ...(hasFailed(run) ? { failed: run } : {}) };
     return run;
   }
@@ -83,6 +88,8 @@ export function createVerifier(parts: VerifierParts): Verifier {
   const check: VerifyPort["check"] = async (_text, { signal }) => {
     if (checks.length === 0) return undefined;
     const checked = await checkNow(signal);
+    // What was cut off goes back to nobody.
+    signal.throwIfAborted();
     if (isGood(checked) || state.retries >= (plan.verify?.retries ?? defaultRetries)) return undefined;
     const fixable = checked.runs.filter(({ passed, notRun: isLeft }) => !passed && isLeft !== true);
     // The agent cannot do anything about a check that nobody lets run.
@@ -94,18 +101,19 @@ export function createVerifier(parts: VerifierParts): Verifier {
 
   function receiptOf(runs: readonly CheckRun[], text: string): Receipt {
     const all = [...runs, ...typedCheck(output)];
-    const { last, retries, changes } = state;
+    const { last, retries } = state;
     const isStale = last !== undefined && (!last.isStable || tracked.isDirty);
+    const { changedFiles, notes } = changesIn(state, { tracked, runs, text });
     return {
       status: statusOf(all, isStale),
       checks: all,
       ...(last === undefined ? {} : { tree: { kind: last.tree.kind, digest: last.tree.digest } }),
       retries,
-      changedFiles: changes ?? tracked.changedInside(),
+      changedFiles: changedFiles.slice(0, maxChangedFiles),
       tools: tracked.tools(),
       model: plan.model.value,
       ...(parts.definition === undefined ? {} : { definition: parts.definition }),
-      notes: [...factsOf(tracked.facts(text)), ...(last?.isStable === false ? [staleNote] : [])],
+      notes,
     };
   }
 
@@ -127,7 +135,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
     if (signal.aborted || status === "stopped") return withoutChecks("the agent was stopped before", text);
     try {
       const { last } = state;
-      const now = last === undefined ? undefined : await parts.look(tracked.changed(), signal);
+      const now = last === undefined ? undefined : await look(signal);
       if (now === undefined || tracked.isDirty || now.mark !== last?.tree.mark) await checkNow(signal);
       return current(text);
     } catch (error) {
@@ -173,7 +181,7 @@ interface VerifierState {
   /** The last time that a check failed. */
   readonly failed?: Checked;
   /** The files that differ from `base`. */
-  readonly changes?: readonly string[] | undefined;
+  readonly changes?: readonly ChangedFile[] | undefined;
 }
 
 interface Checked {
@@ -209,6 +217,32 @@ async function runAll(
     if (isStable || pass === 2 || hasFailed(checked)) return checked;
     before = tree;
   }
+}
+
+/** The files that the work has changed, and what is to be said beside the result. */
+function changesIn(
+  { last, changes }: VerifierState,
+  {
+    tracked,
+    runs,
+    text,
+  }: { readonly tracked: TrackedCalls; readonly runs: readonly CheckRun[]; readonly text: string },
+): Pick<Receipt, "changedFiles" | "notes"> {
+  const edited = tracked.changedInside();
+  // A tree says what came of all edits; what lies outside of it only the calls say.
+  const beside = last?.tree.kind === "files" ? edited : edited.filter(isAbsolute);
+  const changedFiles =
+    changes === undefined ? edited : [...new Set([...changes.map(({ path }) => path), ...beside])];
+  const commands = runs.map(({ run }) => run);
+  const notes = [
+    ...factsOf(tracked.facts(text)),
+    ...changesOfChecks(commands, changes ?? edited.map((path) => ({ path, isNew: false }))),
+    ...(last?.isStable === false ? [staleNote] : []),
+    ...(changedFiles.length > maxChangedFiles
+      ? [`${changedFiles.length} files were changed; the first ${maxChangedFiles} are named.`]
+      : []),
+  ];
+  return { changedFiles, notes };
 }
 
 const staleNote =

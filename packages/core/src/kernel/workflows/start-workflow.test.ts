@@ -228,6 +228,22 @@ it("each step that was not taken says why [WFL-3]", async () => {
   ]);
 });
 
+it("a step with other rights, or in another mode, runs again and says so [WFL-3]", async () => {
+  await using sample = await stage();
+  const run = async (options: object) => {
+    const handle = sample.runtime.workflow(`${meta}return await agent('conv:a x')`, undefined, options);
+    const { runId, steps } = await handle.ended;
+    return { resumeRun: runId, step: steps[0] };
+  };
+  const { resumeRun } = await run({});
+  expect((await run({ resumeRun })).step).toMatchObject({ taken: true });
+  const denied = await run({ resumeRun, disallowedTools: ["WebFetch"] });
+  const edits = await run({ resumeRun, permissionMode: "acceptEdits" });
+  for (const { step } of [denied, edits]) expect(step?.why).toBe("its rights changed");
+  expect((await run({ resumeRun })).step).toMatchObject({ taken: true });
+  expect(sample.counts.get("a")).toBe(3);
+});
+
 it("a run that works is refused to every other session, and afterwards it is nobody's [WFL-3]", async () => {
   await using sample = await stage({ b: [{ text: "B", delayMs: 60_000 }] });
   const script = `${meta}return [await agent('conv:a x'), await agent('conv:b x')]`;
@@ -405,6 +421,10 @@ it("a step in a worktree has its branch again, and runs again where that is gone
   const last = await run(first.runId);
   expect(last.steps[0]).toMatchObject({ why: `its branch ${branch} is gone` });
   expect(sample.counts.get("w")).toBe(4);
+  git("commit", "-qm", "two", "--allow-empty");
+  const later = await run(first.runId);
+  expect(later.steps[0]?.why).toMatch(/^the commit it begins from \([0-9a-f]{12} → [0-9a-f]{12}\) changed$/);
+  expect(sample.counts.get("w")).toBe(6);
 });
 
 it("the money of a run and of a phase is a ceiling that no agent gets over [WFL-4]", async () => {

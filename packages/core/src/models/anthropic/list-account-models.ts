@@ -12,7 +12,13 @@ export type AccountModels =
     }
   | { readonly type: "refused"; readonly host: string; readonly status: number }
   /** Nothing is known about the key: no connection, no answer in time, or no list of models at this place. */
-  | { readonly type: "unknown"; readonly host: string; readonly why: string };
+  | {
+      readonly type: "unknown";
+      readonly host: string;
+      readonly why: string;
+      /** False: nothing has answered. */
+      readonly isReachable: boolean;
+    };
 
 const defaultBaseUrl = "https://api.anthropic.com";
 const limitMs = 3_000;
@@ -44,18 +50,22 @@ export async function listAccountModels(
     if (status === 401 || status === 403) return { type: "refused", host, status };
     const said: unknown = response.ok ? JSON.parse(await response.text()) : undefined;
     if (!isRecord(said) || !Array.isArray(said["data"]))
-      return { type: "unknown", host, why: `it has no list of models (status ${status})` };
+      return { type: "unknown", host, why: `it has no list of models (status ${status})`, isReachable: true };
     const ids = said["data"].flatMap((entry: unknown) =>
       isRecord(entry) && typeof entry["id"] === "string" ? [entry["id"]] : [],
     );
     return { type: "listed", host, ids, isWhole: said["has_more"] !== true };
   } catch (error) {
-    const why = limit.aborted ? `no answer within ${limitMs / 1000} s` : messageOf(error);
-    return { type: "unknown", host, why };
+    const why = limit.aborted
+      ? `no answer within ${limitMs / 1000} s`
+      : `it cannot be reached (${codeOf(error)})`;
+    return { type: "unknown", host, why, isReachable: false };
   }
 }
 
-function messageOf(error: unknown): string {
+/** The code of a connection that failed, or its message where it has none. */
+function codeOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return cause instanceof Error ? cause.message : String(cause);
+  if (!(cause instanceof Error)) return String(cause);
+  return "code" in cause && typeof cause.code === "string" ? cause.code : cause.message;
 }

@@ -4,7 +4,8 @@ import { TextDecoder } from "node:util";
 import * as z from "zod";
 import { decodeText, looksBinary, shapeOf } from "../decode-text.ts";
 import { addSeenLines } from "../file-ledger.ts";
-import { imageSizeOf, imageTypeOf } from "../image-size.ts";
+import { readImageBlock } from "../image-block.ts";
+import { imageTypeOf } from "../image-size.ts";
 import { takeStart } from "../limit-text.ts";
 import { createLineWindow, type LineRange, numberLines, type ShownLines } from "../line-window.ts";
 import { notebookText, readNotebookJson } from "../notebook/notebook.ts";
@@ -87,37 +88,24 @@ async function readLocated(given: ReadInput, found: Found, context: ToolContext)
   }
 }
 
-/** An image that a provider rejects would spoil the whole conversation, so it is measured before it is sent. */
 function readImage(request: ReadRequest, { bytes, digest, stats }: LoadedFile): ToolOutcome {
   const { path, realPath, context } = request;
-  const type = imageTypeOf(bytes);
-  const size = type === undefined ? undefined : imageSizeOf(bytes, type);
-  if (type === undefined || size === undefined) {
-    return failed(`${path} begins like an image, but its header is damaged; it cannot be shown.`);
+  const reading = readImageBlock(bytes);
+  if (reading.type === "unusable") {
+    const advice =
+      reading.isTooLarge === true ? " Make a smaller copy with a shell command and read that." : "";
+    return failed(`${path} ${reading.why}${advice}`);
   }
-  if (bytes.length > maxImageBytes) {
-    return failed(
-      `${path} has ${bytes.length} bytes; images of at most ${maxImageBytes} bytes can be shown. Make a smaller copy with a shell command and read that.`,
-    );
-  }
-  if (size.width > maxImageSide || size.height > maxImageSide) {
-    return failed(
-      `${path} is ${size.width} × ${size.height} pixels; at most ${maxImageSide} on a side can be shown. Make a smaller copy with a shell command and read that.`,
-    );
-  }
+  const { block, mediaType, size } = reading;
   context.files.noteSeen(realPath, { digest, mtimeMs: stats.mtimeMs, partial: false });
   return {
-    content: [
-      { type: "text", text: `${path} (${type}, ${size.width} × ${size.height} pixels)` },
-      { type: "image", source: { type: "base64", media_type: type, data: bytes.toString("base64") } },
-    ],
-    data: { type: "image", file: { filePath: path, type, originalSize: bytes.length, dimensions: size } },
+    content: [{ type: "text", text: `${path} (${mediaType}, ${size.width} × ${size.height} pixels)` }, block],
+    data: {
+      type: "image",
+      file: { filePath: path, type: mediaType, originalSize: bytes.length, dimensions: size },
+    },
   };
 }
-
-/** Five megabytes are allowed once it is written in base64, which is a third longer. */
-const maxImageBytes = 3_750_000;
-const maxImageSide = 8000;
 
 /** A notebook that cannot be understood is shown as the text it is, so that it can be fixed. */
 function readNotebook(request: ReadRequest, loaded: LoadedFile): ToolOutcome {

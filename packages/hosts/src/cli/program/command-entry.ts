@@ -2,10 +2,11 @@ import { commandRights } from "@retinue/base/foundation/command-rights.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { Command, type OptionValues } from "commander";
+import { addOptions } from "../../shared/add-options.ts";
 import type { CliHost } from "../../shared/cli-host.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { refuseAgents } from "../../shared/misuse.ts";
-import { addOptions, type OptionEntry } from "../../shared/option-entry.ts";
+import type { OptionEntry } from "../../shared/option-entry.ts";
 
 /** One command: how it is written, what it takes, and what it runs. A command with others below it is a group. */
 export interface CommandEntry {

@@ -4,6 +4,7 @@ import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { isToolEntry, splitEntries } from "@retinue/core/kernel/options/find-bad-rule.ts";
 import { type Command, CommanderError } from "commander";
+import { addOptions } from "../../shared/add-options.ts";
 import { addAgentSdkOptions } from "../../shared/agent-sdk-options.ts";
 import type { CliHost } from "../../shared/cli-host.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
@@ -17,7 +18,7 @@ import {
   storeFlags,
 } from "../../shared/flags.ts";
 import { misuse } from "../../shared/misuse.ts";
-import { addOptions, namesOf } from "../../shared/option-entry.ts";
+import { namesOf } from "../../shared/option-entry.ts";
 import {
   addCommands,
   addRefusedCommands,

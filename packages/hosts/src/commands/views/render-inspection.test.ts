@@ -77,7 +77,9 @@ const child = [
   answered(20, "b1", 8000, [called("c3", "Grep", { pattern: "TODO" })]),
 ];
 
-function inspection(changes: { readonly title?: string; readonly only?: string } = {}): Inspection {
+function inspection(
+  changes: { readonly title?: string; readonly only?: string; readonly last?: readonly JsonRecord[] } = {},
+): Inspection {
   const fold = (lines: readonly JsonRecord[]) => {
     const agent = createAgentFold();
     for (const line of lines) agent.add(line);
@@ -94,7 +96,7 @@ function inspection(changes: { readonly title?: string; readonly only?: string }
         { id: "main", folded: fold(main) },
         {
           id: "a0123456789abcdef",
-          folded: fold(child),
+          folded: fold([...child, ...(changes.last ?? [])]),
           known: { agentType: "Explore", description: "Look for what is left to do", toolUseId: "c1" },
         },
       ],
@@ -156,6 +158,41 @@ describe("[CLI-3] an inspection in a terminal", () => {
     const all = renderInspection(inspection(), { ...view, steps: true });
     expect(all.match(/^STEPS OF .*$/gm)).toEqual(["STEPS OF main", "STEPS OF a0123456789abcdef (Explore)"]);
     expect(all).toContain("SAID LAST\n  Reviewed.");
+  });
+
+  test("shows what its checks came to, with the last lines of those that failed [VRF-2]", () => {
+    const receipt = {
+      status: "failed-check",
+      checks: [
+        { kind: "command", run: "npm run lint", passed: true, exitCode: 0, durationMs: 900, output: "fine" },
+        {
+          kind: "command",
+          run: "npm test",
+          passed: false,
+          exitCode: 1,
+          durationMs: 2100,
+          output: "one\ntwo\n3 failed",
+        },
+      ],
+      tree: { kind: "git", digest: "4b825dc642cb6eb9a060e54bf8d69288fbee4904" },
+      retries: 2,
+      changedFiles: ["a.ts", "b.ts"],
+      notes: ["Files were edited and no test was run."],
+    };
+    const ending = { ...ended(21), runEnding: { status: "completed", reason: "end_turn", receipt } };
+    const text = renderInspection(inspection({ only: "a0123456789abcdef", last: [ending] }), view);
+    expect(text.slice(text.indexOf("CHECKS"))).toMatchInlineSnapshot(`
+      "CHECKS
+        failed-check on tree 4b825dc642cb, 2 failed rounds given back
+        passed  npm run lint (900 ms)
+        failed  npm test (2.1 s; exit code 1)
+                  one
+                  two
+                  3 failed
+        changed a.ts, b.ts
+        Files were edited and no test was run.
+      "
+    `);
   });
 
   test.each([60, 80, 120])("fits %d columns, whatever the texts are", (width) => {

@@ -12,6 +12,7 @@ import { describeStep } from "@retinue/core/inspection/describe-step.ts";
 import {
   type InFlight,
   type InspectedAgent,
+  type InspectedReceipt,
   type Inspection,
   type Refusal,
   type Step,
@@ -230,11 +231,56 @@ function renderAgentSteps(
   agent: InspectedAgent,
   { paint, width }: { readonly paint: Paint; readonly width: number },
 ): string {
-  const { id, agentType, steps, startedAt = 0, result } = agent;
+  const { id, agentType, steps, startedAt = 0, receipt, result } = agent;
   const heading = id === "main" ? "STEPS OF main" : `STEPS OF ${id} (${agentType})`;
   const lines = steps.map((step) => renderStep(step, startedAt, { paint, width }));
+  const checked = receipt === undefined ? [] : renderReceipt(receipt, { paint, width });
   const said = result === undefined ? [] : [paint.dim("SAID LAST"), ...firstLines(result, width)];
-  return `${[paint.dim(cutTo(stripControlCharacters(heading), width)), ...lines, ...said].join("\n")}\n`;
+  return `${[paint.dim(cutTo(stripControlCharacters(heading), width)), ...lines, ...checked, ...said].join("\n")}\n`;
+}
+
+const maxFiles = 5;
+
+/** Each check with what it wrote last where it failed, then what was changed and the notes. */
+function renderReceipt(
+  { status, tree, retries, checks, changedFiles, notes }: InspectedReceipt,
+  { paint, width }: { readonly paint: Paint; readonly width: number },
+): readonly string[] {
+  if (checks.length === 0 && notes.length === 0) return [];
+  const on = tree === undefined ? "" : ` on tree ${tree.slice(0, 12)}`;
+  const again = retries === 0 ? "" : `, ${plural(retries, "failed round")} given back`;
+  const shown = checks.flatMap(({ run, passed, exitCode, reason, durationMs, output, flaky }) => {
+    const why = reason ?? (exitCode === undefined ? undefined : `exit code ${exitCode}`);
+    const facts = [
+      ...(durationMs === undefined ? [] : [describeDuration(durationMs)]),
+      ...(passed || why === undefined ? [] : [why]),
+      ...(flaky ? ["flaky: it failed before on the same tree"] : []),
+    ];
+    const line = stripControlCharacters(`${run} (${facts.join("; ")})`);
+    const lead = passed ? paint.good("  passed  ") : paint.error("  failed  ");
+    const [first = "", ...rest] = wrap(line, width - 10);
+    const last = passed ? [] : lastLines(output, width - 12);
+    return [
+      `${lead}${first}`,
+      ...[...rest, ...last.map((text) => `  ${text}`)].map((text) => `          ${text}`),
+    ];
+  });
+  const more = changedFiles.length > maxFiles ? ` and ${changedFiles.length - maxFiles} more` : "";
+  const changed =
+    changedFiles.length === 0 ? [] : [`changed ${changedFiles.slice(0, maxFiles).join(", ")}${more}`];
+  return [
+    paint.dim("CHECKS"),
+    `  ${stripControlCharacters(status)}${on}${again}`,
+    ...shown,
+    ...[...changed, ...notes]
+      .flatMap((text) => wrap(stripControlCharacters(text), width - 2))
+      .map((text) => `  ${text}`),
+  ];
+}
+
+function lastLines(text: string, width: number): readonly string[] {
+  const lines = text.split("\n").flatMap((line) => wrap(stripControlCharacters(line), width));
+  return lines.slice(-maxText).filter((line) => line !== "");
 }
 
 function renderStep(

@@ -19,7 +19,13 @@ export function CompareScreen({ left, right }: { left: Place; right: Place }): C
   const around = { active: "sessions", inbox: a.state?.inbox, problem: a.problem ?? b.problem } as const;
   const [one, other] = [a.state?.session, b.state?.session];
   if (one === undefined || other === undefined)
-    return h(Shell, around, h("p", { class: "wrap dim", role: "status" }, "Reading the sessions…"));
+    return h(
+      Shell,
+      around,
+      around.problem === undefined
+        ? h("p", { class: "wrap dim", role: "status" }, "Reading the sessions…")
+        : null,
+    );
   const views = [one, other] as const;
   return h(
     Shell,
@@ -30,7 +36,7 @@ export function CompareScreen({ left, right }: { left: Place; right: Place }): C
       h("h1", {}, "Two sessions"),
       h(
         "ul",
-        {},
+        { class: "plain-l" },
         [left, right].map((place, at) =>
           h(
             "li",

@@ -12,13 +12,14 @@ import { Icon, StateSign } from "./icons.ts";
 import { Markdown } from "./markdown.ts";
 import { memo } from "./parts.ts";
 import { agentLink, type Place, sessionLink } from "./route.ts";
-import { exported, useActs } from "./use-events.ts";
+import { exported, loadResult, useActs } from "./use-events.ts";
 
 interface ConversationProps {
   readonly entries: readonly ConversationEntry[];
   /** How many earlier entries are not here. */
   readonly from: number;
   readonly place: Place;
+  readonly agentId: string;
   /** What the model is writing now. */
   readonly writing: string | undefined;
   readonly mayFork: boolean;
@@ -27,7 +28,7 @@ interface ConversationProps {
 
 /** What was said and done, oldest first. The browser lays out only what is near the screen. */
 export function ConversationPart(props: ConversationProps): ComponentChild {
-  const { entries, from, place, writing, mayFork, onEarlier } = props;
+  const { entries, from, place, agentId, writing, mayFork, onEarlier } = props;
   const end = useRef<HTMLDivElement>(null);
   const fresh = useFollowing(end, from + entries.length, writing);
   return h(
@@ -38,7 +39,9 @@ export function ConversationPart(props: ConversationProps): ComponentChild {
     h(
       "ol",
       { class: "conversation" },
-      entries.map((entry, at) => h(Item, { key: from + at, entry, place, mayFork })),
+      entries.map((entry, at) =>
+        h(Item, { key: from + at, entry, place, agentId, position: from + at, mayFork }),
+      ),
     ),
     writing === undefined
       ? null
@@ -59,36 +62,54 @@ export function ConversationPart(props: ConversationProps): ComponentChild {
   );
 }
 
-/** Follows the end only while it is seen; otherwise says how much is new. */
+/** Follows the end until somebody scrolls up; then says how much is new. */
 function useFollowing(
   end: { readonly current: HTMLElement | null },
   count: number,
   writing: string | undefined,
 ): number {
-  const isAtEnd = useRef(true);
-  const [seen, setSeen] = useState(0);
+  const isFollowing = useRef(true);
+  const newest = useRef(count);
+  newest.current = count;
+  const [seen, setSeen] = useState(count);
+  const follow = (): void => {
+    if (isFollowing.current && exported === undefined) end.current?.scrollIntoView({ block: "nearest" });
+  };
   useEffect(() => {
     const { current } = end;
-    if (current === null) return;
-    const observer = new IntersectionObserver(
+    if (current === null || current.parentElement === null) return;
+    const atEnd = new IntersectionObserver(
       ([entry]) => {
-        isAtEnd.current = entry?.isIntersecting === true;
-        if (isAtEnd.current) setSeen(Number.POSITIVE_INFINITY);
+        if (entry?.isIntersecting !== true) return;
+        isFollowing.current = true;
+        setSeen(newest.current);
       },
       { rootMargin: "40px" },
     );
-    observer.observe(current);
-    return () => observer.disconnect();
+    atEnd.observe(current);
+    // The browser lays out what comes near, and only then knows how high it is.
+    const grown = new ResizeObserver(follow);
+    grown.observe(current.parentElement);
+    let top = 0;
+    const onScroll = ({ target }: Event): void => {
+      const box = target === document ? document.documentElement : target;
+      if (!(box instanceof Element) || !box.contains(current)) return;
+      // Following only ever scrolls down.
+      if (box.scrollTop < top - 1) isFollowing.current = false;
+      top = box.scrollTop;
+    };
+    addEventListener("scroll", onScroll, { capture: true, passive: true });
+    return () => {
+      atEnd.disconnect();
+      grown.disconnect();
+      removeEventListener("scroll", onScroll, { capture: true });
+    };
   }, []);
-  const isFirst = useRef(true);
   useEffect(() => {
-    if (isAtEnd.current || isFirst.current) {
-      if (exported === undefined) end.current?.scrollIntoView({ block: "nearest" });
-      setSeen(count);
-    }
-    if (count > 0) isFirst.current = false;
+    follow();
+    if (isFollowing.current) setSeen(count);
   }, [count, writing]);
-  return isAtEnd.current ? 0 : Math.max(0, count - (Number.isFinite(seen) ? seen : count));
+  return isFollowing.current ? 0 : Math.max(0, count - seen);
 }
 
 function Earlier({ from, onEarlier }: { from: number; onEarlier: () => void }): ComponentChild {
@@ -100,15 +121,18 @@ function Earlier({ from, onEarlier }: { from: number; onEarlier: () => void }): 
 interface ItemProps {
   readonly entry: ConversationEntry;
   readonly place: Place;
+  readonly agentId: string;
+  /** In the whole conversation. */
+  readonly position: number;
   readonly mayFork: boolean;
 }
 
-const Item = memo(({ entry, place, mayFork }: ItemProps): ComponentChild => {
+const Item = memo(({ entry, place, agentId, position, mayFork }: ItemProps): ComponentChild => {
   const canFork = mayFork && (entry.type === "text" || (entry.type === "prompt" && !entry.isMeta));
   return h(
     "li",
     { class: `e-${entry.type}` },
-    h(Entry, { entry, place }),
+    h(Entry, { entry, place, agentId, position }),
     canFork ? h(Fork, { entry, place }) : null,
   );
 });
@@ -138,7 +162,7 @@ function Fork(props: {
   );
 }
 
-function Entry({ entry, place }: { entry: ConversationEntry; place: Place }): ComponentChild {
+function Entry({ entry, place, agentId, position }: Omit<ItemProps, "mayFork">): ComponentChild {
   switch (entry.type) {
     case "turn":
       return h(TurnHead, { turn: entry });
@@ -156,7 +180,7 @@ function Entry({ entry, place }: { entry: ConversationEntry; place: Place }): Co
     case "thinking":
       return h(Folded, { label: "Thinking", text: entry.text });
     case "call":
-      return h(Call, { call: entry, place });
+      return h(Call, { call: entry, place, wholeOf: () => loadResult(place, agentId, position) });
     case "note": {
       const { what, detail, isBad } = describeStep(entry.step);
       return h("p", { class: isBad ? "note st-bad" : "note dim" }, `${what}: ${detail}`);
@@ -197,9 +221,18 @@ function Folded({ label, text }: { label: string; text: string }): ComponentChil
 type CallEntry = Extract<ConversationEntry, { type: "call" }>;
 
 const maxLines = 40;
+/** A longer one is cut on its line, so it stands in full below it. */
+const maxDecision = 60;
 
 /** One line; open, what went in and what came out. */
-function Call({ call, place }: { call: CallEntry; place: Place }): ComponentChild {
+interface CallProps {
+  readonly call: CallEntry;
+  readonly place: Place;
+  /** Asks for the whole result, of which only the beginning was sent. */
+  readonly wholeOf: () => Promise<string>;
+}
+
+function Call({ call, place, wholeOf }: CallProps): ComponentChild {
   const { tool, about, outcome, durationMs, edits = [] } = call;
   const [isOpen, setOpen] = useState(edits.length > 0 && outcome !== "failed");
   const state = outcome === "unanswered" ? "stopped" : outcome;
@@ -227,7 +260,7 @@ function Call({ call, place }: { call: CallEntry; place: Place }): ComponentChil
       ),
       h("span", { class: "res" }, [resultOf(call), duration(durationMs)].filter(Boolean).join(" · ")),
     ),
-    isOpen ? h(CallBody, { call, place, edits }) : null,
+    isOpen ? h(CallBody, { call, place, edits, wholeOf }) : null,
   );
 }
 
@@ -235,15 +268,14 @@ function CallBody({
   call,
   place,
   edits,
-}: {
-  call: CallEntry;
-  place: Place;
-  edits: readonly FileEdit[];
-}): ComponentChild {
+  wholeOf,
+}: CallProps & { edits: readonly FileEdit[] }): ComponentChild {
   const command = commandOf(call.input);
   const language = call.tool === "Read" ? languageOf(call.about) : undefined;
   return [
-    h("p", { key: "why", class: "why-full" }, decisionOf(call)),
+    decisionOf(call).length > maxDecision
+      ? h("p", { key: "why", class: "why-full" }, decisionOf(call))
+      : null,
     edits.map((edit, at) => h(Diff, { key: at, edit })),
     edits.length > 0
       ? null
@@ -252,7 +284,7 @@ function CallBody({
           { key: "in", class: "out", tabIndex: 0, role: "group", "aria-label": "Arguments" },
           command === undefined ? colouredCode(call.input, "json") : colouredCode(command, "bash"),
         ),
-    call.result === undefined ? null : h(Output, { key: "out", text: call.result, language }),
+    call.result === undefined ? null : h(Output, { key: "out", call, text: call.result, language, wholeOf }),
     call.agentId === undefined
       ? null
       : h(
@@ -263,23 +295,40 @@ function CallBody({
   ];
 }
 
-function Output({ text, language }: { text: string; language: string | undefined }): ComponentChild {
-  const [isWhole, setWhole] = useState(false);
+interface OutputProps extends Pick<CallProps, "call" | "wholeOf"> {
+  readonly text: string;
+  readonly language: string | undefined;
+}
+
+function Output({ call, text, language, wholeOf }: OutputProps): ComponentChild {
+  const [whole, setWhole] = useState<string>();
+  const [problem, setProblem] = useState("");
+  const isCut = call.resultLines !== undefined;
   const lines = text.split("\n");
-  const shown = isWhole ? text : lines.slice(0, maxLines).join("\n");
+  const shown = whole ?? lines.slice(0, maxLines).join("\n");
+  const count = call.resultLines ?? lines.length;
+  const showAll = async (): Promise<void> => {
+    if (!isCut) return setWhole(text);
+    try {
+      setWhole(await wholeOf());
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+  };
   return [
     h(
       "pre",
       { key: "text", class: "out", tabIndex: 0, role: "group", "aria-label": "Result" },
       colouredCode(shown, language),
     ),
-    isWhole || lines.length <= maxLines
+    whole !== undefined || (!isCut && lines.length <= maxLines)
       ? null
       : h(
           "button",
-          { key: "more", class: "btn ghost", type: "button", onClick: () => setWhole(true) },
-          `Show all ${lines.length} lines`,
+          { key: "more", class: "btn ghost", type: "button", onClick: () => void showAll() },
+          count === 1 ? "Show all of it" : `Show all ${count} lines`,
         ),
+    problem === "" ? null : h("p", { key: "problem", role: "status", class: "why-full" }, problem),
   ];
 }
 
@@ -292,7 +341,7 @@ function commandOf(input: string): string | undefined {
   }
 }
 
-function resultOf({ edits, result, outcome }: CallEntry): string {
+function resultOf({ edits, result, outcome, resultLines }: CallEntry): string {
   if (outcome === "refused") return "refused";
   if (edits !== undefined && edits.length > 0) {
     const lines = edits.flatMap(({ before, after }) => diffLines(before, after));
@@ -300,7 +349,7 @@ function resultOf({ edits, result, outcome }: CallEntry): string {
     return `+${count("added")} −${count("removed")}`;
   }
   if (result === undefined || result === "") return "";
-  const count = result.replace(/\n$/, "").split("\n").length;
+  const count = resultLines ?? result.replace(/\n$/, "").split("\n").length;
   if (count > 1) return `${count} lines`;
   return result.length <= 24 ? result.trim() : "1 line";
 }

@@ -6,10 +6,11 @@ export function money(usd: number, isWhole = true): string {
   return `${isWhole ? "" : "at least "}$${usd.toFixed(digits)}`;
 }
 
-/** 18:26, below a minute 11.8 s. */
+/** 18:26, below a minute 11.8 s, below a tenth of a second 40 ms. */
 export function duration(milliseconds: number | undefined): string {
   if (milliseconds === undefined) return "";
   if (milliseconds >= 86_400_000) return `${Math.floor(milliseconds / 86_400_000)} d`;
+  if (milliseconds > 0 && milliseconds < 100) return `${Math.round(milliseconds)} ms`;
   return milliseconds < 60_000 ? `${(milliseconds / 1000).toFixed(1)} s` : describeOffset(milliseconds);
 }
 

@@ -84,10 +84,23 @@ function line(d: string, width: number): ComponentChild {
   });
 }
 
-export function Icon({ name, label }: { name: IconName; label?: string }): ComponentChild {
+/** Where an icon is within another picture. */
+interface IconPlace {
+  readonly x: number;
+  readonly y: number;
+  readonly size: number;
+}
+
+export function Icon(props: { name: IconName; label?: string; at?: IconPlace | undefined }): ComponentChild {
+  const { name, label, at } = props;
   const spoken =
     label === undefined ? { "aria-hidden": true } : { role: "img" as const, "aria-label": label };
-  return h("svg", { class: `i st-${name}`, viewBox: "0 0 14 14", ...spoken }, ...shapes[name]());
+  const box = at === undefined ? { class: `i st-${name}` } : { class: `st-${name}`, ...placed(at) };
+  return h("svg", { ...box, viewBox: "0 0 14 14", ...spoken }, ...shapes[name]());
+}
+
+function placed({ x, y, size }: IconPlace) {
+  return { x, y, width: size, height: size };
 }
 
 const signs: Readonly<Record<string, IconName>> = {
@@ -114,6 +127,7 @@ const signs: Readonly<Record<string, IconName>> = {
 };
 
 /** The sign of a state; what has none of its own is a dashed ring. */
-export function StateSign({ state }: { state: string }): ComponentChild {
-  return h(Icon, { name: signs[state] ?? "off", label: state });
+export function StateSign({ state, at }: { state: string; at?: IconPlace }): ComponentChild {
+  const name = signs[state] ?? "off";
+  return at === undefined ? h(Icon, { name, label: state }) : h(Icon, { name, at });
 }

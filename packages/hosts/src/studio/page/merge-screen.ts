@@ -20,7 +20,7 @@ export function MergeScreen({ place }: { place: Place }): ComponentChild {
       "div",
       { class: "wrap" },
       h(Breadcrumb, { place, title: state?.session?.overview.session.title, here: "Merge" }),
-      h(Shown, { place, state }),
+      state === undefined && problem !== undefined ? null : h(Shown, { place, state }),
     ),
   );
 }
@@ -165,7 +165,7 @@ function Entry(props: {
         h(
           "span",
           { class: `clip side${passed < checks.length ? " st-bad" : " dim"}` },
-          checks.length === 0 ? "" : `${passed} of ${counted(checks.length, "check")}`,
+          checksText(checks.length, checks.length - passed),
         ),
         h("span", { class: `chip of-${word.replace(" ", "-")}` }, word),
         h("span", { class: isLeft ? "why st-wait" : "why dim" }, noteOf(entry, isRunning)),
@@ -202,6 +202,13 @@ function Entry(props: {
   );
 }
 
+function checksText(count: number, failed: number): string {
+  if (count === 0) return "";
+  return failed === 0
+    ? `${counted(count, "check")} passed`
+    : `${failed} of ${counted(count, "check")} failed`;
+}
+
 const maxFiles = 40;
 
 function shownFiles(files: readonly string[]): string {
@@ -213,7 +220,8 @@ function shownFiles(files: readonly string[]): string {
 function Outcome({ merge, place }: { merge: MergeView; place: Place }): ComponentChild {
   const { queue, summary } = merge;
   const command = `retinue merge ${place.id.slice(0, 8)}`;
-  const mayGoOn = summary.left > 0 || summary.state === "interrupted" || summary.state === "stopped";
+  const { state, left } = summary;
+  const mayGoOn = state !== "running" && (left > 0 || state === "interrupted" || state === "stopped");
   return h(
     "aside",
     { "aria-label": "What came of it" },

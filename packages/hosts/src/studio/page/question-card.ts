@@ -3,6 +3,7 @@ import { type ComponentChild, h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { duration } from "./figures.ts";
 import { Icon } from "./icons.ts";
+import { Table } from "./parts.ts";
 import { agentLink, sessionLink } from "./route.ts";
 import { isTyping } from "./timeline.ts";
 import { exported, useActs } from "./use-events.ts";
@@ -53,13 +54,13 @@ function Path({ question }: { question: InboxQuestion }): ComponentChild {
   return h(
     "div",
     { class: "path" },
-    h("a", { class: "link", href: sessionLink({ project, id }) }, title),
+    h("a", { class: "up", href: sessionLink({ project, id }) }, title),
     places.map(({ agent, path }) => [
       h("span", { key: `${agent}s`, "aria-hidden": true }, "›"),
       h(
         "a",
-        { key: agent, class: "link", href: agentLink({ project, id }, agent === id ? "main" : agent) },
-        path,
+        { key: agent, class: "who", href: agentLink({ project, id }, agent === id ? "main" : agent) },
+        path.replaceAll(" > ", " › "),
       ),
     ]),
   );
@@ -69,12 +70,7 @@ function Path({ question }: { question: InboxQuestion }): ComponentChild {
 function What({ question }: { question: InboxQuestion }): ComponentChild {
   const { command, edit, input, asks, quote, preview } = question;
   if (asks !== undefined) return null;
-  if (quote !== undefined)
-    return h(
-      "pre",
-      { class: "cmd", tabIndex: 0, role: "group", "aria-label": "What the agents would take and may do" },
-      quote.join("\n"),
-    );
+  if (quote !== undefined) return h(Quote, { quote });
   if (preview !== undefined)
     return [
       h(
@@ -104,6 +100,24 @@ function What({ question }: { question: InboxQuestion }): ComponentChild {
     "dl",
     { class: "dl cmd" },
     fields.map(([name, value]) => [h("dt", { key: `${name}t` }, name), h("dd", { key: name }, value)]),
+  );
+}
+
+/** What agents that start together would take and may do, before any of them starts. */
+function Quote({ quote }: { quote: NonNullable<InboxQuestion["quote"]> }): ComponentChild {
+  const { sum, rights, table, rest } = quote;
+  const [heads = [], ...rows] = table;
+  return h(
+    "div",
+    { class: "cmd quote", tabIndex: 0, role: "group", "aria-label": "What the agents would take and may do" },
+    sum.map((line, at) => h("p", { key: line, class: at === 0 ? "strong" : "sub" }, line)),
+    h(
+      "dl",
+      { class: "dl" },
+      rights.map(([label, text]) => [h("dt", { key: `${label}t` }, label), h("dd", { key: label }, text)]),
+    ),
+    h(Table, { caption: "By agent", heads, rows }),
+    rest.map((line) => h("p", { key: line, class: "sub" }, line)),
   );
 }
 

@@ -30,7 +30,7 @@ export function RunScreen({ place, runId }: { place: Place; runId: string }): Co
         title: state?.session?.overview.session.title,
         here: `Workflow ${state?.run?.name ?? runId}`,
       }),
-      h(Shown, { place, runId, state }),
+      state === undefined && problem !== undefined ? null : h(Shown, { place, runId, state }),
     ),
   );
 }

@@ -40,7 +40,7 @@ export function SessionScreen({ place, agentId }: { place: Place; agentId: strin
     return h(
       Shell,
       { active: "sessions", inbox: state?.inbox, problem },
-      h("p", { class: "wrap dim", role: "status" }, "Reading the session…"),
+      problem === undefined ? h("p", { class: "wrap dim", role: "status" }, "Reading the session…") : null,
     );
   const { overview } = view;
   const { agents, axis, ordered } = arranged;
@@ -146,8 +146,9 @@ function lanesOf(
   { questions = [], takenAt, session }: SessionOverview,
 ): readonly Lane[] {
   const open = questions.filter(({ state }) => state === "waiting");
-  return rows.slice(0, maxLanes).map(({ agent }) => ({
+  return rows.slice(0, maxLanes).map(({ agent, state }) => ({
     id: agent.id,
+    state,
     label: labelOf(agent),
     depth: agent.depth,
     bars: [
@@ -298,6 +299,7 @@ function Talk(props: {
             entries: conversation.entries,
             from: conversation.from,
             place,
+            agentId,
             writing: state.live.get(agentId)?.text,
             mayFork: agentId === "main" && exported === undefined,
             onEarlier,

@@ -1,7 +1,8 @@
 import type { InboxQuestion } from "@retinue/core/kernel/live/session-update.ts";
 import { type ComponentChild, type ComponentChildren, createContext, h } from "preact";
-import { useContext, useEffect, useRef } from "preact/hooks";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { Icon, type IconName } from "./icons.ts";
+import { mayStream, onStreamTurn, onWaitingTold, tellWaiting } from "./stream-turn.ts";
 import { isTyping } from "./timeline.ts";
 import { exported } from "./use-events.ts";
 
@@ -31,9 +32,7 @@ interface ShellProps {
 /** What every screen has around it: where one is, what waits for a person, and whether the data are fresh. */
 export function Shell({ active, inbox = [], problem, children }: ShellProps): ComponentChild {
   const waiting = inbox.filter(({ state }) => state === "waiting");
-  useEffect(() => {
-    document.title = waiting.length === 0 ? "Retinue" : `(${waiting.length}) Retinue`;
-  }, [waiting.length]);
+  useTitle(waiting.length);
   return [
     h("a", { key: "skip", class: "skip", href: "#main", onClick: skip }, "Skip to content"),
     exported === undefined ? h(Header, { key: "header", active, waiting: waiting.length, problem }) : null,
@@ -47,6 +46,26 @@ export function Shell({ active, inbox = [], problem, children }: ShellProps): Co
       children,
     ),
   ];
+}
+
+/** How many calls wait, also while another tab has to say so. */
+function useTitle(waiting: number): void {
+  const [told, setTold] = useState<number>();
+  const count = told ?? waiting;
+  useEffect(() => {
+    document.title = count === 0 ? "Retinue" : `(${count}) Retinue`;
+  }, [count]);
+  useEffect(() => {
+    if (mayStream()) tellWaiting(waiting);
+  }, [waiting]);
+  useEffect(() => {
+    const forgetTold = onWaitingTold((other) => mayStream() || setTold(other));
+    const forgetTurn = onStreamTurn(() => mayStream() && setTold(undefined));
+    return () => {
+      forgetTold();
+      forgetTurn();
+    };
+  }, []);
 }
 
 function skip(event: Event): void {

@@ -74,7 +74,8 @@ function Cost({
           ...shares.slice(0, maxBars),
           [`${rest.length} more`, rest.reduce((sum, [, cost]) => sum + cost, 0)] as const,
         ];
-  const most = Math.max(1e-9, ...shown.map(([, cost]) => cost));
+  // The sum of the others would leave nothing of the bars that can be compared.
+  const most = Math.max(1e-9, ...shares.map(([, cost]) => cost));
   const total = Math.max(1e-9, overview.totals.pricedCost);
   return h(
     "section",
@@ -103,7 +104,11 @@ function Cost({
         h(
           "svg",
           { preserveAspectRatio: "none", viewBox: "0 0 100 5", "aria-hidden": true },
-          h("rect", { class: view === "Tool" ? "k-tool" : "k-model", width: (100 * cost) / most, height: 5 }),
+          h("rect", {
+            class: view === "Tool" ? "k-tool" : "k-model",
+            width: Math.min(100, (100 * cost) / most),
+            height: 5,
+          }),
         ),
         h("span", {}, money(cost)),
         h("span", { class: "dim" }, `${Math.round((100 * cost) / total)} %`),

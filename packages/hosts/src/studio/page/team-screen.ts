@@ -1,8 +1,10 @@
 import type { InspectedTeam } from "@retinue/core/inspection/inspection.ts";
 import { type ComponentChild, h } from "preact";
 import { ActBar } from "./act-bar.ts";
-import { Badge, Table } from "./parts.ts";
-import { agentLink, type Place, sessionLink } from "./route.ts";
+import { timeOfDay } from "./figures.ts";
+import { StateSign } from "./icons.ts";
+import { Badge, Breadcrumb, Facts, Table } from "./parts.ts";
+import { agentLink, type Place } from "./route.ts";
 import { Shell } from "./shell.ts";
 import { type SessionState, useSession } from "./use-events.ts";
 
@@ -17,13 +19,13 @@ export function TeamScreen({ place }: { place: Place }): ComponentChild {
     h(
       "div",
       { class: "wrap" },
-      h(
-        "nav",
-        { "aria-label": "Breadcrumb" },
-        h("a", { class: "link", href: sessionLink(place) }, overview?.session.title ?? "Session"),
-      ),
-      overview === undefined ? h("p", { role: "status" }, "Reading the team…") : null,
-      overview !== undefined && team === undefined ? h("p", {}, "This session leads no team.") : null,
+      h(Breadcrumb, { place, title: overview?.session.title, here: `Team ${team?.name ?? ""}`.trim() }),
+      overview === undefined && problem === undefined
+        ? h("p", { role: "status", class: "dim" }, "Reading the team…")
+        : null,
+      overview !== undefined && team === undefined
+        ? h("p", { class: "panel empty" }, "This session leads no team.")
+        : null,
       team === undefined ? null : h(Team, { place, team, state }),
     ),
   );
@@ -36,14 +38,32 @@ function Team(props: { place: Place; team: InspectedTeam; state: SessionState | 
   return h(
     "div",
     {},
-    h("h1", {}, `Team ${team.name}`),
-    h("h2", { id: "members" }, `Members (${team.members.length})`),
     h(
-      "ul",
-      { class: "rows", "aria-labelledby": "members" },
-      team.members.map((member) => h(Member, { key: member.name, place, member, state })),
+      "div",
+      { class: "title" },
+      h("h1", {}, `Team ${team.name}`),
+      h(Facts, {
+        facts: [
+          ["Members", String(team.members.length)],
+          [
+            "Tasks done",
+            `${team.tasks.filter(({ status }) => status === "completed").length} of ${team.tasks.length}`,
+          ],
+          ["Unread", String(team.members.reduce((sum, { unread }) => sum + unread, 0))],
+        ],
+      }),
     ),
-    h(ActBar, { place, agent: state?.session?.agents.get("main"), agentId: "main" }),
+    h("div", { class: "sh" }, h("h2", { id: "members" }, `Members (${team.members.length})`)),
+    h(
+      "div",
+      { class: "panel" },
+      h(
+        "ul",
+        { class: "rows", "aria-labelledby": "members" },
+        team.members.map((member) => h(Member, { key: member.name, place, member, state })),
+      ),
+      h(ActBar, { place, agent: state?.session?.agents.get("main"), agentId: "main" }),
+    ),
     h(Table, {
       caption: `Board (${team.tasks.length})`,
       heads: ["task", "what", "state", "owner", "blocked by"],
@@ -74,7 +94,8 @@ function Member(props: {
   return h(
     "li",
     { class: "row" },
-    agentId === undefined ? name : h("a", { class: "link", href: agentLink(place, agentId) }, name),
+    h(StateSign, { state: member.state === "working" ? "running" : member.state }),
+    agentId === undefined ? name : h("a", { class: "up", href: agentLink(place, agentId) }, name),
     h(Badge, { state: member.state }),
     h("span", { class: "dim" }, facts),
     writing === undefined ? null : h("span", { class: "dim facts" }, `Writing: ${writing.slice(-200)}`),
@@ -89,20 +110,16 @@ function Events({ title, events }: { title: string; events: InspectedTeam["event
     "section",
     { "aria-label": title },
     h("h2", {}, `${title} (${events.length})`),
+    events.length === 0 ? h("p", { class: "dim" }, "Nothing yet.") : null,
     events.length > maxEvents ? h("p", { class: "dim" }, `The newest ${maxEvents} are shown.`) : null,
     h(
       "ol",
-      { class: "conversation" },
+      { class: events.length === 0 ? "conversation" : "conversation panel mail" },
       events
         .slice(-maxEvents)
         .toReversed()
         .map(({ at, text }, index) =>
-          h(
-            "li",
-            { key: events.length - index },
-            h("span", { class: "dim" }, `${new Date(at).toLocaleTimeString()} `),
-            text,
-          ),
+          h("li", { key: events.length - index }, h("span", { class: "dim" }, `${timeOfDay(at)} `), text),
         ),
     ),
   );

@@ -6,10 +6,12 @@ import type {
 } from "@retinue/core/kernel/live/session-overview.ts";
 import { type ComponentChild, h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { StateSign } from "./icons.ts";
 
 export interface Lane {
   readonly id: string;
   readonly label: string;
+  readonly state: string;
   readonly depth: number;
   readonly bars: readonly Bar[];
 }
@@ -25,7 +27,9 @@ interface Scale {
 /** In one place the later ones win. */
 const order: readonly BarKind[] = ["other", "agents", "model", "tool", "waiting", "refused", "failed"];
 const thin: ReadonlySet<BarKind> = new Set(["other", "agents"]);
-const labelWidth = 118;
+/** For names, on narrow and on other screens. */
+const labelWidths = [118, 168] as const;
+const narrow = 560;
 const laneHeight = 20;
 const top = 22;
 const maxZoom = 64;
@@ -44,6 +48,7 @@ export function Timeline(props: TimelineProps): ComponentChild {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const [view, setView] = useState<{ readonly at: number; readonly zoom: number }>({ at: 1, zoom: 1 });
+  const labelWidth = labelWidths[width < narrow ? 0 : 1];
   const total = Math.max(1, axis.durationMs);
   const span = total / view.zoom;
   const scale: Scale = {
@@ -56,6 +61,14 @@ export function Timeline(props: TimelineProps): ComponentChild {
   const zoomBy = (factor: number, at = view.at): void =>
     setView(({ zoom }) => ({ zoom: Math.min(maxZoom, Math.max(1, zoom * factor)), at }));
   useZoomKeys(zoomBy, () => setView({ at: 1, zoom: 1 }));
+  const position = lanes.findIndex(({ id }) => id === selected);
+  useEffect(() => {
+    const { current } = box;
+    if (current === null || position === -1) return;
+    const y = top + position * laneHeight;
+    const isSeen = y >= current.scrollTop && y + laneHeight <= current.scrollTop + current.clientHeight;
+    if (!isSeen) current.scrollTop = y - current.clientHeight / 2;
+  }, [position]);
   return h(
     "section",
     { class: "tl", "aria-label": "Timeline" },
@@ -194,13 +207,19 @@ interface LaneRowProps {
 
 function LaneRow({ lane, y, scale, axis, width, isSelected, onSelect }: LaneRowProps): ComponentChild {
   const indent = 10 + Math.min(lane.depth, 4) * 8;
-  const room = Math.floor((labelWidth - indent - 6) / 6.2);
-  const label = lane.label.length > room ? `${lane.label.slice(0, room - 1)}…` : lane.label;
+  const room = Math.floor((scale.left - indent - 24) / (isSelected ? 6.8 : 6.3));
+  const label = lane.label.length > room ? `${lane.label.slice(0, room - 1).trimEnd()}…` : lane.label;
   return h(
     "g",
     { class: isSelected ? "lane sel" : "lane", onClick: () => onSelect(lane.id) },
     h("rect", { class: "ground", x: 0, y, width, height: laneHeight }),
-    h("text", { x: indent, y: y + laneHeight / 2 + 4 }, label),
+    h(StateSign, { state: lane.state, at: { x: indent, y: y + 4, size: 12 } }),
+    // Letters are of different widths, so what is still too long is cut off before the bars.
+    h(
+      "svg",
+      { x: indent + 18, y, width: Math.max(10, scale.left - indent - 22), height: laneHeight },
+      h("text", { x: 0, y: laneHeight / 2 + 4 }, label),
+    ),
     lanePaths(lane.bars, { axis, scale, y, height: laneHeight }).map(({ kind, d }) =>
       h("path", { key: kind, class: `k-${kind}`, d }),
     ),
@@ -244,7 +263,7 @@ function ticks(scale: Scale, { height, total }: { height: number; total: number 
   const marks: ComponentChild[] = [];
   for (let at = Math.ceil(scale.from / step) * step; at <= scale.from + scale.span; at += step) {
     const x = scale.left + ((at - scale.from) / scale.span) * scale.width;
-    if (x > scale.left + scale.width - 40) break;
+    if (x > scale.left + scale.width - 60) break;
     marks.push(
       h("line", { key: `l${at}`, class: "grid", x1: x, x2: x, y1: top - 4, y2: height }),
       h("text", { key: `t${at}`, class: "ax", x: x + 4, y: 13 }, describeOffset(at)),

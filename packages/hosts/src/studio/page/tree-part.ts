@@ -44,6 +44,16 @@ export function TreePart({ place, agents, selected, onOpen }: TreeProps): Compon
         );
   const isWhole = shown.length <= 120;
   const [first, last] = useWindow(list, { rowHeight, count: shown.length, isWhole });
+  const position = shown.findIndex(({ agent }) => agent.id === selected);
+  useEffect(() => {
+    const pane = list.current?.closest(".pane");
+    if (!(pane instanceof HTMLElement) || list.current === null || position === -1) return;
+    // On narrow screens the page scrolls, and not because of this list.
+    if (pane.scrollHeight <= pane.clientHeight) return;
+    const y = list.current.offsetTop - pane.offsetTop + position * rowHeight;
+    const isSeen = y >= pane.scrollTop && y + rowHeight <= pane.scrollTop + pane.clientHeight;
+    if (!isSeen) pane.scrollTop = y - pane.clientHeight / 2;
+  }, [selected, position === -1]);
   const toggle = (id: string): void => {
     const next = new Set(toggled);
     if (!next.delete(id)) next.add(id);

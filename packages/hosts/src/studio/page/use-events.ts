@@ -10,7 +10,9 @@ import type {
   SessionUpdate,
 } from "@retinue/core/kernel/live/session-update.ts";
 import { useEffect, useState } from "preact/hooks";
+import { timeOfDay } from "./figures.ts";
 import type { Place } from "./route.ts";
+import { mayStream, onStreamTurn } from "./stream-turn.ts";
 
 /** The session that is part of this page, where it is an export. */
 export const exported: ExportedSession | undefined = readExported();
@@ -27,7 +29,7 @@ export interface Followed<S> {
 }
 
 /** Follows server-sent events and folds each into the state, at most once for each picture that is painted. */
-export function useEvents<S, U>(
+export function useEvents<S extends object, U extends object>(
   path: string,
   query: Readonly<Record<string, string>>,
   fold: (before: S | undefined, update: U) => S,
@@ -37,43 +39,108 @@ export function useEvents<S, U>(
   useEffect(() => {
     if (exported !== undefined) return;
     let state: S | undefined;
-    let problem: string | undefined;
-    let frame = 0;
+    let before: S | undefined;
+    let heardAt: number | undefined;
+    // What is wrong with the connection, and with parts of what comes over it.
+    let lost: string | undefined;
+    const wrong = new Map<string, string>();
+    let forgetPaint: (() => void) | undefined;
     const paint = (): void => {
-      if (frame !== 0) return;
-      frame = requestAnimationFrame(() => {
-        frame = 0;
-        setFollowed({ state, problem });
+      forgetPaint ??= soon(() => {
+        forgetPaint = undefined;
+        // After a reconnection parts come one by one; until each is there, what was known of it stays.
+        const shown = state === undefined ? before : { ...before, ...state };
+        setFollowed({ state: shown, problem: lost ?? wrong.values().next().value });
       });
     };
-    const source = new EventSource(address);
-    source.onopen = () => {
-      // After a lost connection the server begins anew.
-      state = undefined;
+    let source: EventSource | undefined;
+    const open = (): EventSource => {
+      const opened = new EventSource(address);
+      opened.onopen = () => {
+        // The server begins anew.
+        before = state === undefined ? before : { ...before, ...state };
+        state = undefined;
+      };
+      opened.onmessage = take;
+      opened.addEventListener("problem", hearProblem);
+      opened.onerror = () => hearEnd(opened);
+      return opened;
     };
-    source.onmessage = ({ data }) => {
-      state = fold(state, JSON.parse(String(data)));
-      problem = undefined;
+    const take = ({ data }: MessageEvent): void => {
+      const update: U = JSON.parse(String(data));
+      state = fold(state, update);
+      heardAt = Date.now();
+      lost = undefined;
+      for (const part of Object.keys(update)) wrong.delete(part);
       paint();
     };
-    source.addEventListener("problem", (event) => {
-      problem = JSON.parse(String((event as MessageEvent).data)).message;
+    const hearProblem = ({ data }: MessageEvent): void => {
+      const { message, part } = JSON.parse(String(data));
+      wrong.set(part, message);
+      lost = undefined;
       paint();
-    });
-    source.onerror = () => {
+    };
+    const hearEnd = ({ readyState }: EventSource): void => {
       // A connection that was refused is closed; one that was lost is tried again.
-      problem =
-        source.readyState === EventSource.CLOSED
-          ? "The studio has nothing at this address, or the link is of another studio."
-          : "The studio does not answer. Is it still running?";
+      const since = heardAt === undefined ? "" : ` Shown is what was there at ${timeOfDay(heardAt)}.`;
+      lost = `The studio does not answer. Is it still running?${since}`;
+      if (readyState === EventSource.CLOSED)
+        void whyRefused(address).then((reason) => {
+          lost = reason;
+          paint();
+        });
       paint();
     };
+    const takeTurn = (): void => {
+      if (forgetPaint !== undefined) {
+        // A picture that was asked for is not painted while nobody looks.
+        forgetPaint();
+        forgetPaint = undefined;
+        paint();
+      }
+      if (mayStream()) source ??= open();
+      else {
+        source?.close();
+        source = undefined;
+      }
+    };
+    takeTurn();
+    const forget = onStreamTurn(takeTurn);
     return () => {
-      source.close();
-      cancelAnimationFrame(frame);
+      forget();
+      source?.close();
+      forgetPaint?.();
     };
   }, [address]);
   return followed;
+}
+
+const hiddenMs = 1000;
+
+/** With the next picture; a tab that is not looked at paints none, and has a title all the same. */
+function soon(run: () => void): () => void {
+  if (document.hidden) {
+    const timer = setTimeout(run, hiddenMs);
+    return () => clearTimeout(timer);
+  }
+  const frame = requestAnimationFrame(run);
+  return () => cancelAnimationFrame(frame);
+}
+
+/** A stream that was refused does not say why, so the same is asked for once more. */
+async function whyRefused(address: string): Promise<string> {
+  const other = "The studio has nothing at this address, or the link is of another studio.";
+  try {
+    const response = await fetch(address);
+    if (response.ok) {
+      await response.body?.cancel();
+      return "The studio answers again: reload the page.";
+    }
+    const { message }: { readonly message?: string } = await response.json();
+    return message ?? other;
+  } catch {
+    return other;
+  }
 }
 
 export interface SessionView {
@@ -187,6 +254,15 @@ function foldLive(before: LiveTexts, pieces: NonNullable<SessionUpdate["live"]>)
     else if (known?.answer === answer) texts.delete(agentId);
   }
   return texts;
+}
+
+/** The whole result of a call, of which only the beginning was sent. */
+export async function loadResult({ project, id }: Place, agentId: string, position: number): Promise<string> {
+  const query = new URLSearchParams({ project, id, agent: agentId, index: String(position) });
+  const response = await fetch(`api/entry?${query}`);
+  if (!response.ok) throw new Error(`The studio answered ${response.status}.`);
+  const { result = "" }: { readonly result?: string } = await response.json();
+  return result;
 }
 
 /** Asks the server to do something; answers with what came of it, or throws with the reason. */

@@ -51,6 +51,8 @@ export interface AppActions {
   /** Something changed that is to be painted. */
   changed(): void;
   send(text: string): void;
+  /** Puts the image of the clipboard into the draft. */
+  pasteImage(): void;
   /** Puts a text into the clipboard of the terminal. */
   copy(text: string): void;
   exit(): void;

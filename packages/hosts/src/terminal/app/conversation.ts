@@ -34,6 +34,14 @@ interface RunningCall {
   progress: string;
 }
 
+/** What a turn waits for besides the model. */
+export interface WaitsFor {
+  /** So many agents. */
+  readonly agents: number;
+  /** The person, for an answer of the main agent's. */
+  readonly isAsking: boolean;
+}
+
 type Kind = "none" | "person" | "text" | "calls" | "note";
 
 const maxShownPrompt = 12;
@@ -206,7 +214,7 @@ export class Conversation {
   }
 
   /** Rows that still change, at most `height` of them: the newest text, running calls, and what continues. */
-  live(height: number, agentCount: number): readonly Row[] {
+  live(height: number, waits: WaitsFor): readonly Row[] {
     const calls = [...this.#running.values()].filter(({ call }) => !hiddenTools.has(call.tool));
     const shown = calls
       .slice(-maxRunningCalls)
@@ -216,7 +224,7 @@ export class Conversation {
       ]);
     const hidden = Math.max(0, calls.length - maxRunningCalls);
     const more = hidden > 0 ? [[span(`  and ${plural(hidden, "more call")}`, dim)]] : [];
-    const working = this.#working(agentCount);
+    const working = this.#working(waits);
     const below = [...this.#gap("calls", shown.length), ...more, ...shown, ...working];
     const text = this.#markdown.live();
     const tail = text.length === 0 ? [] : [...this.#gap("text", 1), ...text];
@@ -233,7 +241,7 @@ export class Conversation {
     return count > 0 && this.#last !== "none" && this.#last !== kind ? [emptyRow] : [];
   }
 
-  #working(agentCount: number): readonly Row[] {
+  #working(waits: WaitsFor): readonly Row[] {
     const begun = this.#busySince ?? this.#shell?.startedAt;
     if (begun === undefined && !this.#isCompacting) return [];
     const now = this.#options.now();
@@ -242,7 +250,7 @@ export class Conversation {
       this.#waiting === undefined
         ? ""
         : `${this.#waiting.text} ${formatDuration(Math.max(0, this.#waiting.until - now))}: ${this.#waiting.reason}`;
-    const words = wait === "" ? this.#activity(agentCount) : wait;
+    const words = wait === "" ? this.#activity(waits) : wait;
     const sign = spinner[Math.floor(now / spinnerMs) % spinner.length] ?? "";
     return [
       emptyRow,
@@ -253,17 +261,16 @@ export class Conversation {
     ];
   }
 
-  #activity(agentCount: number): string {
+  #activity({ agents: agentCount, isAsking }: WaitsFor): string {
     if (this.#isCompacting) return "Compacting the conversation";
+    if (isAsking && this.isBusy) return "Waiting for your answer";
     const calls = [...this.#running.values()].map(({ call }) => call);
     const [first, ...others] = this.isBusy ? calls.filter(({ isPerson }) => isPerson !== true) : calls;
     if (agentCount > 0 && [first, ...others].every((call) => call === undefined || call.tool === "Agent"))
       return `Waiting for ${plural(agentCount, "agent")}`;
     if (first === undefined) return this.#isThinking ? "Thinking" : "Working";
-    const subject = this.#subject(first);
-    return others.length === 0
-      ? `Running ${first.tool}${subject === "" ? "" : ` ${subject.slice(0, 60)}`}`
-      : `Running ${plural(others.length + 1, "call")}`;
+    // What it is about is in the row of the call above.
+    return others.length === 0 ? `Running ${first.tool}` : `Running ${plural(others.length + 1, "call")}`;
   }
 
   #showPrompt(text: string): void {

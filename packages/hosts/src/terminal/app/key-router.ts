@@ -60,6 +60,7 @@ export class KeyRouter {
     ["ctrl+o", () => this.#do(() => openTranscript(this.#state, this.#actions))],
     ["ctrl+t", () => this.#toggleTodos()],
     ["ctrl+g", () => this.#editDraft()],
+    ["ctrl+v", () => this.#do(() => this.#actions.pasteImage())],
     ["ctrl+z", () => this.#do(() => this.#actions.suspend())],
     ["ctrl+l", () => this.#do(() => this.#actions.repaint())],
     ["?", () => this.#state.box.isEmpty && this.#do(() => openHelp(this.#state, this.#actions))],
@@ -101,7 +102,8 @@ export class KeyRouter {
   }
 
   #escape(): boolean {
-    const { conversation, session } = this.#state;
+    const { box, conversation, session } = this.#state;
+    if (box.takesEscape) return false;
     if (conversation.isBusy || conversation.hasRunningCalls) {
       session.interrupt();
       return true;

@@ -38,6 +38,8 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
       isBusy: state.conversation.isBusy,
       hint: state.hint,
       questionHint: state.questionController.hint,
+      isAgentSelected: state.board.selected !== undefined,
+      vimMode: state.box.vimMode,
     },
     width,
   );
@@ -52,7 +54,10 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
   const before = isTight ? [] : [emptyRow];
   const middle = panel.rows.length > 0 ? [...before, ...panel.rows] : [];
   const used = fixed.length + middle.length + tail.length;
-  const live = state.conversation.live(Math.max(1, room - used), state.board.running().length);
+  const live = state.conversation.live(Math.max(1, room - used), {
+    agents: state.board.running().length,
+    isAsking: state.questionController.isMainAsking,
+  });
   const above = fitAbove([...live, ...fixed], room - middle.length - tail.length);
   const all = [...above, ...middle, ...tail];
   return {
@@ -174,17 +179,21 @@ interface FooterFacts {
   readonly hint: string;
   /** What keys do in the question that is open. */
   readonly questionHint: string;
+  readonly isAgentSelected: boolean;
+  readonly vimMode: "insert" | "normal" | undefined;
 }
 
 /** Model, mode, window, cost, agents; what is least missed goes first where there is no room. */
 function footerRow(
-  { status, agents, questions, isBusy, hint, questionHint }: FooterFacts,
+  { status, agents, questions, isBusy, hint, questionHint, isAgentSelected, vimMode }: FooterFacts,
   width: number,
 ): Row {
   const { model, mode, contextFill, costUsd } = status;
+  const ownHint = isAgentSelected ? "enter opens · x stops · b background · esc" : questionHint;
   const keys: readonly (readonly [text: string, rank: number])[] =
-    questionHint === "" ? keyHints(agents, isBusy) : [[questionHint, 1]];
+    ownHint === "" ? keyHints(agents, isBusy) : [[ownHint, 1]];
   const parts: (readonly [text: string, rank: number, style?: Style])[] = [
+    ...(vimMode === undefined ? [] : [[vimMode, 1, vimMode === "normal" ? bold : dim] as const]),
     ...(model === undefined || model === "" ? [] : [[model, 2] as const]),
     ...(mode === undefined ? [] : [[mode, 1, modeStyles.get(mode) ?? dim] as const]),
     ...(contextFill === undefined || contextFill === 0

@@ -1,6 +1,7 @@
 import { draftOf } from "../input/draft.ts";
 import { dim } from "../screen/style.ts";
 import type {
+  EditableSetting,
   ManagedItem,
   ManagedTopic,
   ProjectChange,
@@ -8,7 +9,6 @@ import type {
   RuleScope,
 } from "../session/terminal-session.ts";
 import { Picker, type PickerItem, type PickerKey } from "../views/picker.ts";
-import type { View } from "../views/view.ts";
 import type { AppActions, AppState } from "./app-state.ts";
 import { openPage } from "./open-views.ts";
 
@@ -58,6 +58,12 @@ const managers: Readonly<Record<ManagedTopic, Manager>> = {
     enter: "show",
     toggle: "all off/on",
   },
+  config: {
+    title: "Your settings",
+    empty: "There are no settings.",
+    enter: "change",
+    toggle: "take out",
+  },
   skills: {
     title: "Skills",
     empty: "There are no skills.",
@@ -86,9 +92,9 @@ export async function openManager(topic: ManagedTopic, state: AppState, actions:
       actions.hint(done, 4000);
       return "reload";
     },
-    close: () => actions.closeView(view),
+    close: () => actions.closeView(picker),
   };
-  const view: View = new Picker({
+  const picker = new Picker({
     title: manager.title,
     items: await items(),
     empty: manager.empty,
@@ -98,12 +104,22 @@ export async function openManager(topic: ManagedTopic, state: AppState, actions:
     reload: items,
     choose(item) {
       const one = list.find(item);
+      if (one?.setting?.values !== undefined) {
+        openValues(one, { list, reload: () => picker.reload() });
+        return;
+      }
       if (one?.draft === undefined) {
         if (one !== undefined) openPage(actions, one.id, one.page);
         return;
       }
       box.set(draftOf(one.draft));
       list.close();
+    },
+    write(item) {
+      const one = list.find(item);
+      return one?.setting === undefined || one.setting.values !== undefined
+        ? undefined
+        : writeKey(one, one.setting, list);
     },
     keys: [
       ...(manager.more?.(list) ?? []),
@@ -119,7 +135,48 @@ export async function openManager(topic: ManagedTopic, state: AppState, actions:
       },
     ],
   });
-  actions.openView(view);
+  actions.openView(picker);
+}
+
+/** What a setting can be, to choose from. */
+function openValues(
+  { id, setting }: ManagedItem,
+  { list, reload }: { readonly list: ManagedList; readonly reload: () => Promise<void> },
+): void {
+  const { path = [], values = [], value = "" } = setting ?? {};
+  list.actions.openView(
+    new Picker({
+      title: id,
+      items: values.map((one) => ({ id: one, label: one, ...(one === value ? { detail: "in use" } : {}) })),
+      changed: list.actions.changed,
+      choose: (item) =>
+        list.actions.attempt(async () => {
+          await list.change({ type: "setting", path, value: settingFrom(item.id) });
+          await reload();
+        }),
+    }),
+  );
+}
+
+function settingFrom(text: string): string | boolean {
+  return text === "true" || text === "false" ? text === "true" : text;
+}
+
+function writeKey(
+  { id }: ManagedItem,
+  { path, isNumber = false, value = "" }: EditableSetting,
+  { change }: ManagedList,
+): PickerKey {
+  return {
+    key: "enter",
+    label: "change",
+    asks: () => ({ label: id, text: value }),
+    async run(_, text) {
+      const number = Number(text);
+      if (isNumber && !Number.isInteger(number)) throw new Error(`${id} is a whole number, not "${text}".`);
+      return change({ type: "setting", path, value: isNumber ? number : text });
+    },
+  };
 }
 
 function editKey({ find, change, actions }: ManagedList): PickerKey {

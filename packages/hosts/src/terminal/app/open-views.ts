@@ -1,13 +1,15 @@
 import { firstLine, formatAge, plural } from "../../shared/format.ts";
 import { draftOf } from "../input/draft.ts";
-import { emptyRow, padRow, type Row, span } from "../screen/row.ts";
+import { emptyRow, padRow, type Row, rowWidth, span } from "../screen/row.ts";
 import { bold, dim } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
-import type {
-  ChangedFiles,
-  CommandSummary,
-  ParkedQuestion,
-  RewindTarget,
+import {
+  type ChangedFiles,
+  type CommandSummary,
+  type ParkedQuestion,
+  type RewindTarget,
+  type Theme,
+  themes,
 } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
 import { AgentView } from "../views/agent-view.ts";
@@ -24,6 +26,7 @@ export function openHelp({ commands }: AppState, actions: AppActions): void {
 
 /** Below this, what a key does is written under it. */
 const minHelpColumns = 60;
+const helpColumn = 26;
 
 function helpRows(commands: readonly CommandSummary[], width: number): readonly Row[] {
   const line = (name: string, text: string): readonly Row[] => {
@@ -32,10 +35,11 @@ function helpRows(commands: readonly CommandSummary[], width: number): readonly 
         ...wrapRow([span(name, bold)], width),
         ...wrapRow([span(text)], width, { first: [span("  ")], rest: [span("  ")] }),
       ];
-    return wrapRow([span(text)], width, {
-      first: padRow([span(`  ${name}  `, bold)], 26),
-      rest: [span(" ".repeat(26))],
-    });
+    const margin = [span(" ".repeat(helpColumn))];
+    const title = [span(`  ${name}  `, bold)];
+    // A long name has a row of its own, so that all texts are below each other.
+    if (rowWidth(title) > helpColumn) return [title, ...wrapRow([span(text)], width, { first: margin })];
+    return wrapRow([span(text)], width, { first: padRow(title, helpColumn), rest: margin });
   };
   return [
     ...keyHelp.flatMap(({ keys, does }) => line(keys, does)),
@@ -292,6 +296,35 @@ export async function openModels({ session, conversation }: AppState, actions: A
   );
 }
 
+export const themeNotes: Readonly<Record<Theme, string>> = {
+  terminal: "Colours are as the terminal says.",
+  dark: "Colours are for a dark terminal from now on.",
+  light: "Colours are for a light terminal from now on.",
+};
+
+const themeTexts: Readonly<Record<Theme, string>> = {
+  terminal: "as the terminal says (COLORFGBG), else dark",
+  dark: "for light text on a dark background",
+  light: "for dark text on a light background",
+};
+
+export function openThemes({ session, conversation }: AppState, actions: AppActions): void {
+  actions.openView(
+    new Picker({
+      title: "Colours",
+      items: themes.map((theme) => ({ id: theme, label: theme, detail: themeTexts[theme] })),
+      changed: actions.changed,
+      choose({ id }) {
+        const theme = themes.find((one) => one === id);
+        if (theme === undefined) return;
+        session.prefer({ theme });
+        conversation.note(themeNotes[theme]);
+        actions.changed();
+      },
+    }),
+  );
+}
+
 /** One key and what it does, for the help and for the docs. */
 interface KeyHelp {
   readonly keys: string;
@@ -313,6 +346,7 @@ const keyHelp: readonly KeyHelp[] = [
   { keys: "ctrl+t", does: "the list of steps and all agents" },
   { keys: "ctrl+r", does: "search in earlier prompts" },
   { keys: "ctrl+g", does: "write the draft in $EDITOR" },
+  { keys: "ctrl+v", does: "the image of the clipboard; image files can be dropped" },
   { keys: "ctrl+z", does: "suspend; fg comes back" },
   { keys: "ctrl+l", does: "paint the lower part again" },
   { keys: "up, down", does: "earlier prompts; up takes a queued message back; down goes to the agents" },

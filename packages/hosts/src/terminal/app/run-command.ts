@@ -9,7 +9,12 @@ import {
   type TerminalCommand,
 } from "../../shared/slash-commands.ts";
 import { colours, dim } from "../screen/style.ts";
-import type { CommandSummary, ManagedTopic, ReportTopic } from "../session/terminal-session.ts";
+import {
+  type CommandSummary,
+  type ManagedTopic,
+  type ReportTopic,
+  themes,
+} from "../session/terminal-session.ts";
 import type { AppActions, AppState } from "./app-state.ts";
 import { openManager } from "./open-managers.ts";
 import {
@@ -20,6 +25,8 @@ import {
   openPage,
   openRewind,
   openSessions,
+  openThemes,
+  themeNotes,
 } from "./open-views.ts";
 
 type Run = (state: AppState, actions: AppActions, words: string) => Promise<void> | void;
@@ -56,6 +63,24 @@ const runs: Readonly<Record<TerminalCommand, Run>> = {
     if (server !== undefined) return state.session.logIn(server);
     if (words !== "") throw new Error(`/mcp takes nothing but "login NAME", not "${words}".`);
     return openManager("mcp", state, actions);
+  },
+  config: manager("config"),
+  theme(state, actions, words) {
+    if (words === "") return openThemes(state, actions);
+    const theme = themes.find((one) => one === words);
+    if (theme === undefined)
+      throw new Error(`There is no theme ${words}; write one of ${themes.join(", ")}.`);
+    state.session.prefer({ theme });
+    state.conversation.note(themeNotes[theme]);
+  },
+  vim({ session, box, conversation }) {
+    const hasVimKeys = box.vimMode === undefined;
+    session.prefer({ hasVimKeys });
+    conversation.note(
+      hasVimKeys
+        ? "The draft has the keys of vi: esc leaves inserting, i begins it. /vim switches them off."
+        : "The draft has its own keys again.",
+    );
   },
   memory: page("memory"),
   context: page("context"),

@@ -1,3 +1,4 @@
+import { droppedImages } from "../input/dropped-images.ts";
 import { FileIndex } from "../input/find-offer.ts";
 import type { KeyPress } from "../input/key-press.ts";
 import { PromptBox } from "../input/prompt-box.ts";
@@ -6,9 +7,9 @@ import { QuestionController } from "../questions/question-controller.ts";
 import type { Capabilities } from "../screen/capabilities.ts";
 import { FullScreen } from "../screen/full-screen.ts";
 import { InlineScreen } from "../screen/inline-screen.ts";
-import { colours, createPalette, dim } from "../screen/style.ts";
+import { colours, createPalette, dim, type Palette, type Style } from "../screen/style.ts";
 import type { DeviceListener, TerminalDevice } from "../screen/terminal-device.ts";
-import type { SessionEvent, TerminalSession, TodoItem } from "../session/terminal-session.ts";
+import type { Preferences, SessionEvent, TerminalSession, TodoItem } from "../session/terminal-session.ts";
 import { CodeColours } from "../text/code-colours.ts";
 import type { RowContext } from "../text/row-context.ts";
 import type { View } from "../views/view.ts";
@@ -60,6 +61,7 @@ export class TerminalApp implements DeviceListener {
   readonly #views: View[] = [];
   readonly #forget: () => void;
   readonly #code: CodeColours;
+  #palette: Palette;
   /** Events that wait until colours of code are loaded. */
   #held: SessionEvent[] | undefined;
   #frameTimer: NodeJS.Timeout | undefined;
@@ -82,8 +84,9 @@ export class TerminalApp implements DeviceListener {
       write: (bytes: string) => device.write(bytes),
       columns: () => device.columns,
       rows: () => device.rows,
-      palette: createPalette(capabilities),
+      palette: (style: Style) => this.#palette(style),
     };
+    this.#palette = createPalette(capabilities);
     this.#code = new CodeColours({ isOn: capabilities.depth !== "none" });
     this.#inline = new InlineScreen({ ...screen, ...capabilities });
     this.#full = new FullScreen(screen);
@@ -151,7 +154,32 @@ export class TerminalApp implements DeviceListener {
   paste(text: string): void {
     const view = this.#views.at(-1);
     if (view !== undefined) view.paste?.(text);
-    else if (!this.#state.questionController.paste(text) && !this.#state.isOnce) this.#state.box.paste(text);
+    else if (!this.#state.questionController.paste(text) && !this.#state.isOnce) this.#pasteIntoDraft(text);
+  }
+
+  /** Files of images that are dropped on the terminal come as a paste of their paths, and an image of the clipboard as an empty one. */
+  #pasteIntoDraft(text: string): void {
+    const { box } = this.#state;
+    const files = droppedImages(text);
+    if (text === "") this.#actions.pasteImage();
+    else if (files.length === 0) box.paste(text);
+    else
+      void this.#attachImages(files).then((isDone) => {
+        if (!isDone) box.paste(text);
+        this.#schedule();
+      });
+  }
+
+  async #attachImages(files: readonly string[]): Promise<boolean> {
+    const { box, session } = this.#state;
+    try {
+      const chips = await Promise.all(files.map((file) => session.attachImage(file)));
+      for (const chip of chips) if (chip !== undefined) box.insertImage(chip);
+      return true;
+    } catch (error) {
+      this.#hint(error instanceof Error ? error.message : String(error), 6000);
+      return false;
+    }
   }
 
   settled(): void {
@@ -237,9 +265,19 @@ export class TerminalApp implements DeviceListener {
     closeView: (view) => this.#closeView(view),
     hint: (text, milliseconds) => this.#hint(text, milliseconds),
     changed: () => this.#schedule(),
-    send: (text) => this.#send(text),
+    send: (text) => {
+      this.#send(text);
+      this.#openWaiting();
+    },
     // OSC 52: the terminal decides whether programs may.
     copy: (text) => this.#options.device.write(`\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`),
+    pasteImage: () =>
+      this.#actions.attempt(async () => {
+        const chip = await this.#state.session.attachImage();
+        if (chip === undefined) this.#hint("there is no image in the clipboard that can be read here", 4000);
+        else this.#state.box.insertImage(chip);
+        this.#schedule();
+      }),
     exit: () => this.#options.onExit(),
     suspend: () => void this.#suspend(),
     repaint: () => {
@@ -298,6 +336,9 @@ export class TerminalApp implements DeviceListener {
         state.status = { ...state.status, ...event.status };
         if (event.status.modes !== undefined) this.#keys.modesKnown();
         break;
+      case "preferences-changed":
+        this.#prefer(event.preferences);
+        break;
       case "queue-changed":
         state.queue = event.messages;
         break;
@@ -334,6 +375,17 @@ export class TerminalApp implements DeviceListener {
         break;
     }
     this.#schedule();
+  }
+
+  #prefer({ theme, hasVimKeys }: Partial<Preferences>): void {
+    const { capabilities, environment } = this.#options;
+    if (hasVimKeys !== undefined) this.#state.box.setVimKeys(hasVimKeys);
+    // The variable decides for this terminal, whatever was chosen for all.
+    if (theme === undefined || isTheme(environment["RETINUE_THEME"])) return;
+    const background = theme === "terminal" ? capabilities.background : theme;
+    this.#palette = createPalette({ ...capabilities, background });
+    this.#full.repaint();
+    if (this.#isStarted && this.#views.length === 0) this.#inline.repaint();
   }
 
   #opened({
@@ -503,6 +555,10 @@ export class TerminalApp implements DeviceListener {
       this.#views.at(-1)?.isMoving === true;
     this.#tickTimer = isMoving ? setTimeout(() => this.#draw(), spinnerMs) : undefined;
   }
+}
+
+function isTheme(text: string | undefined): boolean {
+  return text === "dark" || text === "light";
 }
 
 /** Steps that are done now and were not before. */

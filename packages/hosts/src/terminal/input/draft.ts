@@ -32,6 +32,23 @@ export function withPaste(
   };
 }
 
+/** Puts an image into a draft: a chip that is sent as it is, beside the image. */
+export function withImage(
+  { text, pastes }: Draft,
+  at: number,
+  chip: string,
+): { readonly draft: Draft; readonly cursor: number } {
+  const before = at > 0 && !/\s/.test(text[at - 1] ?? "") ? " " : "";
+  const inserted = `${before}${chip} `;
+  return {
+    draft: {
+      text: text.slice(0, at) + inserted + text.slice(at),
+      pastes: new Map([...pastes, [chip, chip]]),
+    },
+    cursor: at + inserted.length,
+  };
+}
+
 /** Where chips are in a text; the cursor does not go into them, and they are deleted as a whole. */
 export function chipRanges({
   text,
@@ -43,7 +60,7 @@ export function chipRanges({
     .map((found) => ({ start: found.index, end: found.index + found[0].length }));
 }
 
-const chipPattern = /\[pasted #\d+: [\d,]+ (?:lines|characters)\]/g;
+const chipPattern = /\[pasted #\d+: [\d,]+ (?:lines|characters)\]|\[image #\d+: [^\]\n]*\]/g;
 const maxShownLines = 8;
 const maxShownCharacters = 1000;
 

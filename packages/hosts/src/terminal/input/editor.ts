@@ -1,5 +1,5 @@
 import { graphemes } from "../screen/row.ts";
-import { chipRanges, type Draft, emptyDraft, expandDraft, withPaste } from "./draft.ts";
+import { chipRanges, type Draft, emptyDraft, expandDraft, withImage, withPaste } from "./draft.ts";
 import type { KeyPress } from "./key-press.ts";
 import { columnOf, indexAt, type LayoutLine, layoutLines, wordEnd, wordStart } from "./layout-lines.ts";
 
@@ -64,10 +64,23 @@ export class Editor {
     this.#moveTo(cursor);
   }
 
+  insertImage(chip: string): void {
+    this.#save("other");
+    const { draft, cursor } = withImage(this.#draft, this.#cursor, chip);
+    this.#draft = draft;
+    this.#moveTo(cursor);
+  }
+
   /** Replaces a part of the text, as a completion does. */
   replace(start: number, end: number, text: string): void {
     this.#save("other");
-    this.#replace(start, end, text);
+    this.#replace(this.#outOfChip(start, true), this.#outOfChip(end, false), text);
+  }
+
+  /** Puts the cursor there; what was pasted is one character to it. */
+  moveTo(index: number): void {
+    this.#lastEdit = "other";
+    this.#moveTo(this.#outOfChip(index, true));
   }
 
   /** Lines as they are in a window of this width; moving up and down keeps to them. */

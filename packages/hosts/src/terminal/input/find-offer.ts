@@ -1,5 +1,5 @@
 import { fuzzyFilter } from "@earendil-works/pi-tui/dist/fuzzy.js";
-import { cutText, padRow, type Row, span, textWidth } from "../screen/row.ts";
+import { cutRow, cutText, padRow, type Row, span, textWidth } from "../screen/row.ts";
 import { bold, combine, dim, inverse, plain } from "../screen/style.ts";
 import type { SessionLibrary } from "../session/terminal-session.ts";
 
@@ -63,15 +63,15 @@ export function offerRows({ items, kind }: Offer, selected: number, width: numbe
   const mark = kind === "command" ? "/" : "";
   const widest = Math.min(36, Math.max(...shown.map(({ value }) => textWidth(value) + mark.length)));
   const size = kind === "command" ? widest : Math.max(10, width - 4);
-  return shown.map(({ value, description }, at): Row => {
+  const below = items.length - first - shown.length;
+  const rest: readonly Row[] = below > 0 ? [[span(`  ↓ ${below} more`, dim)]] : [];
+  const rows = shown.map(({ value, description }, at): Row => {
     const isSelected = first + at === selected;
     const name = span(cutText(`${mark}${value}`, size), combine(bold, isSelected ? inverse : plain));
-    const more =
-      description === undefined
-        ? []
-        : [span(`  ${cutText(description, Math.max(0, width - size - 6))}`, dim)];
-    return [span("  "), ...padRow([name], kind === "command" ? size : 0), ...more];
+    const more = description === undefined ? [] : [span(`  ${description}`, dim)];
+    return cutRow([span("  "), ...padRow([name], kind === "command" ? size : 0), ...more], width);
   });
+  return [...rows, ...rest];
 }
 
 /** How old the list of files may be before it is read again. */

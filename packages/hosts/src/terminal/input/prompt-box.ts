@@ -5,6 +5,7 @@ import { type Draft, draftOf, emptyDraft } from "./draft.ts";
 import { Editor } from "./editor.ts";
 import { type CompletionSources, findOffer, type Offer, offerRows } from "./find-offer.ts";
 import type { KeyPress } from "./key-press.ts";
+import { VimKeys } from "./vim-keys.ts";
 
 const maxEntries = 500;
 
@@ -74,6 +75,7 @@ export class PromptBox {
   readonly editor = new Editor();
   readonly history = new PromptHistory();
   readonly #sources: CompletionSources;
+  #vim: VimKeys | undefined;
   #offer: Offer | undefined;
   #selected = 0;
   #dismissed = "";
@@ -86,6 +88,22 @@ export class PromptBox {
 
   get isEmpty(): boolean {
     return this.editor.isEmpty;
+  }
+
+  /** What keys are to the draft, where it is edited in the manner of vi. */
+  get vimMode(): "insert" | "normal" | undefined {
+    if (this.#vim === undefined) return undefined;
+    return this.#vim.isInserting ? "insert" : "normal";
+  }
+
+  setVimKeys(isOn: boolean): void {
+    if (isOn) this.#vim ??= new VimKeys(this.editor);
+    else this.#vim = undefined;
+  }
+
+  /** Whether Escape leaves inserting, or a command that was begun. */
+  get takesEscape(): boolean {
+    return this.#vim !== undefined && (this.#vim.isInserting || this.#vim.typed !== "");
   }
 
   get isSearching(): boolean {
@@ -104,6 +122,7 @@ export class PromptBox {
 
   set(draft: Draft): void {
     this.editor.set(draft);
+    this.#vim?.beginInserting();
     this.history.leave();
     this.refresh();
   }
@@ -111,6 +130,11 @@ export class PromptBox {
   paste(text: string): void {
     this.#search = undefined;
     this.editor.paste(text);
+    this.#offer = undefined;
+  }
+
+  insertImage(chip: string): void {
+    this.editor.insertImage(chip);
     this.#offer = undefined;
   }
 
@@ -123,6 +147,13 @@ export class PromptBox {
     const offered = this.#offer === undefined ? undefined : this.#pressOffer(key, this.#offer);
     if (offered !== undefined) return offered;
     if (key.name === "enter") return this.#enter();
+    if (this.#vim?.press(key) === true) {
+      this.history.leave();
+      this.refresh();
+      return "used";
+    }
+    const arrow = this.vimMode === "normal" ? vimArrows.get(key.name) : undefined;
+    if (arrow !== undefined) return this.#browse(arrow) ? "used" : "ignored";
     if ((key.name === "up" || key.name === "down") && this.#browse(key.name)) return "used";
     const isUsed = this.editor.press(key);
     if (!isUsed) return "ignored";
@@ -245,6 +276,12 @@ export class PromptBox {
     };
   }
 }
+
+/** In the first and the last line these go to earlier prompts. */
+const vimArrows: ReadonlyMap<string, "up" | "down"> = new Map([
+  ["j", "down"],
+  ["k", "up"],
+]);
 
 const defaultMark: Style = colours.accent;
 const marks: ReadonlyMap<string, Style> = new Map([

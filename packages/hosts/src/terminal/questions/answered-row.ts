@@ -5,7 +5,7 @@ import type { GrantScope, Question, QuestionAnswer } from "../session/terminal-s
 
 /** What was asked and what the person answered, for the scrollback. */
 export function answeredRow(question: Question, answer: QuestionAnswer, width: number): Row {
-  const isYes = answer.type !== "deny" && !(answer.type === "grant" && answer.tools.length === 0);
+  const isYes = answer.type !== "deny";
   const end = `  ${firstLine(answerText(question, answer))}`;
   const title: Row = [
     isYes ? span("✓ ", colours.good) : span("✗ ", colours.warning),
@@ -46,10 +46,12 @@ function answerText(question: Question, answer: QuestionAnswer): string {
       return `you: yes, always ${rules} ${scopeTexts[answer.scope]}`;
     }
     case "deny":
+      // A choice of the terminal itself that is closed decides nothing.
+      if (question.kind === "form" && question.isChoice === true) return "you: not now";
       return answer.message === undefined ? "you: no" : `you: no, ${answer.message}`;
     case "grant":
       return answer.tools.length === 0
-        ? "you: start with nothing"
+        ? "you: start it with nothing of this"
         : `you: may use ${answer.tools.join(", ")}`;
     case "fields":
       return `you: ${chosenText(question, answer.answers)}`;

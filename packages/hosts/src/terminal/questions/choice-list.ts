@@ -9,6 +9,8 @@ export interface ListedChoice {
   /** Instead of the label where there is little room. */
   readonly short?: string;
   readonly hint?: string;
+  /** The hint is not torn: where it does not fit beside the label, it begins a row. */
+  readonly isHintWhole?: boolean;
   /** A box that is ticked or not, before the label. */
   readonly box?: boolean;
 }
@@ -60,14 +62,20 @@ export class ChoiceList {
   }
 
   rows(choices: readonly ListedChoice[], width: number): readonly Row[] {
-    return choices.flatMap(({ label, hint, box }, at) => {
+    return choices.flatMap(({ label, hint, box, isHintWhole }, at) => {
       const isSelected = at === this.#selected;
       const mark = isSelected ? inverse : plain;
       const number = span(`${isSelected ? "›" : " "} ${at + 1} `, numberStyle);
       const tick = box === undefined ? [] : [span(box ? "[x] " : "[ ] ", dim)];
       const text = label.map((one) => ({ ...one, style: combine(one.style, mark) }));
       const more = hint === undefined || hint === "" ? [] : [span(`  ${hint}`, dim)];
-      return wrapRow([...tick, ...text, ...more], width, { first: [number], rest: [span("    ")] });
+      const margins = { first: [number], rest: [span("    ")] };
+      const one = [...tick, ...text, ...more];
+      if (isHintWhole !== true || rowWidth(one) + 4 <= width) return wrapRow(one, width, margins);
+      return [
+        ...wrapRow([...tick, ...text], width, margins),
+        ...wrapRow([span(hint ?? "", dim)], width, { first: [span("    ")], rest: [span("    ")] }),
+      ];
     });
   }
 

@@ -10,8 +10,11 @@ export class LineInput {
   readonly #editor = new Editor();
   readonly #label: string;
   readonly #isSecret: boolean;
+  readonly #enter: string;
 
-  constructor(label: string, text = "", { isSecret = false } = {}) {
+  /** `enter` is what that key does, in a word or two. */
+  constructor(label: string, text = "", { isSecret = false, enter = "sends" } = {}) {
+    this.#enter = enter;
     this.#label = label;
     this.#isSecret = isSecret;
     this.#editor.set(draftOf(text));
@@ -35,7 +38,10 @@ export class LineInput {
 
   view(width: number): PanelView {
     const { lines, row, column } = this.#editor.layout(Math.max(10, width - 6));
-    const head = cutRow([span(`  ${this.#label}`, dim), span("  enter sends · esc back", dim)], width);
+    const head = cutRow(
+      [span(`  ${this.#label}`, dim), span(`  enter ${this.#enter} · esc back`, dim)],
+      width,
+    );
     const body = lines.map(
       ({ start, end }, at): Row => [
         span(at === 0 ? "  › " : "    ", colours.accent),

@@ -149,7 +149,10 @@ export class PermissionPanel implements Panel {
       return stay;
     }
     if (key.name === "e" && this.#editsRules()) {
-      this.#input = { kind: "rule", line: new LineInput("the rule to store", this.#rules.join(", ")) };
+      this.#input = {
+        kind: "rule",
+        line: new LineInput("the rule to store", this.#rules.join(", "), { enter: "takes it" }),
+      };
       return stay;
     }
     if (key.name === "v") return { type: "show", title: "What would run", text: this.#wholeText() };
@@ -189,7 +192,10 @@ export class PermissionPanel implements Panel {
     const rules = splitRules(line.text);
     const wrong = rules.map(this.#question.checkRule).find((reason) => reason !== undefined);
     if (wrong !== undefined) {
-      this.#input = { kind, line: new LineInput(`this is no rule: ${wrong}`, line.text) };
+      this.#input = {
+        kind,
+        line: new LineInput(`this is no rule: ${wrong}`, line.text, { enter: "takes it" }),
+      };
       return stay;
     }
     if (rules.length > 0) this.#rules = rules;
@@ -203,7 +209,11 @@ export class PermissionPanel implements Panel {
     const hint = `‹ ${label} ›  ←→ where${this.#rules.length === 0 ? "" : " · e edits the rule"}`;
     const choices: Readonly<Record<PermissionChoice, ListedChoice>> = {
       yes: { label: [span("yes")] },
-      always: { label: [span("yes, and do not ask again for "), span(rules, bold)], hint },
+      always: {
+        label: [span("yes, and do not ask again for "), span(rules, bold)],
+        hint,
+        isHintWhole: true,
+      },
       no: { label: [span("no")], ...(this.#onEscape === "no" ? { hint: "esc" } : {}) },
       message: { label: [span("no, and say what to do instead")] },
     };

@@ -88,6 +88,11 @@ export class QuestionController {
     return open.isUnasked ? "a number answers · or write on" : "a number answers · tab back to the draft";
   }
 
+  /** Whether the main agent waits for an answer, or to start what was asked about. */
+  get isMainAsking(): boolean {
+    return [...this.#waiting.values()].some(({ path }) => path.length === 1 && path[0] === "main");
+  }
+
   /** Ids of agents that wait for an answer. */
   asking(): ReadonlySet<string> {
     return new Set([...this.#waiting.values()].flatMap(({ agentId }) => agentId ?? []));

@@ -13,7 +13,7 @@ export interface FullScreenOptions {
 /** The alternate screen: all its rows are ours, and only those that changed are written. */
 export class FullScreen {
   readonly #options: FullScreenOptions;
-  readonly #painter: RowPainter;
+  #painter: RowPainter;
   #shown: string[] = [];
   #size = "";
 
@@ -26,6 +26,12 @@ export class FullScreen {
   forget(): void {
     this.#shown = [];
     this.#size = "";
+  }
+
+  /** The next frame is painted whole, in other colours. */
+  repaint(): void {
+    this.forget();
+    this.#painter = new RowPainter(this.#options.palette);
   }
 
   draw({ rows, cursor }: Frame): void {

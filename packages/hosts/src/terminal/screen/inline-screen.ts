@@ -34,7 +34,7 @@ const eraseBelow = "\u001b[K\u001b[C\u001b[J\r";
  */
 export class InlineScreen {
   readonly #options: ScreenOptions;
-  readonly #painter: RowPainter;
+  #painter: RowPainter;
   #finished: Row[] = [];
   #shown: readonly PaintedRow[] = [];
   /** Row of the live part in which the cursor is. */
@@ -87,6 +87,12 @@ export class InlineScreen {
     this.#isHidden = false;
     this.forget();
     if (out + cursor !== "") this.#options.write(out + cursor);
+  }
+
+  /** What is live is painted anew in other colours. */
+  repaint(): void {
+    this.clear();
+    this.#painter = new RowPainter(this.#options.palette);
   }
 
   /** The next frame is painted where the cursor is then, as if nothing had been shown before. */

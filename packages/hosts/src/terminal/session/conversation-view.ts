@@ -25,7 +25,9 @@ export interface ConversationViewOptions {
   /** Whether prompts that wait are shown; false while another conversation takes the place of this one. */
   readonly showsPrompts: () => boolean;
   /** What an agent has said and done so far, from its file. */
-  readonly stored: (agentId: string) => Promise<readonly AgentEntry[]>;
+  readonly stored: (
+    agentId: string,
+  ) => Promise<{ readonly entries: readonly AgentEntry[]; readonly inFlight: readonly string[] }>;
 }
 
 /** What the terminal shows of one conversation, made from the events of its tree. */
@@ -77,7 +79,12 @@ export class ConversationView {
     const early: AgentEntry[] = [];
     let pass = (entry: AgentEntry): void => void early.push(entry);
     const forget = this.#tracker.watch(agentId, (entry) => pass(entry));
-    void this.#options.stored(agentId).then((stored) => {
+    void this.#options.stored(agentId).then(({ entries, inFlight }) => {
+      // A call that still runs has no result yet; of an agent that ended without one, that is said.
+      const isRunning = this.#tree?.list().some((state) => state.id === agentId && !hasEnded(state)) === true;
+      const stored = entries.filter(
+        (entry) => !(isRunning && entry.type === "result" && inFlight.includes(entry.callId)),
+      );
       const seen = new Set(stored.map((entry) => JSON.stringify(entry)));
       for (const entry of stored) listener(entry);
       for (const entry of early) if (!seen.has(JSON.stringify(entry))) listener(entry);

@@ -49,9 +49,10 @@ async function contextParts(session: TreeFacts): Promise<readonly ContextPart[]>
     ...(await toolParts(session)),
     {
       name: "messages",
-      tokens: messageTokens(messages),
-      detail: `${plural(messages.length, "message")}, ${formatTokens(messageTokens(results))} of results of tools`,
+      tokens: messageTokens(messages) - messageTokens(results),
+      detail: plural(messages.length, "message"),
     },
+    { name: "results of tools", tokens: messageTokens(results) },
   ];
 }
 

@@ -1,11 +1,22 @@
-import { updateSettingsFile } from "@retinue/core/kernel/live/live-policy.ts";
+import { existsSync, readFileSync } from "node:fs";
+import { isRecord, parseJsonRecord } from "@retinue/base/foundation/json-record.ts";
+import { effortLevels } from "@retinue/base/foundation/option-words.ts";
+import { changeUserSetting, updateSettingsFile } from "@retinue/core/kernel/live/live-policy.ts";
 import type { RuleOverview } from "@retinue/core/kernel/project/project-permissions.ts";
 import type { SessionServer } from "@retinue/core/kernel/servers/session-servers.ts";
 import { heldReasons, sourceName } from "../../commands/permissions-list.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { plural } from "../../shared/format.ts";
 import { type CliProject, gatherSession, openProject } from "../../shared/open-project.ts";
-import type { ManagedItem, ManagedTopic, ProjectChange, RuleScope } from "./terminal-session.ts";
+import type {
+  EditableSetting,
+  ManagedItem,
+  ManagedTopic,
+  ProjectChange,
+  RuleScope,
+} from "./terminal-session.ts";
+
+const statusLineCommand = ["statusLine", "command"];
 
 /** Deny rules in the person's own settings of the project switch agents, skills and servers off. */
 const offScope: RuleScope = "local";
@@ -28,19 +39,33 @@ export async function listManaged(
       return listHooks(context);
     case "skills":
       return listSkills(project);
+    case "config":
+      return listSettings(context);
   }
+}
+
+/** Names are below each other, those that are not very long. */
+function widthOf(names: readonly string[]): number {
+  return Math.max(0, ...names.map(({ length }) => length).filter((length) => length <= maxNameWidth));
+}
+
+const maxNameWidth = 24;
+
+function scopeName(scope: string): string {
+  return scope === "builtin" ? "built-in" : scope;
 }
 
 async function listAgents(project: CliProject): Promise<readonly ManagedItem[]> {
   const [{ agents }, off] = await Promise.all([project.agents.list({ all: true }), offRules(project)]);
+  const widest = widthOf(agents.map(({ id }) => id));
   return agents.map(({ id, definition, about, model, tools, deniedBy }) => {
     const { file, scope } = definition.source;
     const rule = `Agent(${id})`;
     const isOff = deniedBy !== undefined;
     return {
       id,
-      label: `${id}  ${about}`,
-      detail: isOff ? "switched off" : `${model} · ${scope}`,
+      label: `${id.padEnd(widest)}  ${about}`,
+      detail: isOff ? "switched off" : `${model} · ${scopeName(scope)}`,
       page: [
         definition.description,
         "",
@@ -103,6 +128,7 @@ async function listServers(
   states: readonly SessionServer[],
 ): Promise<readonly ManagedItem[]> {
   const [{ servers }, off] = await Promise.all([project.mcp.list(), offRules(project)]);
+  const widest = widthOf(servers.map(({ entry }) => entry.config.name));
   return servers.map(({ entry, held, asks, login }) => {
     const { name } = entry.config;
     const status = states.find((state) => state.name === name)?.status;
@@ -113,7 +139,7 @@ async function listServers(
     const wantsLogin = status?.type === "failed" && status.canLogIn === true ? "in" : undefined;
     return {
       id: name,
-      label: `${name}  ${isDenied ? "switched off" : state}`,
+      label: `${name.padEnd(widest)}  ${isDenied ? "switched off" : state}`,
       detail: `${entry.scope}${login === undefined ? "" : ` · logged in at ${login.issuer}`}`,
       page: [
         name,
@@ -169,14 +195,15 @@ async function listHooks(context: CommandContext): Promise<readonly ManagedItem[
 
 async function listSkills(project: CliProject): Promise<readonly ManagedItem[]> {
   const [{ skills }, off] = await Promise.all([project.skills.list(), offRules(project)]);
+  const widest = widthOf(skills.map(({ title }) => title));
   return skills.map(({ skill, title, about, powers }) => {
     const rule = `Skill(${skill.name})`;
     const isOff = off.has(rule);
     const { file, scope } = skill.source;
     return {
       id: skill.name,
-      label: `${title}  ${about}`,
-      detail: isOff ? "switched off" : scope,
+      label: `${title.padEnd(widest)}  ${about}`,
+      detail: isOff ? "switched off" : scopeName(scope),
       page: [
         skill.description,
         "",
@@ -191,6 +218,69 @@ async function listSkills(project: CliProject): Promise<readonly ManagedItem[]> 
       toggle: toggleRule(rule, { isOff, off }),
     };
   });
+}
+
+const flags = ["true", "false"];
+
+/** The settings that a person changes for themselves; all others are for their files. */
+const ownSettings: readonly (Omit<EditableSetting, "value"> & { readonly about: string })[] = [
+  { path: ["model"], about: "the model of new conversations" },
+  { path: ["effortLevel"], about: "how much models think", values: effortLevels },
+  { path: ["language"], about: "the language of answers" },
+  {
+    path: ["permissions", "defaultMode"],
+    about: "the mode of new conversations",
+    values: ["default", "acceptEdits", "plan", "dontAsk"],
+  },
+  { path: ["alwaysThinkingEnabled"], about: "models always think first", values: flags },
+  { path: ["autoCompactEnabled"], about: "long conversations are compacted", values: flags },
+  { path: ["autoMemoryEnabled"], about: "the main agent keeps notes", values: flags },
+  { path: ["includeGitInstructions"], about: "instructions about git", values: flags },
+  { path: ["cleanupPeriodDays"], about: "how many days sessions are kept", isNumber: true },
+  { path: statusLineCommand, about: "its first line is below the draft" },
+];
+
+/** The settings of this person, as written; what other files make of them is said beside. */
+async function listSettings(context: CommandContext): Promise<readonly ManagedItem[]> {
+  const { discovered } = await gatherSession(context, { toleratesBrokenFiles: true });
+  const file = discovered.paths.settings.user;
+  const written = existsSync(file) ? parseJsonRecord(readFileSync(file, "utf8")) : undefined;
+  const { plain } = discovered.settings.settings;
+  return ownSettings.map(({ about, ...rest }) => {
+    const name = rest.path.join(".");
+    const own = valueAt(written, rest.path);
+    const inForce = valueAt(plain, rest.path);
+    const isOther = inForce !== undefined && own !== inForce;
+    const value = own === undefined ? undefined : String(own);
+    return {
+      id: name,
+      label: `${name.padEnd(24)}  ${about}`,
+      detail: isOther ? `${String(inForce)}, from other settings` : (value ?? "not set"),
+      page: `${name}: ${value ?? "not set"}`,
+      file,
+      setting: { ...rest, value },
+      toggle: value === undefined ? undefined : { type: "setting", path: rest.path, value: undefined },
+    };
+  });
+}
+
+function valueAt(settings: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((value, key) => (isRecord(value) ? value[key] : undefined), settings);
+}
+
+/** A status line is a whole, of which only the command is asked for. */
+async function changeSetting(
+  context: CommandContext,
+  { path, value }: Extract<ProjectChange, { type: "setting" }>,
+): Promise<string> {
+  const { discovered, nameOf } = await gatherSession(context, { toleratesBrokenFiles: true });
+  const isStatusLine = path === statusLineCommand;
+  const whole = isStatusLine && value !== undefined ? { type: "command", command: value } : value;
+  const outcome = await changeUserSetting(discovered.paths, isStatusLine ? path.slice(0, 1) : path, whole);
+  if (outcome.type === "refused") throw new Error(outcome.why);
+  const place = nameOf(discovered.paths.settings.user);
+  const name = path.join(".");
+  return value === undefined ? `${name} was taken out of ${place}.` : `${name} is ${value} in ${place}.`;
 }
 
 /** The deny rules of settings that can be written here, with the scope each is in. */
@@ -259,6 +349,8 @@ export async function applyChange(context: CommandContext, change: ProjectChange
       );
       return file;
     }
+    case "setting":
+      return changeSetting(context, change);
     case "edited":
       return `${nameOf(change.file)} was edited.`;
   }

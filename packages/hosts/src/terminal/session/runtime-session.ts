@@ -2,12 +2,13 @@ import { join } from "node:path";
 import { escapeControlTags } from "@retinue/base/foundation/escape-control-tags.ts";
 import type { PermissionMode } from "@retinue/base/foundation/option-words.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { ImageBlock } from "@retinue/core/conversation/message.ts";
 import type { Agent, AgentTree, TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
 import type { HostedRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
 import type { AgentEvent } from "@retinue/core/protocol/agent-event.ts";
-import type { MergeAsk } from "@retinue/core/protocol/op.ts";
+import type { Content, MergeAsk } from "@retinue/core/protocol/op.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { displayPath } from "../../shared/display-path.ts";
 import type { FileCheckpoints } from "../../shared/file-checkpoints.ts";
@@ -20,6 +21,7 @@ import type { AccessChoice, StartParts, StartSteps } from "./start-steps.ts";
 import type { StatusLine } from "./status-line.ts";
 import type {
   AgentEntry,
+  Preferences,
   ProjectChange,
   QuestionAnswer,
   QueuedMessage,
@@ -73,6 +75,8 @@ export class RuntimeSession implements TerminalSession {
   /** Messages that wait for a conversation to be opened. */
   #waiting: readonly QueuedMessage[] = [];
   #messageCount = 0;
+  /** Images that were taken for prompts, by what they are called there. */
+  readonly #images = new Map<string, ImageBlock>();
   /** Set instead of a conversation of our own while one of another process is watched. */
   #watched: WatchedConversation | undefined;
   /** The mode that the person has chosen; undefined leaves that of the plan. */
@@ -124,6 +128,9 @@ export class RuntimeSession implements TerminalSession {
 
   async #openFirst(): Promise<void> {
     const { isOnce = false, asks = true, hidesKeys = true } = this.#options;
+    const { readStartNotes } = await import("./start-notes.ts");
+    const { preferences } = readStartNotes(await this.#configDirectory());
+    if (Object.keys(preferences).length > 0) this.#report({ type: "preferences-changed", preferences });
     if (isOnce) return this.#openGiven();
     const { createStartSteps } = await import("./start-steps.ts");
     const start = createStartSteps(this.#startParts());
@@ -134,6 +141,23 @@ export class RuntimeSession implements TerminalSession {
     if (!asks || !hidesKeys || facts === undefined) return;
     const choice = await start.offerAccess(facts);
     if (choice !== undefined) await this.#openWithAccess(choice);
+  }
+
+  async #configDirectory(): Promise<string> {
+    const [{ projectPaths }, { folderOptions }] = await Promise.all([
+      import("@retinue/core/kernel/project/create-project.ts"),
+      import("../../shared/folder-options.ts"),
+    ]);
+    return projectPaths(folderOptions(this.#options.context).given).configDirectory;
+  }
+
+  prefer(preferences: Partial<Preferences>): void {
+    this.#report({ type: "preferences-changed", preferences });
+    Promise.all([import("./start-notes.ts"), this.#configDirectory()])
+      .then(([{ keepStartNotes }, configDirectory]) => keepStartNotes(configDirectory, { preferences }))
+      .catch((error: unknown) =>
+        this.#report({ type: "notice", level: "warning", text: describeError(error) }),
+      );
   }
 
   #startParts(): StartParts {
@@ -210,7 +234,37 @@ export class RuntimeSession implements TerminalSession {
     );
   }
 
-  #submitPrompt(id: string, content: string): void {
+  async attachImage(file?: string): Promise<string | undefined> {
+    const { host } = this.#options.context;
+    const [{ loadPromptImage, promptImageOf }, { readClipboardImage }, { basename }] = await Promise.all([
+      import("@retinue/core/kernel/project/load-prompt-image.ts"),
+      import("../../shared/read-clipboard-image.ts"),
+      import("node:path"),
+    ]);
+    const bytes = file === undefined ? await readClipboardImage(host) : undefined;
+    if (file === undefined && bytes === undefined) return undefined;
+    const path = file?.startsWith("~/") === true ? join(host.home, file.slice(2)) : file;
+    const reading =
+      path === undefined ? promptImageOf(bytes ?? Buffer.alloc(0)) : await loadPromptImage(path);
+    const name = path === undefined ? "clipboard" : basename(path).replace(/[\]\n]/g, "_");
+    if (reading.type === "unusable")
+      throw new RetinueError(
+        "invalid-input",
+        `${path === undefined ? "The clipboard" : name} ${reading.why}`,
+      );
+    const chip = `[image #${this.#images.size + 1}: ${name}]`;
+    this.#images.set(chip, reading.block);
+    return chip;
+  }
+
+  /** The images that a text names come behind it. */
+  #contentOf(text: string): Content {
+    const named = [...this.#images].filter(([chip]) => text.includes(chip)).map(([, block]) => block);
+    return named.length === 0 ? text : [{ type: "text", text }, ...named];
+  }
+
+  #submitPrompt(id: string, text: string): void {
+    const content = this.#contentOf(text);
     void this.#live?.tree.main.submit({ type: "prompt", id, content });
   }
 
@@ -526,7 +580,8 @@ export class RuntimeSession implements TerminalSession {
       showsPrompts: () => this.#changes === 0 || this.#live?.view === view,
       stored: async (agentId) => {
         const records = await loadRecords(context);
-        return conversationEntries(await records.agentMessages(tree.sessionId, agentId));
+        const { messages, inFlight } = await records.agentMessages(tree.sessionId, agentId);
+        return { entries: conversationEntries(messages), inFlight };
       },
     });
     const { checkpointFolder, createFileCheckpoints } = await import("../../shared/file-checkpoints.ts");

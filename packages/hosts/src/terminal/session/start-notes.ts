@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isRecord, parseJsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
+import { type Preferences, themes } from "./terminal-session.ts";
 
 /** What the terminal has shown this person and asked before, so that it does each once. */
 export interface StartNotes {
@@ -11,9 +12,10 @@ export interface StartNotes {
   readonly isAccessAsked: boolean;
   /** What each folder wanted to run and set when the person did not trust it. */
   readonly declined: Readonly<Record<string, string>>;
+  readonly preferences: Partial<Preferences>;
 }
 
-const none: StartNotes = { isWelcomed: false, isAccessAsked: false, declined: {} };
+const none: StartNotes = { isWelcomed: false, isAccessAsked: false, declined: {}, preferences: {} };
 
 function fileOf(configDirectory: string): string {
   return join(configDirectory, "retinue", "terminal.json");
@@ -29,16 +31,31 @@ export function readStartNotes(configDirectory: string): StartNotes {
       isWelcomed: kept["isWelcomed"] === true,
       isAccessAsked: kept["isAccessAsked"] === true,
       declined: Object.fromEntries(declined.map(([folder, digest]) => [folder, String(digest)])),
+      preferences: readPreferences(kept["preferences"]),
     };
   } catch {
     return none;
   }
 }
 
+function readPreferences(kept: unknown): Partial<Preferences> {
+  if (!isRecord(kept)) return {};
+  const theme = themes.find((one) => one === kept["theme"]);
+  return {
+    ...(theme === undefined ? {} : { theme }),
+    ...(kept["hasVimKeys"] === true ? { hasVimKeys: true } : {}),
+  };
+}
+
 /** Where nothing can be written, it is shown again at the next start; that is no reason to stop. */
 export function keepStartNotes(configDirectory: string, more: Partial<StartNotes>): void {
   const before = readStartNotes(configDirectory);
-  const notes = { ...before, ...more, declined: { ...before.declined, ...more.declined } };
+  const notes = {
+    ...before,
+    ...more,
+    declined: { ...before.declined, ...more.declined },
+    preferences: { ...before.preferences, ...more.preferences },
+  };
   try {
     const file = fileOf(configDirectory);
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });

@@ -103,7 +103,7 @@ function describeAccess(
     case "refused":
       return { text: `${account.host} refuses the ${from} (${account.status}) · /login`, isGood: false };
     case "unknown":
-      return { text: `${from}, not tried: ${account.why}`, isGood: true };
+      return { text: `${from}; ${account.host}: ${account.why}`, isGood: account.isReachable };
     case undefined:
       return { text: from, isGood: true };
   }
@@ -113,8 +113,16 @@ function describeTrust({ plan }: TreeFacts): StartFacts["trust"] {
   const { trusted, walled } = plan.policy;
   if (trusted === true) return { text: "trusted folder", isGood: true };
   if (walled === true)
-    return { text: "folder not trusted: commands are isolated, git asks first · /trust", isGood: true };
-  return { text: "folder not trusted, and nothing isolates commands · /trust, /doctor", isGood: false };
+    return {
+      text: "folder not trusted: commands are isolated, git asks first · /trust",
+      short: "folder not trusted · /trust",
+      isGood: true,
+    };
+  return {
+    text: "folder not trusted, and nothing isolates commands · /trust, /doctor",
+    short: "folder not trusted, nothing isolates commands · /trust",
+    isGood: false,
+  };
 }
 
 const yes = "yes, trust this folder";

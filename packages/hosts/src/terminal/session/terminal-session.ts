@@ -16,6 +16,11 @@ export interface TerminalSession extends AsyncDisposable {
 
   /** Starts a turn with a message, or queues it while one runs; the agent reads it between two model calls. */
   submit(text: string): void;
+  /**
+   * Takes an image, of a file or of the clipboard, for prompts that have what this resolves with in their text. Undefined where
+   * there is no image; rejects where it cannot be sent.
+   */
+  attachImage(file?: string): Promise<string | undefined>;
   /** Takes a queued message back; undefined when it was read meanwhile. */
   takeBack(messageId: string): string | undefined;
   /** Stops the turn and the agents it waits for; the conversation continues with the next message. */
@@ -45,6 +50,9 @@ export interface TerminalSession extends AsyncDisposable {
   runShell(command: string): void;
   /** `#note`: appends it to the instructions of the project or of the person; says where. */
   addMemory(note: string, scope: "project" | "user"): Promise<string>;
+
+  /** Keeps how the terminal looks and takes keys, for this person in all folders. */
+  prefer(preferences: Partial<Preferences>): void;
 
   /** Changes files of the project or of the person, and opens the conversation again so that it holds; says what was changed. */
   change(change: ProjectChange): Promise<string>;
@@ -114,7 +122,26 @@ export interface ParkedQuestion {
   readonly scopes: readonly GrantScope[];
 }
 
-export type ManagedTopic = "agents" | "permissions" | "mcp" | "hooks" | "skills";
+export type ManagedTopic = "agents" | "permissions" | "mcp" | "hooks" | "skills" | "config";
+
+/** How the terminal looks and takes keys. */
+export interface Preferences {
+  /** `terminal`: as the environment says. */
+  readonly theme: Theme;
+  readonly hasVimKeys: boolean;
+}
+
+export const themes = ["terminal", "dark", "light"] as const;
+export type Theme = (typeof themes)[number];
+
+/** A setting of the person's own settings file that a list can change. */
+export interface EditableSetting {
+  readonly path: readonly string[];
+  /** What can be chosen; without it a text is written. */
+  readonly values?: readonly string[];
+  readonly isNumber?: boolean;
+  readonly value: string | undefined;
+}
 
 /** One thing of a list that can be used and changed there. */
 export interface ManagedItem {
@@ -131,6 +158,7 @@ export interface ManagedItem {
   /** Switches it off or on again, or takes it away. */
   readonly toggle?: ProjectChange | undefined;
   readonly login?: "in" | "out" | undefined;
+  readonly setting?: EditableSetting | undefined;
 }
 
 export type RuleList = "allow" | "ask" | "deny";
@@ -151,6 +179,12 @@ export type ProjectChange =
   /** Switches all hooks of settings off or on, for this person in this project. */
   | { readonly type: "hooks"; readonly on: boolean }
   | { readonly type: "new-agent"; readonly name: string }
+  /** A setting of this person; without a value it is taken out. */
+  | {
+      readonly type: "setting";
+      readonly path: readonly string[];
+      readonly value: string | number | boolean | undefined;
+    }
   /** A file was edited. */
   | { readonly type: "edited"; readonly file: string };
 
@@ -304,6 +338,7 @@ export type SessionEvent =
       readonly isReopened?: boolean;
     }
   | { readonly type: "status-changed"; readonly status: Partial<Status> }
+  | { readonly type: "preferences-changed"; readonly preferences: Partial<Preferences> }
   | { readonly type: "turn-started" }
   | { readonly type: "turn-ended"; readonly outcome: TurnOutcome }
   /** The terminal has been started; once, before everything else. */
@@ -350,7 +385,7 @@ export interface StartFacts {
   readonly model: string;
   /** Where the key comes from, and whether it works. */
   readonly access: { readonly text: string; readonly isGood: boolean };
-  readonly trust: { readonly text: string; readonly isGood: boolean };
+  readonly trust: { readonly text: string; readonly short?: string; readonly isGood: boolean };
   readonly mode: string;
 }
 

@@ -32,7 +32,7 @@ export function agentRows(agents: readonly AgentSnapshot[], options: AgentRowOpt
     Math.min(limit, Math.max(0, ...cells.map((cell) => textWidth(cell[key]))));
   const sizes = {
     name: most("name", 18),
-    description: most("description", width >= 100 ? 32 : 24),
+    description: most("description", Math.max(24, Math.min(60, Math.floor(width * 0.3)))),
     tokens: most("tokens", 6),
     cost: most("cost", 8),
     time: most("time", 12),

@@ -138,16 +138,50 @@ export function expandedCallRows(
   context: RowContext,
 ): readonly Row[] {
   const { width } = context;
-  const title = [span("● ", result?.isError === true ? colours.error : colours.good), span(call.tool, bold)];
-  const input = typeof call.input === "string" ? call.input : JSON.stringify(call.input, undefined, 2);
+  const isBad = result?.isError === true || result?.refusal !== undefined;
+  const sign = isBad ? span("✗ ", colours.error) : span("● ", colours.good);
+  const title = [result === undefined ? span("○ ", dim) : sign, span(call.tool, bold)];
   const output = result === undefined ? "" : (result.refusal ?? result.text);
   return [
     title,
-    ...block(input ?? "", width, dim),
+    ...block(inputText(call.input), width, dim),
     ...(result?.diff === undefined ? [] : diffRows(result.diff, context, { maxRows: 10_000 })),
     ...block(output, width, result?.isError === true ? combine(plain, colours.error) : plain),
   ];
 }
+
+/** What is called with, as text: what matters most first, then each other field, of which texts keep their lines. */
+function inputText(input: unknown): string {
+  if (typeof input !== "object" || input === null) return String(input ?? "");
+  const fields = Object.entries(input).filter(([, value]) => value !== undefined);
+  const isMain = ([key, value]: readonly [string, unknown]): boolean =>
+    mainFields.has(key) && typeof value === "string";
+  return [
+    ...fields.filter(isMain).map(([, value]) => String(value)),
+    ...fields.filter((field) => !isMain(field)).map(([key, value]) => fieldText(key, value)),
+  ].join("\n");
+}
+
+function fieldText(key: string, value: unknown): string {
+  if (typeof value !== "string") return `${key}: ${JSON.stringify(value)}`;
+  if (!value.includes("\n")) return `${key}: ${value}`;
+  return [
+    `${key}:`,
+    ...value
+      .trimEnd()
+      .split("\n")
+      .map((line) => `  ${line}`),
+  ].join("\n");
+}
+
+const mainFields: ReadonlySet<string> = new Set([
+  "command",
+  "url",
+  "file_path",
+  "notebook_path",
+  "query",
+  "pattern",
+]);
 
 function block(text: string, width: number, style: number): readonly Row[] {
   if (text === "") return [];

@@ -12,7 +12,7 @@ export function startRows(facts: StartFacts, width: number): readonly Row[] {
   const styleOf = ({ isGood }: { readonly isGood: boolean }) => (isGood ? dim : colours.warning);
   if (!isFirst || width < 50)
     return [
-      cutRow([...name, span(`  ${folder}  `), span(trust.text, styleOf(trust))], width),
+      cutRow([...name, span(`  ${folder}  `), span(trust.short ?? trust.text, styleOf(trust))], width),
       cutRow([span(model === "" ? "" : `${model}  `), span(access.text, styleOf(access))], width),
     ];
   const fact = (label: string, text: Row): readonly Row[] =>

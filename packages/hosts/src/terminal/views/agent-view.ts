@@ -2,7 +2,7 @@ import { formatCost, formatDuration, formatTokens } from "../../shared/format.ts
 import type { KeyPress } from "../input/key-press.ts";
 import { LineInput } from "../questions/line-input.ts";
 import type { Frame } from "../screen/inline-screen.ts";
-import { cutRow, type Row, span, spreadRow } from "../screen/row.ts";
+import { cutRow, type Row, span, spreadRow, textWidth } from "../screen/row.ts";
 import { agentColour, bold, combine, dim } from "../screen/style.ts";
 import type { AgentEntry, AgentSnapshot } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
@@ -113,7 +113,8 @@ export class AgentView implements View {
       formatDuration((endedAt ?? this.#options.now()) - startedAt),
     ].filter((part) => part !== "");
     const left = [span(name, combine(bold, agentColour(colour))), span(`  ${description}`)];
-    return spreadRow(cutRow(left, Math.max(20, width - 30)), [span(facts.join(" · "), dim)], width);
+    const right = facts.join(" · ");
+    return spreadRow(cutRow(left, Math.max(20, width - textWidth(right) - 2)), [span(right, dim)], width);
   }
 
   #footer(agent: AgentSnapshot | undefined, width: number): Row {

@@ -57,10 +57,14 @@ export function titleRow(title: string, columns: number): Row {
   return text;
 }
 
-/** Plain text of several lines as rows. */
+/** Plain text of several lines as rows; a line that is too long continues below its first word. */
 export function textRows(text: string, width: number): readonly Row[] {
   return text
     .trimEnd()
     .split("\n")
-    .flatMap((line) => wrapRow([span(line)], width));
+    .flatMap((line) => {
+      const text = line.trimStart();
+      const indent = [span(line.slice(0, line.length - text.length).slice(0, Math.floor(width / 2)))];
+      return wrapRow([span(text)], width, { first: indent });
+    });
 }

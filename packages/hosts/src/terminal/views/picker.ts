@@ -29,6 +29,8 @@ export interface PickerOptions {
   readonly items: readonly PickerItem[];
   readonly reload?: () => Promise<readonly PickerItem[]>;
   readonly choose: (item: PickerItem) => void;
+  /** What Enter does instead where it needs a line first. */
+  readonly write?: (item: PickerItem) => PickerKey | undefined;
   /** What Enter does, in a word. */
   readonly enter?: string;
   /** It is there again after Enter. */
@@ -67,7 +69,7 @@ export class Picker implements View {
   frame(columns: number, rows: number): Frame {
     const found = this.#found();
     const asked = this.#asking?.line.view(columns);
-    const bottom = asked?.rows ?? [this.#bottomRow(columns)];
+    const bottom = asked?.rows ?? this.#bottomRows(columns);
     const height = Math.max(1, rows - 2 - bottom.length);
     const first = Math.max(0, Math.min(this.#selected - Math.floor(height / 2), found.length - height));
     const list = found.slice(first, first + height).map(({ label, detail }, at): Row => {
@@ -102,14 +104,20 @@ export class Picker implements View {
     };
   }
 
-  #bottomRow(columns: number): Row {
-    if (this.#message !== "") return cutRow([span(this.#message, colours.warning)], columns - 1);
+  #bottomRows(columns: number): readonly Row[] {
+    if (this.#message !== "") return [cutRow([span(this.#message, colours.warning)], columns - 1)];
     const keys = [
       `enter ${this.#options.enter ?? "choose"}`,
       ...(this.#options.keys ?? []).map(({ key, label }) => `${key} ${label}`),
       "esc back",
     ];
-    return cutRow([span(keys.join(" · "), dim)], columns - 1);
+    const rows: string[] = [];
+    for (const key of keys) {
+      const row = rows.at(-1);
+      if (row === undefined || row.length + key.length + 3 > columns - 1) rows.push(key);
+      else rows[rows.length - 1] = `${row} · ${key}`;
+    }
+    return rows.map((text) => cutRow([span(text, dim)], columns - 1));
   }
 
   press(key: KeyPress): "stay" | "close" {
@@ -125,6 +133,11 @@ export class Picker implements View {
     }
     if (key.name === "enter") {
       if (item === undefined) return "stay";
+      const writing = this.#options.write?.(item);
+      if (writing !== undefined) {
+        this.#begin(writing, item);
+        return "stay";
+      }
       this.#options.choose(item);
       return this.#options.staysOpen === true ? "stay" : "close";
     }
@@ -169,7 +182,8 @@ export class Picker implements View {
     const chosen = item ?? { id: "", label: "" };
     const asks = key.asks?.(item);
     if (asks === undefined) void this.#run(key, chosen, "");
-    else this.#asking = { key, item: chosen, line: new LineInput(asks.label, asks.text) };
+    else
+      this.#asking = { key, item: chosen, line: new LineInput(asks.label, asks.text, { enter: "takes it" }) };
   }
 
   #write(press: KeyPress, { key, item, line }: Asking): "stay" {
