@@ -56,7 +56,7 @@ describe("[DEF-2, AGT-1] where an agent starts", () => {
     ["elsewhere", "/", "outside the folders"],
     ["behind a link", "link", "outside the folders"],
     ["missing", "nowhere", "is not there"],
-    ["a file", "a.txt", "is no folder"],
+    ["a file", "a.txt", "is not a folder"],
   ])("a folder that is %s refuses the start", async (_what, cwd, reason) => {
     const { sample, project } = await stage([starting({ cwd }), "Refused."]);
     await using _ = sample;
@@ -84,7 +84,7 @@ describe("[DEF-2, AGT-1] where an agent starts", () => {
     expect(child).toMatchObject({ status: "completed" });
     expect(reported(sample.requests[1])).toMatch(/worktrees[^"]*\/packages\/api"/);
     await expect(session.spawn("worker", "Work.", { cwd: "untracked" }).result).rejects.toThrow(
-      "is no folder",
+      "is not a folder",
     );
   });
 

@@ -181,7 +181,7 @@ test("`retinue auth login` tries a key that is piped in and keeps it for this pe
   const refused = await run(["auth", "login"], "a-bad-key\n");
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("refuses the key (status 401)")]);
   expect(readFileSync(file, "utf8")).not.toContain("a-bad-key");
-  expect((await run(["auth", "login"], "two words")).err).toContain("Nothing was changed: this is no key");
+  expect((await run(["auth", "login"], "two words")).err).toContain("Nothing was changed: this is not a key");
   expect((await run(["auth", "login"], "")).code).toBe(2);
 
   const kept = await run(["auth", "login"], "a-good-key\n");

@@ -58,7 +58,9 @@ export function createFieldTaker(
       const value = take(key);
       if (value === undefined) return undefined;
       if (typeof value === "string") return value.trim() === "" ? undefined : value.trim();
-      return typeof value === "number" || typeof value === "boolean" ? String(value) : ignored(key, "a text");
+      return typeof value === "number" || typeof value === "boolean"
+        ? String(value)
+        : ignored(key, "a string");
     },
     number(key) {
       const value = take(key);

@@ -112,7 +112,7 @@ interface FieldRule {
 
 type Kind = Pick<FieldRule, "read" | "expected" | "schema">;
 
-const text: Kind = { read: textOrNothing, expected: "a text", schema: schemas.text };
+const text: Kind = { read: textOrNothing, expected: "a string", schema: schemas.text };
 const texts: Kind = {
   read: textListOrNothing,
   expected: "a list of strings",
@@ -120,7 +120,7 @@ const texts: Kind = {
 };
 const headers: Kind = {
   read: headersOrNothing,
-  expected: "an object of texts",
+  expected: "an object of strings",
   schema: { type: "object", additionalProperties: { type: ["string", "number"] } },
 };
 const record: Kind = { read: recordOrNothing, expected: "an object", schema: { type: "object" } };

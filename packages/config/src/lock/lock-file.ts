@@ -78,7 +78,7 @@ const text = { type: "string", minLength: 1 };
 const texts = { type: "array", items: text };
 
 const textField = (description: string): LockField => ({
-  expected: "a text",
+  expected: "a string",
   accepts: isText,
   schema: { description, ...text },
 });

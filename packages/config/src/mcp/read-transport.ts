@@ -152,7 +152,7 @@ function readTexts(written: JsonRecord, key: string, to: Report): Readonly<Recor
   const value = own(written, key);
   if (value === undefined || value === null) return {};
   if (!isRecord(value)) {
-    to.issues.push(ignored(to, key, "an object of texts", value));
+    to.issues.push(ignored(to, key, "an object of strings", value));
     return {};
   }
   const entries = Object.entries(value).flatMap(([name, item]): [string, string][] => {
@@ -161,7 +161,7 @@ function readTexts(written: JsonRecord, key: string, to: Report): Readonly<Recor
       text !== undefined &&
       (key === "env" ? /^[^=\0]+$/.test(name) && !text.includes("\0") : isHeader(name, text));
     if (isGood) return [[name, text]];
-    to.issues.push(ignored({ ...to, path: [...to.path, key] }, name, "a text", item));
+    to.issues.push(ignored({ ...to, path: [...to.path, key] }, name, "a string", item));
     return [];
   });
   return Object.fromEntries(entries);

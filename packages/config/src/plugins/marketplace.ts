@@ -89,7 +89,7 @@ function readEntry(entry: JsonObject, context: EntryContext): MarketplacePlugin 
   const reading = readPluginManifest(entry, path);
   issues.push(...reading.issues.filter(({ code }) => code !== "plugin-name-missing"));
   const name = reading.manifest?.name;
-  if (name === undefined || name === "") issues.push(wrongTypeIssue([...path, "name"], "a text"));
+  if (name === undefined || name === "") issues.push(wrongTypeIssue([...path, "name"], "a string"));
   const source = readSource(entry, context);
   return {
     name,

@@ -298,7 +298,7 @@ export function createFieldReader(object: JsonObject, path: DocumentPath, issues
     string(key) {
       const value = ownValue(object, key);
       if (value === undefined || typeof value === "string") return value;
-      return typeof value === "number" ? String(value) : wrongType(key, "a text");
+      return typeof value === "number" ? String(value) : wrongType(key, "a string");
     },
     boolean(key) {
       const value = ownValue(object, key);

@@ -194,13 +194,13 @@ function readEnv(value: unknown): {
 } {
   const env = new Map<string, string>();
   if (value === undefined || value === null) return { env, issues: [] };
-  if (!isRecord(value)) return { env, issues: [wrongValue("env", "an object of texts", value)] };
+  if (!isRecord(value)) return { env, issues: [wrongValue("env", "an object of strings", value)] };
   const issues: Issue[] = [];
   for (const [name, written] of Object.entries(value)) {
     const text = typeof written === "number" || typeof written === "boolean" ? String(written) : written;
     if (!/^[^=\0]+$/.test(name)) issues.push(badName(name));
     else if (typeof text !== "string" || text.includes("\0")) {
-      issues.push(wrongValue(name, "a text", written, ["env", name]));
+      issues.push(wrongValue(name, "a string", written, ["env", name]));
     } else env.set(name, text);
   }
   return { env, issues };

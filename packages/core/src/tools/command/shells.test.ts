@@ -52,7 +52,7 @@ function request(command: string, changes: Partial<ShellRequest> = {}): ShellReq
   };
 }
 
-/** Resolves when the shell's output holds a text; the test's own limit ends a wait that is that do not exist. */
+/** Resolves when the shell's output holds a text; the test's own limit ends a wait that never ends. */
 async function untilWritten(id: string, text: string): Promise<void> {
   while (!(await shells.output(id)).includes(text)) await new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -136,7 +136,7 @@ function readTask(value: unknown, at: string, fail: Fail): EvalTask {
   if (!isRecord(value)) return fail(at, "an object with prompt");
   refuseUnknown(value, Object.keys(taskFields), { at, fail });
   const { prompt, schema } = value;
-  if (typeof prompt !== "string" || prompt.trim() === "") return fail(`${at}.prompt`, "a text");
+  if (typeof prompt !== "string" || prompt.trim() === "") return fail(`${at}.prompt`, "a string");
   const inTask: Fail = (key, expected) => fail(`${at}.${key}`, expected);
   const check = text1(value, "check", inTask);
   const judge = value.judge === undefined ? undefined : readJudge(value.judge, inTask);
@@ -156,7 +156,7 @@ function readJudge(value: unknown, fail: Fail): NonNullable<EvalTask["judge"]> {
   if (typeof value === "string") return { question: value, pass: defaultPass };
   if (!isRecord(value)) return fail("judge", "a question, or an object with question");
   refuseUnknown(value, Object.keys(judgeFields), { at: "judge", fail });
-  const question = text1(value, "question", fail) ?? fail("judge.question", "a text");
+  const question = text1(value, "question", fail) ?? fail("judge.question", "a string");
   const agent = text1(value, "agent", fail);
   const model = text1(value, "model", fail);
   const { pass = defaultPass } = value;
@@ -183,7 +183,7 @@ function number(value: JsonRecord, key: string, fail: Fail): number | undefined 
 function text1(value: JsonRecord, key: string, fail: Fail): string | undefined {
   const found = value[key];
   if (found === undefined) return undefined;
-  return typeof found === "string" && found !== "" ? found : fail(key, "a text");
+  return typeof found === "string" && found !== "" ? found : fail(key, "a string");
 }
 
 function texts(value: JsonRecord, key: string, fail: Fail): readonly string[] | undefined {

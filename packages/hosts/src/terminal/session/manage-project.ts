@@ -339,9 +339,7 @@ export async function applyChange(context: CommandContext, change: ProjectChange
       return `New conversations begin with ${change.model}.`;
     case "hooks":
       await writeSettings(context, "localSettings", { disableAllHooks: change.on ? null : true });
-      return change.on
-        ? "Hooks run again here."
-        : "Hooks of settings no longer run here, except the organisation's.";
+      return change.on ? "Hooks run again here." : "Settings hooks are off here, except the organisation's.";
     case "new-agent": {
       const { file } = await agents.create(
         { name: change.name, description: "Not described yet." },
