@@ -51,6 +51,8 @@ export interface ModelErrorOptions {
   readonly requestId?: string;
   /** How many attempts are worth it, the first included; as many as usual when absent. */
   readonly maxAttempts?: number;
+  /** The same while the model has never been reached, where a wrong address is likelier than a network that comes back. */
+  readonly maxAttemptsUnreached?: number;
   readonly advice?: string;
   readonly cause?: unknown;
 }
@@ -65,6 +67,7 @@ export class ModelError extends RetinueError {
   readonly requestId: string | undefined;
   readonly answer: ProviderAnswer | undefined;
   readonly maxAttempts: number | undefined;
+  readonly maxAttemptsUnreached: number | undefined;
 
   constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions = {}) {
     // It becomes part of conversations, which are paid for by the word.
@@ -80,6 +83,7 @@ export class ModelError extends RetinueError {
     this.requestId = options.requestId;
     this.answer = options.answer;
     this.maxAttempts = options.maxAttempts;
+    this.maxAttemptsUnreached = options.maxAttemptsUnreached;
   }
 
   get mayPass(): boolean {

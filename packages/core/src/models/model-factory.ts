@@ -250,6 +250,7 @@ interface RetryOptions {
  */
 export function withRetry(model: Model, options: RetryOptions): Model {
   const { coolDown, clock, maxAttempts, maxWaitMs = tenMinutes } = options;
+  let wasReached = false;
   return {
     facts: model.facts,
     async *stream(request, { signal }) {
@@ -260,6 +261,7 @@ export function withRetry(model: Model, options: RetryOptions): Model {
         let hasBegun = false;
         try {
           for await (const event of model.stream(request, { signal })) {
+            wasReached = true;
             if (!hasBegun) await options.quota?.answered(reportIn(event));
             hasBegun = true;
             pass.turn?.leave();
@@ -283,7 +285,9 @@ export function withRetry(model: Model, options: RetryOptions): Model {
           if (waited > maxWaitMs) throw waitTooLong(error, maxWaitMs);
           if (refusals.has(error.code))
             coolDown.refused(pauseAskedBy(error) ?? Math.min(delayMs, shortPause));
-          const limit = Math.min(maxAttempts, error.maxAttempts ?? maxAttempts);
+          wasReached ||= error.maxAttemptsUnreached === undefined;
+          const worthIt = error.maxAttempts ?? (wasReached ? undefined : error.maxAttemptsUnreached);
+          const limit = Math.min(maxAttempts, worthIt ?? maxAttempts);
           if (attempt >= limit) throw error;
           yield failure(error, { attempt, maxAttempts: limit, delayMs });
           await clock.sleep(delayMs, signal);

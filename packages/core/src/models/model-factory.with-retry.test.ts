@@ -115,6 +115,21 @@ describe("withRetry [MDL-6]", () => {
     expect(seen).toMatchObject([{ type: "attempt-failed", attempt: 1, maxAttempts: 2 }]);
   });
 
+  test("a provider that was never reached gets fewer attempts than one that was [MDL-6]", async () => {
+    const unreachable = new ModelError("connection-failed", "Cannot reach nohost.invalid (ENOTFOUND).", {
+      maxAttemptsUnreached: 2,
+    });
+    const never = playing([unreachable]);
+    await expect(collect(setUp({ maxAttempts: 5 }).patient(never))).rejects.toThrow("nohost.invalid");
+    expect(never.asked()).toBe(2);
+
+    const once = playing([begun, ended], [unreachable], [unreachable], [unreachable], [begun, ended]);
+    const model = setUp({ maxAttempts: 5 }).patient(once);
+    await collect(model);
+    expect((await collect(model)).at(-1)).toEqual(ended);
+    expect(once.asked()).toBe(5);
+  });
+
   test("an error that is no error of the provider is not tried again", async () => {
     const model = playing([new TypeError("ours")], [ended]);
     await expect(collect(setUp().patient(model))).rejects.toThrow("ours");

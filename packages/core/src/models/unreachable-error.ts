@@ -4,6 +4,17 @@ import { ModelError } from "./model-error.ts";
 /** A server on this machine that refuses the connection is not running; it gets a moment to be restarted, and no more. */
 const localAttempts = 3;
 
+/** Without a network, or with a wrong address, it fails within some seconds; somebody who was connected gets all attempts. */
+const unreachedAttempts = 5;
+
+const noWayThere: ReadonlySet<string> = new Set([
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "ENETUNREACH",
+  "EHOSTUNREACH",
+  "ECONNREFUSED",
+]);
+
 /** The error for a provider to which there is no connection: its host and the cause, in words that fit a line. */
 export function unreachableError(error: unknown, address: string, hint: string): ModelError {
   const cause = deepestCause(error);
@@ -19,6 +30,7 @@ export function unreachableError(error: unknown, address: string, hint: string):
       : adviceFor(code, hint),
     cause: error,
     ...(isRefusedHere ? { maxAttempts: localAttempts } : {}),
+    ...(noWayThere.has(code ?? "") ? { maxAttemptsUnreached: unreachedAttempts } : {}),
   });
 }
 

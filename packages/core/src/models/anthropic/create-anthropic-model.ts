@@ -87,7 +87,7 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
     });
     if (response.ok) return response;
     const text = await response.text().catch(String);
-    throw statusError(response.status, text, headerOf(response));
+    throw statusError({ status: response.status, text, host: url.host }, headerOf(response));
   }
 
   async function* attempt(

@@ -5,7 +5,7 @@ import { connectionError, requestError, statusError, streamError } from "./reque
 function answer(status: number, type: string, message: string, headers: Record<string, string> = {}) {
   const all = new Map(Object.entries({ "request-id": "req_9", ...headers }));
   const body = JSON.stringify({ type: "error", error: { type, message } });
-  return statusError(status, body, (name) => all.get(name));
+  return statusError({ status, text: body }, (name) => all.get(name));
 }
 
 describe("errors of requests [MDL-3] [MDL-6]", () => {
@@ -64,16 +64,21 @@ describe("errors of requests [MDL-3] [MDL-6]", () => {
     ['{"message":"boom"}', "The provider answered 502: boom"],
     ['{"detail":"boom"}', 'The provider answered 502: {"detail":"boom"}'],
   ])("the body %j is no trouble", (body, message) => {
-    expect(statusError(502, body, () => undefined)).toMatchObject({
+    expect(statusError({ status: 502, text: body }, () => undefined)).toMatchObject({
       code: "server-error",
       status: 502,
       message,
     });
   });
 
+  test("the host that answered is named", () => {
+    const refused = { status: 401, text: "{}", host: "api.anthropic.com" };
+    expect(statusError(refused, () => undefined).message).toBe("api.anthropic.com answered 401: {}");
+  });
+
   test("an id of the request is taken from the body where no header has it", () => {
     const body = '{"type":"error","error":{"type":"api_error","message":"no"},"request_id":"req_b"}';
-    expect(statusError(500, body, () => undefined).requestId).toBe("req_b");
+    expect(statusError({ status: 500, text: body }, () => undefined).requestId).toBe("req_b");
   });
 
   test.each([
@@ -98,6 +103,17 @@ describe("errors of requests [MDL-3] [MDL-6]", () => {
         message,
         maxAttempts,
       });
+  });
+
+  test.each([
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "ENETUNREACH",
+  ])("%s is not tried for a minute where nothing was reached before", (code) => {
+    const cause = Object.assign(new Error("connect failed"), { code });
+    expect(connectionError(cause, "https://nohost.invalid").maxAttemptsUnreached).toBe(5);
+    const reset = Object.assign(new Error("connect failed"), { code: "ECONNRESET" });
+    expect(connectionError(reset, "https://nohost.invalid").maxAttemptsUnreached).toBeUndefined();
   });
 
   test("a connection that takes too long is a stall", () => {

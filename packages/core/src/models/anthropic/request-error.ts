@@ -50,8 +50,11 @@ export function stalledError(what: string, cause?: unknown): ModelError {
   });
 }
 
-/** An answer with an error status and this body. */
-export function statusError(status: number, text: string, header: HeaderReader): ModelError {
+/** An answer with an error status and this body; `host` names who gave it. */
+export function statusError(
+  { status, text, host }: { readonly status: number; readonly text: string; readonly host?: string },
+  header: HeaderReader,
+): ModelError {
   const body = parseJsonRecord(text) ?? {};
   const inner = isRecord(body["error"]) ? body["error"] : body;
   const type = typeof inner["type"] === "string" ? inner["type"] : "";
@@ -61,7 +64,7 @@ export function statusError(status: number, text: string, header: HeaderReader):
   const requestId = header("request-id") ?? textAt(body, "request_id");
   const retryAfterMs = readRetryAfter(header);
   return errorOf(
-    { status, type, message },
+    { status, type, message, host },
     {
       status,
       requestId,
@@ -71,11 +74,14 @@ export function statusError(status: number, text: string, header: HeaderReader):
   );
 }
 
-function errorOf(error: ProviderAnswer, options: ModelErrorOptions): ModelError {
+function errorOf(
+  { host = "The provider", ...error }: ProviderAnswer & { readonly host?: string | undefined },
+  options: ModelErrorOptions,
+): ModelError {
   const code = codeOf(error);
   const kind = error.type === "" ? "" : ` (${error.type})`;
   const advice = adviceFor(code);
-  return new ModelError(code, `The provider answered ${error.status}${kind}: ${error.message}`, {
+  return new ModelError(code, `${host} answered ${error.status}${kind}: ${error.message}`, {
     ...options,
     answer: error,
     ...(advice === undefined ? {} : { advice }),
