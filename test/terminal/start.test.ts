@@ -111,7 +111,9 @@ const hooks = {
 };
 
 test("what a folder would run and set is shown and asked for in place, by y or n, once until it wants more [PRM-11, CLI-4]", async () => {
-  const files = { ".claude/settings.json": JSON.stringify(hooks) };
+  const files = {
+    ".claude/settings.json": JSON.stringify(hooks),
+  };
   const { pty, again, place } = await openConversation(["One.", "Two.", "Three."], { ...small, files });
   await pty.shows(
     "Do you trust",
@@ -123,7 +125,9 @@ test("what a folder would run and set is shown and asked for in place, by y or n
   );
   await pty.takesAnswers();
   pty.type("n");
-  await pty.shows("✓ retinue trust  you: not now", "folder not trusted");
+  // What waits is said once, and not again as a warning.
+  await pty.shows("✓ retinue trust  you: not now", "1 program and 1 variable of it wait");
+  expect((await pty.all()).join("\n")).not.toMatch(/hook does not run|is not connected/);
   pty.type(`first${keys.enter}`);
   await pty.shows("One.");
   expect(existsSync(join(place.cwd, "hook-ran"))).toBe(false);
@@ -132,7 +136,7 @@ test("what a folder would run and set is shown and asked for in place, by y or n
 
   // Declined as it is; with one hook more it is asked again.
   const second = again();
-  await second.shows("folder not trusted", "default");
+  await second.shows("not trusted: 2 parts wait · /trust", "default");
   expect((await second.screen()).join("\n")).not.toContain("Do you trust");
   second.type(keys.ctrlD);
   await second.exited;

@@ -25,8 +25,10 @@ export async function beginSession<Output>(
   const definition = findMainAgent(runtime.discovered, options.agent);
   const planOnly = options.planOnly === true;
   if (!planOnly) {
-    reportChanges(runtime);
-    reportHeldHooks(runtime);
+    if (runtime.live?.showsTrust !== true) {
+      reportChanges(runtime);
+      reportHeldHooks(runtime);
+    }
     reportLostHooks(runtime);
   }
   const servers = connectSessionServers(runtime, {

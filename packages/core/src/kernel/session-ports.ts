@@ -20,6 +20,8 @@ export interface SessionPorts extends ModelPorts, TurnPorts, ChildPorts {
   readonly serversConnected?: (connections: Pick<McpConnections, "request" | "prompts">) => void;
   /** Files that the main agent knows without having read them, by real path. */
   readonly seenFile?: (path: string) => SeenFile | undefined;
+  /** The host shows by itself what waits until the folder is trusted, so no warning repeats it. */
+  readonly showsTrust?: boolean;
   /** Follows hooks of settings, plugins and definitions. */
   readonly watchHook?: HookWatch | undefined;
   /** Called when a command in the background has started, and when it has ended. */

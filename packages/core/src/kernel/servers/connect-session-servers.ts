@@ -54,7 +54,8 @@ export async function connectSessionServers(
   if (connections !== undefined) runtime.live?.serversConnected?.(connections);
   const planned = planOnly ? plannedTools(servers, definition) : [];
   const states = (): readonly McpServerState[] => connections?.states() ?? [];
-  for (const text of heldNotices(gathered)) runtime.notice?.(text);
+  for (const text of heldNotices(gathered, { showsTrust: runtime.live?.showsTrust === true }))
+    runtime.notice?.(text);
 
   async function connectFor(child: PlannedDefinition, options: ConnectChildOptions): Promise<ChildServers> {
     const own = chooseOwnServers(child, { ...gathered, servers: options.withServers ? servers : [], states });

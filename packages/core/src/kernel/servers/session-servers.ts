@@ -103,7 +103,7 @@ export function sharedState(
     const state = states.find(({ server }) => server.name === name);
     return { name, scope, transport, status: state?.status ?? { type: "planned" } };
   });
-  const others = held.filter(({ reason }) => reason !== "shadowed").map(heldState);
+  const others = held.filter(({ code }) => code !== "shadowed").map(heldState);
   const waiting = asked.map(({ entry, reason }): SessionServer => {
     return { name: entry.config.name, scope: entry.scope, status: { type: "held", reason } };
   });
@@ -119,8 +119,11 @@ function heldState({ entry, reason, advice }: HeldServer): SessionServer {
 }
 
 /** What a person should hear of servers that are not connected; what somebody decided on purpose is not reported each time. */
-export function heldNotices({ held }: Pick<GatheredMcp, "held">): readonly string[] {
-  const reported = held.filter(({ reason }) => !decidedReasons.has(reason));
+export function heldNotices(
+  { held }: Pick<GatheredMcp, "held">,
+  { showsTrust = false } = {},
+): readonly string[] {
+  const reported = held.filter(({ code }) => !decided.has(code) && !(showsTrust && code === "untrusted"));
   const reasons = new Map<string, string[]>();
   for (const { entry, reason, advice } of reported) {
     const why = advice === undefined ? `${reason}.` : `${reason}. ${advice}`;
@@ -134,13 +137,7 @@ export function heldNotices({ held }: Pick<GatheredMcp, "held">): readonly strin
   });
 }
 
-const decidedReasons: ReadonlySet<string> = new Set([
-  "rejected",
-  "disabled",
-  "denied",
-  "left-out",
-  "shadowed",
-]);
+const decided: ReadonlySet<string> = new Set(["rejected", "disabled", "denied", "left-out", "shadowed"]);
 
 /** Asks a tool of an MCP server, in a person's place, about calls that rules leave open. What it does not allow is refused. */
 export function createPromptTool(name: string, servers: Promise<SessionServers>): CanUseTool {

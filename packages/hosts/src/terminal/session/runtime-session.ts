@@ -570,7 +570,7 @@ export class RuntimeSession implements TerminalSession {
     ]);
     this.#runtime ??= await this.#options.createRuntime({
       ...(isOnce ? { tools: ["default"] } : {}),
-      live: { gatherText: (model) => gatherDeltas(model, textPauseMs) },
+      live: { gatherText: (model) => gatherDeltas(model, textPauseMs), showsTrust: !isOnce && asks },
       onWarning: (text) => this.#report({ type: "notice", level: "warning", text }),
     });
     const view = new ConversationView({

@@ -1,11 +1,13 @@
 import type { TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
 import { projectPaths } from "@retinue/core/kernel/project/create-project.ts";
 import type { AccountModels, KeyOverview, KeyPlace } from "@retinue/core/kernel/project/project-keys.ts";
+import type { WaitingPart } from "@retinue/core/kernel/project/project-trust.ts";
 import { differenceLines, openDifferences } from "../../commands/agents/lock-report.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { describeRefusal } from "../../shared/describe-refusal.ts";
 import { displayPath } from "../../shared/display-path.ts";
 import { folderOptions } from "../../shared/folder-options.ts";
+import { plural } from "../../shared/format.ts";
 import { type CliProject, openProject } from "../../shared/open-project.ts";
 import { waitingSections } from "../../shared/waiting-sections.ts";
 import { describeError } from "./conversation-view.ts";
@@ -43,14 +45,20 @@ export function createStartSteps(parts: StartParts): StartSteps {
   // The key is tried while the session is being opened.
   const tried = notes.isWelcomed ? undefined : project.keys.check({ signal: parts.signal });
   tried?.catch(() => undefined);
+  /** What waits because the folder is not trusted. */
+  let held: readonly WaitingPart[] = [];
   return {
     async offerTrust() {
       const { answer, parts: waiting, lock } = await project.trust.waiting({ pathText: project.nameOf });
       const isChanged = !answer.trusted && answer.changed !== undefined;
       if (answer.trusted || (waiting.length === 0 && !isChanged)) return;
+      held = waiting;
       const digest = digestOf([waiting, lock]);
       if (notes.declined[answer.folder] === digest) return;
-      if (await askForTrust(project, parts)) return;
+      if (await askForTrust(project, parts)) {
+        held = [];
+        return;
+      }
       keepStartNotes(configDirectory, { declined: { [answer.folder]: digest } });
     },
     async facts(facts, mode) {
@@ -63,7 +71,7 @@ export function createStartSteps(parts: StartParts): StartSteps {
         folder: displayPath(host.cwd, { ...host, cwd: "" }),
         model: facts.model.provider === "offline" ? "" : facts.model.id,
         access: describeAccess(facts, overview, account),
-        trust: describeTrust(facts),
+        trust: describeTrust(facts, held),
         mode,
       };
     },
@@ -109,20 +117,41 @@ function describeAccess(
   }
 }
 
-function describeTrust({ plan }: TreeFacts): StartFacts["trust"] {
+function describeTrust({ plan }: TreeFacts, held: readonly WaitingPart[]): StartFacts["trust"] {
   const { trusted, walled } = plan.policy;
   if (trusted === true) return { text: "trusted folder", isGood: true };
+  const waits = held.length === 0 ? "" : `, so ${heldText(held)}`;
+  const short =
+    held.length === 0
+      ? "folder not trusted"
+      : `not trusted: ${plural(held.length, "part")} ${held.length === 1 ? "waits" : "wait"}`;
   if (walled === true)
     return {
-      text: "folder not trusted: commands are isolated, git asks first · /trust",
-      short: "folder not trusted · /trust",
-      isGood: true,
+      text: `folder not trusted${waits}: commands are isolated, git asks first · /trust`,
+      short: `${short} · /trust`,
+      isGood: held.length === 0,
     };
   return {
-    text: "folder not trusted, and nothing isolates commands · /trust, /doctor",
-    short: "folder not trusted, nothing isolates commands · /trust",
+    text: `folder not trusted${waits}, and nothing isolates commands · /trust, /doctor`,
+    short: `${short}, nothing isolates commands · /trust`,
     isGood: false,
   };
+}
+
+const heldNouns: Readonly<Record<WaitingPart["kind"], string>> = {
+  runs: "program",
+  variable: "variable",
+  right: "rule",
+  setting: "setting",
+};
+
+/** Such as "2 programs and 1 variable of it wait". */
+function heldText(held: readonly WaitingPart[]): string {
+  const counts = [...Map.groupBy(held, ({ kind }) => kind)].map(([kind, { length }]) =>
+    plural(length, heldNouns[kind]),
+  );
+  const list = [counts.slice(0, -1).join(", "), ...counts.slice(-1)].filter((part) => part !== "");
+  return `${list.join(" and ")} of it ${held.length === 1 ? "waits" : "wait"}`;
 }
 
 const yes = "yes, trust this folder";

@@ -1,4 +1,4 @@
-import { cutRow, emptyRow, padRow, type Row, span } from "../screen/row.ts";
+import { cutRow, emptyRow, padRow, type Row, rowWidth, span } from "../screen/row.ts";
 import { bold, colours, dim, plain } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
 import type { StartFacts } from "../session/terminal-session.ts";
@@ -10,11 +10,16 @@ export function startRows(facts: StartFacts, width: number): readonly Row[] {
   const { isFirst, version, folder, model, access, trust, mode } = facts;
   const name: Row = [span("retinue", bold), span(` ${version}`, dim)];
   const styleOf = ({ isGood }: { readonly isGood: boolean }) => (isGood ? dim : colours.warning);
-  if (!isFirst || width < 50)
+  if (!isFirst || width < 50) {
+    const end: Row = [span(`  ${trust.short ?? trust.text}`, styleOf(trust))];
+    // What the folder may do is what the line is for; of a long path the end is kept.
+    const room = Math.max(20, width - rowWidth(end) - rowWidth(name) - 2);
+    const short = folder.length <= room ? folder : `…${folder.slice(1 - room)}`;
     return [
-      cutRow([...name, span(`  ${folder}  `), span(trust.short ?? trust.text, styleOf(trust))], width),
+      cutRow([...name, span(`  ${short}`), ...end], width),
       cutRow([span(model === "" ? "" : `${model}  `), span(access.text, styleOf(access))], width),
     ];
+  }
   const fact = (label: string, text: Row): readonly Row[] =>
     wrapRow(text, width, {
       first: padRow([span(label, dim)], labelWidth),
