@@ -79,8 +79,9 @@ export class KeyRouter {
     if (box.press(key) !== "send") return;
     const text = box.editor.expanded().trim();
     if (text === "") return;
-    box.history.add(text);
     box.set(emptyDraft);
+    if (this.#state.questionController.takeSecret(text)) return;
+    box.history.add(text);
     this.#actions.send(text);
   }
 

@@ -24,6 +24,9 @@ export class FormPanel implements Panel {
   constructor(question: FormQuestion) {
     this.#question = question;
     this.#list = this.#newList();
+    const [field] = question.fields;
+    const opened = field?.options.findIndex(({ input }) => input?.isOpen === true) ?? -1;
+    if (field !== undefined && opened !== -1) this.#choose(opened, field);
   }
 
   get isWriting(): boolean {
@@ -86,6 +89,15 @@ export class FormPanel implements Panel {
 
   paste(text: string): void {
     this.#line?.paste(text);
+  }
+
+  takesSecret(text: string): boolean {
+    const field = this.#field();
+    const at = field?.options.findIndex(({ input }) => input?.isSecret === true) ?? -1;
+    if (field === undefined || at === -1) return false;
+    if (this.#line === undefined) this.#choose(at, field);
+    this.#line?.paste(text.trim());
+    return true;
   }
 
   #choose(index: number, field: FormField): PanelOutcome {

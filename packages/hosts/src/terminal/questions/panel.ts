@@ -26,6 +26,8 @@ export interface Panel {
   view(width: number, height: number): PanelView;
   press(key: KeyPress): PanelOutcome;
   paste(text: string): void;
+  /** True where a key that was pasted fills a field that is not shown. */
+  takesSecret?(text: string): boolean;
 }
 
 export const stay: PanelOutcome = { type: "stay" };

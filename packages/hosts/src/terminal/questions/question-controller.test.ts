@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { rowText } from "../screen/row.ts";
 import { subjectOf } from "../session/session-questions.ts";
-import type { PermissionQuestion, QuestionAnswer } from "../session/terminal-session.ts";
+import type { FormQuestion, PermissionQuestion, QuestionAnswer } from "../session/terminal-session.ts";
 import { burstMs, guardMs, QuestionController, unaskedGuardMs } from "./question-controller.ts";
 
 function openQuestionController() {
@@ -200,4 +200,57 @@ test("agents that start together are one question that fits into a small window 
   expect(rows.join("\n")).not.toContain("do not ask again");
   press("1");
   expect(answers).toEqual([["one", "allow"]]);
+});
+
+const keyQuestion = (isOpen: boolean): FormQuestion => ({
+  kind: "form",
+  id: "access",
+  path: ["retinue"],
+  isChoice: true,
+  fields: [
+    {
+      question: "Which model is to answer?",
+      header: "who answers",
+      multiple: false,
+      options: [
+        { label: "paste a key", description: "", input: { label: "the key", isSecret: true, isOpen } },
+        { label: "the demo", description: "" },
+      ],
+    },
+  ],
+});
+const aKey = "sk-ant-0123456789abcdef";
+
+test("a key that is pasted at the question for one goes into its field, and is not shown [CLI-7]", () => {
+  const { questionController, typed, type, wait, answers } = openQuestionController();
+  questionController.ask(keyQuestion(false));
+  questionController.openUnasked();
+  questionController.view(80, 20);
+  expect(questionController.paste(aKey)).toBe(true);
+  const rows = questionController.view(80, 20).rows.map(rowText).join("\n");
+  expect(rows).toContain("•".repeat(aKey.length));
+  expect(rows).not.toContain("sk-ant");
+  wait(10);
+  type("enter");
+  expect([answers, typed]).toEqual([[["access", "fields"]], []]);
+});
+
+test("a message that is a key, and nothing else, is not sent while one is asked for [CLI-7]", () => {
+  const { questionController } = openQuestionController();
+  expect(questionController.takeSecret(aKey)).toBe(false);
+  questionController.ask(keyQuestion(false));
+  expect(questionController.takeSecret("what is in packages/hosts/src/terminal ?")).toBe(false);
+  expect(questionController.isOpen).toBe(false);
+  expect(questionController.takeSecret(aKey)).toBe(true);
+  expect(questionController.view(80, 20).rows.map(rowText).join("\n")).toContain("•••");
+});
+
+test("after a key that was refused the field is open for the next, and letters go into it [CLI-7]", () => {
+  const { questionController, typed, type } = openQuestionController();
+  questionController.ask(keyQuestion(true));
+  questionController.openUnasked();
+  questionController.view(80, 20);
+  type("s", "k");
+  expect(typed).toEqual([]);
+  expect(questionController.view(80, 20).rows.map(rowText).join("\n")).toContain("› ••");
 });

@@ -135,7 +135,9 @@ export class QuestionController {
       state: "unseen",
     };
     this.#open = open;
-    if (!isUnasked) this.#guard(open, guardMs);
+    // The person has just been writing in this field.
+    if (open.panel.isWriting) this.#focus(open);
+    else if (!isUnasked) this.#guard(open, guardMs);
     return true;
   }
 
@@ -237,8 +239,32 @@ export class QuestionController {
     return false;
   }
 
+  /**
+   * A key that is pasted, or was written in the place of a message, fills the field that waits for one, also of a question that is
+   * only a line: it is never shown and never sent to a model.
+   */
+  takeSecret(text: string): boolean {
+    const wasOpen = this.#open !== undefined;
+    if (!looksLikeKey.test(text) || (!wasOpen && !this.open())) return false;
+    const open = this.#open;
+    if (open?.panel.takesSecret?.(text) !== true) {
+      if (!wasOpen) this.leave();
+      return false;
+    }
+    this.#dropHeld();
+    this.#focus(open);
+    return true;
+  }
+
+  #focus(open: OpenPanel): void {
+    this.#endGuard();
+    open.isUnasked = false;
+    open.state = "ready";
+  }
+
   /** True when the text was for the question. */
   paste(text: string): boolean {
+    if (this.#open !== undefined && this.takeSecret(text)) return true;
     if (this.#open?.panel.isWriting !== true) {
       this.#backToDraft();
       return false;
@@ -296,6 +322,9 @@ export class QuestionController {
     }
   }
 }
+
+/** A single long word of letters, digits and a few signs; paths and addresses have others. */
+const looksLikeKey = /^\s*(?=sk-|\S*\d)[\w.-]{16,}\s*$/;
 
 /** Numbers that cannot be pressed yet step back. */
 function withoutNumbers(row: Row): Row {

@@ -203,17 +203,20 @@ export async function chooseAccess(
 ): Promise<AccessChoice | undefined> {
   const { questions, report, signal } = parts;
   const { keys } = project;
+  /** The next key is asked for in place of the one that was refused. */
+  let pastesAgain = false;
   while (true) {
     const overview = await keys.look();
     const chosen = await questions.choose(
       {
         header: "who answers",
         question: "Which model is to answer?",
-        options: accessOptions(overview),
+        options: accessOptions(overview, { pastes: pastesAgain }),
       },
       signal,
     );
     if (chosen === undefined || chosen.label === demo) return undefined;
+    pastesAgain = chosen.label === paste;
     try {
       const choice = await takeAccess(chosen, overview, project, parts);
       if (choice !== undefined) return choice;
@@ -224,13 +227,16 @@ export async function chooseAccess(
   }
 }
 
-function accessOptions({ otherNames, local, set }: KeyOverview): readonly FormOption[] {
+function accessOptions(
+  { otherNames, local, set }: KeyOverview,
+  { pastes }: { readonly pastes: boolean },
+): readonly FormOption[] {
   const others = set.filter((name) => !name.startsWith("ANTHROPIC_"));
   return [
     {
       label: paste,
       description: "of Anthropic; it is not shown, and tried at once",
-      input: { label: "the key", isSecret: true },
+      input: { label: "the key", isSecret: true, isOpen: pastes },
     },
     ...otherNames.map((name) => ({ label: `use ${name}`, description: "a variable that is set" })),
     ...(local === undefined

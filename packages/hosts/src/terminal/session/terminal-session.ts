@@ -455,7 +455,12 @@ export interface FormOption {
   /** Chooses it besides its number. */
   readonly key?: string;
   /** Choosing it asks for a text. */
-  readonly input?: { readonly label: string; readonly isSecret?: boolean };
+  readonly input?: {
+    readonly label: string;
+    readonly isSecret?: boolean;
+    /** The text is asked for at once; Escape goes back to the options. */
+    readonly isOpen?: boolean;
+  };
 }
 
 /** A finished plan waits to be carried out. */
