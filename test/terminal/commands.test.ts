@@ -121,6 +121,19 @@ test("commands show their pages and give the conversation back; what cannot be m
     await pty.shows(text);
   }
   expect(provider.requests).toHaveLength(2);
+  pty.type(`/mode${keys.enter}`);
+  await pty.shows("Permission mode", "asks before it edits or runs · in use", "only reads");
+  pty.type(`plan${keys.enter}`);
+  await pty.shows("claude-sonnet-5 · plan");
+  // Other words for a command.
+  pty.type(`/settings${keys.enter}`);
+  await pty.shows("Your settings");
+  pty.type(keys.escape);
+  await pty.isMissing("Your settings");
+  pty.type(`/export page.html${keys.enter}`);
+  await pty.shows("Written to page.html.");
+  const page = readFileSync(join(place.cwd, "page.html"), "utf8");
+  expect(page).toMatch(/^<!DOCTYPE html>[\s\S]*Content-Security-Policy[\s\S]*the only line/);
   const [file = ""] = readdirSync(place.cwd).filter((name) => name.startsWith("conversation-"));
   expect(readFileSync(join(place.cwd, file), "utf8")).toMatch(
     /read the file[\s\S]*the only line[\s\S]*Read it\./,

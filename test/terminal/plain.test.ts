@@ -22,6 +22,15 @@ test("with --plain the conversation is lines alone, and questions are answered b
   await pty.shows("Done.", "Ready.");
   expect(existsSync(join(place.cwd, "made"))).toBe(true);
   expect(pty.bytes()).not.toContain("\u001b");
+  for (const [typed, text] of [
+    ["/config", "/config needs the screen"],
+    ["/rename my work", "The conversation is called my work."],
+    ["/export out.md", "Written to out.md."],
+  ]) {
+    pty.type(`${typed}${keys.enter}`);
+    await pty.shows(text ?? "");
+  }
+  expect(existsSync(join(place.cwd, "out.md"))).toBe(true);
   pty.type(`/quit${keys.enter}`);
   expect(await pty.exited).toEqual({ code: 0 });
   expect((await pty.all()).at(-1)).toContain("Continue: retinue --resume");

@@ -40,7 +40,7 @@ export const slashCommands = [
     description: "the permission mode: default, acceptEdits, plan",
     argumentHint: "[mode]",
   },
-  { name: "permissions", description: "the rules in force: add, remove, edit" },
+  { name: "permissions", description: "the rules in force: add, remove, edit", aliases: ["allowed-tools"] },
   { name: "hooks", description: "hooks of settings: show, edit, switch off" },
   { name: "skills", description: "use, show and edit skills, switch them off" },
   {
@@ -48,7 +48,12 @@ export const slashCommands = [
     description: "MCP servers: log in, switch off, reconnect; /mcp login NAME: log in at one",
     argumentHint: "[login NAME]",
   },
-  { name: "config", description: "your settings: show, change, take out", needsTerminal: true },
+  {
+    name: "config",
+    description: "your settings: show, change, take out",
+    aliases: ["settings"],
+    needsTerminal: true,
+  },
   {
     name: "theme",
     description: "colours for a dark or a light terminal",
@@ -66,6 +71,7 @@ export const slashCommands = [
     name: "cost",
     description: "what the conversation took",
     argumentHint: "[session or agent]",
+    aliases: ["usage"],
     forPrograms: { description: "Shows what the session has cost.", argumentHint: "" },
   },
   {
@@ -91,7 +97,11 @@ export const slashCommands = [
     needsTerminal: true,
   },
   { name: "fork", description: "continue in a copy of this conversation" },
-  { name: "rewind", description: "go back to before an earlier prompt, with the files" },
+  {
+    name: "rewind",
+    description: "go back to before an earlier prompt, with the files",
+    aliases: ["checkpoint", "undo"],
+  },
   {
     name: "inspect",
     description: "what the conversation did: tree, time, tokens, refusals",
@@ -105,7 +115,11 @@ export const slashCommands = [
   },
   { name: "copy", description: "copy the last answer to the clipboard", needsTerminal: true },
   { name: "init", description: "have CLAUDE.md written for this project", needsTerminal: true },
-  { name: "export", description: "write the conversation to a file", argumentHint: "[file]" },
+  {
+    name: "export",
+    description: "write the conversation to a file: Markdown, or a page with all agents for NAME.html",
+    argumentHint: "[file]",
+  },
   {
     name: "merge",
     description:
@@ -117,7 +131,7 @@ export const slashCommands = [
     description: "runs of workflows in this folder, and saved workflows",
     needsTerminal: true,
   },
-  { name: "doctor", description: "check the set-up" },
+  { name: "doctor", description: "check the set-up", aliases: ["status"] },
   {
     name: "login",
     description: "choose who answers: a key, a server on this machine, the offline demo",

@@ -26,6 +26,8 @@ import { endedWorkflowRows } from "../text/workflow-rows.ts";
 export interface ConversationOptions {
   readonly context: () => RowContext;
   readonly now: () => number;
+  /** The last line of the first start: where to look for keys and commands. */
+  readonly startHint: string;
 }
 
 interface RunningCall {
@@ -104,7 +106,7 @@ export class Conversation {
   onEvent(event: SessionEvent): void {
     switch (event.type) {
       case "started":
-        this.add(startRows(event.facts, this.#width()));
+        this.add(startRows(event.facts, { width: this.#width(), hint: this.#options.startHint }));
         break;
       case "turn-started":
         this.#busySince = this.#options.now();

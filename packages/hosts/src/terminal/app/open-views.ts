@@ -1,9 +1,17 @@
-import { firstLine, formatAge, plural } from "../../shared/format.ts";
+import {
+  firstLine,
+  formatAge,
+  formatCost,
+  formatDuration,
+  formatTokens,
+  plural,
+} from "../../shared/format.ts";
 import { draftOf } from "../input/draft.ts";
 import { emptyRow, padRow, type Row, rowWidth, span } from "../screen/row.ts";
 import { bold, dim } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
 import {
+  type AgentSnapshot,
   type ChangedFiles,
   type CommandSummary,
   type ParkedQuestion,
@@ -12,6 +20,7 @@ import {
   themes,
 } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
+import { modeTexts } from "../text/start-rows.ts";
 import { AgentView } from "../views/agent-view.ts";
 import { ApprovalView } from "../views/approval-view.ts";
 import { entryRows } from "../views/entry-rows.ts";
@@ -89,7 +98,7 @@ export function openAgents(state: AppState, actions: AppActions): void {
     state.board.all().map((agent) => ({
       id: agent.id,
       label: `${agent.name}  ${agent.description}`,
-      detail: isRunning(agent) ? agent.activity : agent.state,
+      detail: isRunning(agent) ? agent.activity : endedDetail(agent),
     }));
   actions.openView(
     new Picker({
@@ -111,6 +120,17 @@ export function openAgents(state: AppState, actions: AppActions): void {
       reload: async () => items(),
     }),
   );
+}
+
+/** How it ended, and what it took. */
+function endedDetail({ state, tokens, costUsd = 0, startedAt, endedAt }: AgentSnapshot): string {
+  const parts = [
+    state,
+    ...(tokens === 0 ? [] : [formatTokens(tokens)]),
+    ...(costUsd === 0 ? [] : [formatCost(costUsd)]),
+    ...(endedAt === undefined ? [] : [formatDuration(endedAt - startedAt)]),
+  ];
+  return parts.join(" · ");
 }
 
 /** Questions that wait on disk, of all sessions of the folder, and grants that hold. */
@@ -292,6 +312,27 @@ export async function openModels({ session, conversation }: AppState, actions: A
           },
         },
       ],
+    }),
+  );
+}
+
+/** The permission modes, and what each of them means. */
+export function openModes({ session, status }: AppState, actions: AppActions): void {
+  const { mode = "", modes = [] } = status;
+  actions.openView(
+    new Picker({
+      title: "Permission mode",
+      items: modes.map((one) => ({
+        id: one,
+        label: one,
+        detail: `${modeTexts.get(one) ?? ""}${one === mode ? " · in use" : ""}`,
+      })),
+      selected: mode,
+      changed: actions.changed,
+      choose({ id }) {
+        session.setMode(id);
+        actions.changed();
+      },
     }),
   );
 }

@@ -22,6 +22,7 @@ import {
   openApprovals,
   openHelp,
   openModels,
+  openModes,
   openPage,
   openRewind,
   openSessions,
@@ -50,9 +51,9 @@ const runs: Readonly<Record<TerminalCommand, Run>> = {
     state.conversation.note(`The model is ${words} from now on.`);
   },
   mode(state, actions, words) {
-    const { mode, modes = [] } = state.status;
+    const { modes = [] } = state.status;
     if (modes.includes(words)) state.session.setMode(words);
-    else if (words === "") actions.hint(`the mode is ${mode ?? ""}; shift+tab changes it`, 4000);
+    else if (words === "") openModes(state, actions);
     else state.conversation.note(`There is no mode ${words} here; write one of ${modes.join(", ")}.`);
   },
   permissions: manager("permissions"),
@@ -107,11 +108,11 @@ const runs: Readonly<Record<TerminalCommand, Run>> = {
     );
   },
   init: ({ session }) => session.submit(initPrompt),
-  async export({ session, conversation, sessionId }, _, words) {
+  async export({ session, conversation, sessionId, context }, _, words) {
     const file = await session.library.exportTo(
       words === "" ? `conversation-${sessionId.slice(0, 8)}.md` : words,
     );
-    conversation.note(`Written to ${file}.`, dim);
+    conversation.note(`Written to ${context().fileName(file)}.`, dim);
   },
   async merge({ session }, _, words) {
     const ask = readMergeWords(words);
@@ -156,6 +157,8 @@ export function runCommand(text: string, state: AppState, actions: AppActions): 
   const command = findSlashCommand(name);
   const run = new Map<string, Run>(Object.entries(runs)).get(command?.name ?? "");
   if (command === undefined || run === undefined) return refuseUnknown(name, state);
+  // Another word for a command gives way to a skill of that name.
+  if (command.name !== name && state.skills.some((skill) => skill.name === name)) return false;
   actions.attempt(async () => {
     if (words !== "" && command.argumentHint === undefined)
       throw new Error(`/${name} takes nothing after its name; "${words}" was not sent.`);

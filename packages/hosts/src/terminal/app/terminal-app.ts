@@ -225,14 +225,18 @@ export class TerminalApp implements DeviceListener {
     });
     return {
       session,
-      conversation: new Conversation({ context, now }),
+      conversation: new Conversation({
+        context,
+        now,
+        startHint: "? keys · / commands · @ files · ctrl+c twice leaves",
+      }),
       board: new AgentBoard(),
       questionController: new QuestionController({
         now,
         later: (milliseconds, work) => this.#later(milliseconds, work),
         answer: (question, answer) => {
           const { conversation } = this.#state;
-          conversation.add([answeredRow(question, answer, Math.max(10, this.#options.device.columns - 1))]);
+          conversation.add([answeredRow(question, answer, context())]);
           session.answer(question.id, answer);
         },
         typed: (key) => {

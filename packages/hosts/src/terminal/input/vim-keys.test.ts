@@ -21,6 +21,9 @@ function edit(before: string, keys: string): string {
 describe("the keys of vi in the draft [CLI-4]", () => {
   test.each([
     ["|one two three", "w", "one |two three"],
+    ["|", "/login", "/login|"],
+    ["|", "@a", "@a|"],
+    ["o|ne", "/x", "o|e"],
     ["|one, two", "2w", "one, |two"],
     ["|one, two", "W", "one, |two"],
     ["one two |three", "b", "one |two three"],

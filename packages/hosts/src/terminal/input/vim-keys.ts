@@ -66,6 +66,11 @@ export class VimKeys {
       return true;
     }
     if (key.text === undefined) return false;
+    // The sign that begins a command, a file or a note begins writing.
+    if (this.#typed === "" && this.#editor.text === "" && /^[/@!#]$/.test(key.text)) {
+      this.beginInserting();
+      return false;
+    }
     this.#typed += key.text;
     const command = readCommand(this.#typed);
     if (command === undefined) {

@@ -1,5 +1,5 @@
 import { createInterface, type Interface } from "node:readline";
-import { readLoginWords, readSlashCommand } from "../../shared/slash-commands.ts";
+import { findSlashCommand, readLoginWords, readSlashCommand } from "../../shared/slash-commands.ts";
 import { Conversation } from "../app/conversation.ts";
 import { guardMs } from "../questions/question-controller.ts";
 import { cleanText, rowText } from "../screen/row.ts";
@@ -32,9 +32,14 @@ const help = `Write a message and press enter. A backslash at the end of a line 
 /background                    move the running agents to the background
 /mode [mode]                   the permission mode
 /new, /quit                    begin a new conversation; end
+/model NAME, /rename TITLE     another model; a title
+/export [file]                 write the conversation as Markdown, or as a page to NAME.html
 /${reportTopics.join(", /")}   pages about the session
 !command                       run a command through the same rules
 `;
+
+/** The conversation reads these as messages. */
+const sentCommands: ReadonlySet<string> = new Set(["compact"]);
 
 /** The conversation as lines, without repainting anything: for screen readers and for terminals that know no escapes. */
 export class PlainApp {
@@ -53,6 +58,7 @@ export class PlainApp {
     this.#conversation = new Conversation({
       context: () => ({ ...plainContext(Math.max(20, options.columns() - 1)), fileName: options.fileName }),
       now: options.now,
+      startHint: "/help lists the commands · /quit leaves",
     });
   }
 
@@ -116,6 +122,18 @@ export class PlainApp {
       case "new":
       case "clear":
         return session.switchTo(undefined);
+      case "model":
+        if (words === "") return this.#say("Write the model after /model.");
+        await session.setModel(words);
+        return this.#say(`The model is ${words} from now on.`);
+      case "rename":
+        if (words === "") return this.#say("Write the title after /rename.");
+        await session.rename(words);
+        return this.#say(`The conversation is called ${words}.`);
+      case "export": {
+        const file = await session.library.exportTo(words === "" ? "conversation.md" : words);
+        return this.#say(`Written to ${this.#options.fileName(file)}.`);
+      }
       case "login":
         return session.chooseAccess();
       case "logout":
@@ -126,8 +144,24 @@ export class PlainApp {
       case "exit":
         return this.#options.onExit();
       default:
-        return session.submit(text);
+        return this.#unknown(name, text);
     }
+  }
+
+  /** A skill is for the agent; what only the screen has is refused. */
+  async #unknown(name: string, text: string): Promise<void> {
+    const { session } = this.#options;
+    const command = findSlashCommand(name);
+    const skills = command === undefined ? [] : await session.library.commands();
+    if (
+      command === undefined ||
+      skills.some((skill) => skill.name === name) ||
+      sentCommands.has(command.name)
+    )
+      return session.submit(text);
+    this.#say(
+      `/${name} needs the screen, which --plain and TERM=dumb leave out. /help lists what there is here.`,
+    );
   }
 
   #answer(command: "yes" | "always" | "no" | "answer", words: string): void {

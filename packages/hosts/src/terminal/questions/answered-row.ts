@@ -1,26 +1,40 @@
 import { firstLine } from "../../shared/format.ts";
-import { cutRow, type Row, span } from "../screen/row.ts";
+import { cutRow, type Row, rowWidth, span } from "../screen/row.ts";
 import { bold, colours, dim } from "../screen/style.ts";
 import type { GrantScope, Question, QuestionAnswer } from "../session/terminal-session.ts";
+import type { RowContext } from "../text/row-context.ts";
 
 /** What was asked and what the person answered, for the scrollback. */
-export function answeredRow(question: Question, answer: QuestionAnswer, width: number): Row {
+export function answeredRow(
+  question: Question,
+  answer: QuestionAnswer,
+  { width, fileName }: Pick<RowContext, "width" | "fileName">,
+): Row {
+  // A choice of the terminal itself is neither a yes nor a no.
+  if (question.kind === "form" && question.isChoice === true)
+    return cutRow(
+      [span(`· ${subjectText(question, fileName)}: `, dim), span(answerText(question, answer))],
+      width,
+    );
   const isYes = answer.type !== "deny";
-  const end = `  ${firstLine(answerText(question, answer))}`;
+  const end: Row = [span(`  you: ${firstLine(answerText(question, answer))}`)];
   const title: Row = [
     isYes ? span("✓ ", colours.good) : span("✗ ", colours.warning),
     span(question.path.join(" › "), bold),
-    span(` ${subjectText(question)}`, dim),
+    span(` ${subjectText(question, fileName)}`, dim),
   ];
   // The answer is what the line is for; what was asked is cut first.
-  const room = Math.max(Math.floor(width / 2), width - end.length);
-  return cutRow([...cutRow(title, room), span(end)], width);
+  const room = Math.max(Math.floor(width / 2), width - rowWidth(end));
+  return cutRow([...cutRow(title, room), ...end], width);
 }
 
-function subjectText(question: Question): string {
+function subjectText(question: Question, fileName: RowContext["fileName"]): string {
   switch (question.kind) {
-    case "permission":
-      return `${question.call.tool} ${firstLine(question.subject)}`;
+    case "permission": {
+      const subject = firstLine(question.subject);
+      const isFile = question.diff?.path === subject;
+      return `${question.call.tool} ${isFile ? fileName(subject) : subject}`;
+    }
     case "background":
       return `${question.agent} in the background: ${question.description}`;
     case "form":
@@ -40,23 +54,23 @@ const scopeTexts: Readonly<Record<GrantScope, string>> = {
 function answerText(question: Question, answer: QuestionAnswer): string {
   switch (answer.type) {
     case "allow":
-      return "you: yes";
+      return "yes";
     case "allow-always": {
       const rules = answer.rules.length === 0 ? "exactly this" : answer.rules.join(", ");
-      return `you: yes, always ${rules} ${scopeTexts[answer.scope]}`;
+      return `yes, always ${rules} ${scopeTexts[answer.scope]}`;
     }
     case "deny":
       // A choice of the terminal itself that is closed decides nothing.
-      if (question.kind === "form" && question.isChoice === true) return "you: not now";
-      return answer.message === undefined ? "you: no" : `you: no, ${answer.message}`;
+      if (question.kind === "form" && question.isChoice === true) return "not now";
+      return answer.message === undefined ? "no" : `no, ${answer.message}`;
     case "grant":
       return answer.tools.length === 0
-        ? "you: start it with nothing of this"
-        : `you: may use ${answer.tools.join(", ")}`;
+        ? "start it with nothing of this"
+        : `may use ${answer.tools.join(", ")}`;
     case "fields":
-      return `you: ${chosenText(question, answer.answers)}`;
+      return `${chosenText(question, answer.answers)}`;
     case "approve-plan":
-      return answer.mode === "acceptEdits" ? "you: carry it out, accept edits" : "you: carry it out";
+      return answer.mode === "acceptEdits" ? "carry it out, accept edits" : "carry it out";
   }
 }
 

@@ -66,7 +66,10 @@ export function createRuntimeLibrary(source: LibrarySource): SessionLibrary {
       if (found?.canRewind !== true) return { files: [], insertions: 0, deletions: 0 };
       return { files: found.filesChanged, insertions: found.insertions, deletions: found.deletions };
     },
-    exportTo: async (file) => (await records()).writeExport(file, (await opened()).messages()),
+    async exportTo(file) {
+      const { plan, messages } = await opened();
+      return (await records()).writeExport(file, plan.sessionId, messages());
+    },
     sessions: async () => (await records()).list(),
     async deleteSession(sessionId) {
       if (sessionId === source.session()?.plan.sessionId)

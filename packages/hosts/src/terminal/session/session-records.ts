@@ -20,7 +20,8 @@ export interface SessionRecords extends Omit<StoredConversations, "list" | "sear
   readonly transcripts: string;
   list(): Promise<readonly SessionSummary[]>;
   search(text: string): Promise<readonly SessionSummary[]>;
-  writeExport(file: string, messages: readonly Message[]): Promise<string>;
+  /** Writes a conversation as Markdown, or the session with all its agents as a page where the file is named so. */
+  writeExport(file: string, sessionId: string, messages: readonly Message[]): Promise<string>;
   /** Sends a message to the main agent of a session that another process runs; resolves when that has it. */
   send(sessionId: string, text: string): Promise<void>;
 }
@@ -53,7 +54,13 @@ export function createSessionRecords(host: CommandContext["host"]): SessionRecor
         signal,
       });
     },
-    writeExport: (file, messages) => writeExport(resolve(cwd, file), messages),
+    async writeExport(file, sessionId, messages) {
+      const isPage = /\.html?$/i.test(file);
+      return writeExport(
+        resolve(cwd, file),
+        isPage ? await sessionPage(host, sessionId) : markdown(messages),
+      );
+    },
   };
 }
 
@@ -61,12 +68,26 @@ function summaryOf({ id, title, modified, messageCount, isOpen }: StoredConversa
   return { id, title, modified, messages: messageCount, isOpenElsewhere: isOpen };
 }
 
-async function writeExport(target: string, messages: readonly Message[]): Promise<string> {
-  const text = conversationEntries(messages)
+/** The session with all its agents as a page of the studio in one file. */
+async function sessionPage(host: CommandContext["host"], sessionId: string): Promise<string> {
+  const [{ exportPage, loadPage }, { collectExport }, { openFolder }] = await Promise.all([
+    import("../../studio/export-page.ts"),
+    import("@retinue/core/kernel/live/collect-export.ts"),
+    import("../../shared/open-project.ts"),
+  ]);
+  const source = await openFolder(host).sessions.inspect(sessionId);
+  return exportPage(await collectExport(await source.load(), source), loadPage());
+}
+
+function markdown(messages: readonly Message[]): string {
+  const parts = conversationEntries(messages)
     .map(exported)
-    .filter((part) => part !== "")
-    .join("\n\n");
-  await writeFile(target, `${text}\n`, { flag: "wx" }).catch((error: unknown) => {
+    .filter((part) => part !== "");
+  return `${parts.join("\n\n")}\n`;
+}
+
+async function writeExport(target: string, text: string): Promise<string> {
+  await writeFile(target, text, { flag: "wx" }).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     throw new RetinueError("not-exported", `The conversation was not written to ${target}: ${reason}.`, {
       advice: "Name another file.",

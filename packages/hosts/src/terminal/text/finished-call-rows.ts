@@ -1,6 +1,6 @@
 import { describeCall } from "../../shared/describe-call.ts";
 import { firstLine, formatDuration, lastLine, plural } from "../../shared/format.ts";
-import { cutRow, type Row, span } from "../screen/row.ts";
+import { cutRow, type Row, rowWidth, span } from "../screen/row.ts";
 import { bold, colours, combine, dim, plain } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
 import type { EndedCommand, ToolCall, ToolResult } from "../session/terminal-session.ts";
@@ -103,30 +103,52 @@ export function finishedCallRows(call: ToolCall, result: ToolResult, context: Ro
   if (result.isError)
     return [
       cutRow(title, width),
-      ...wrapRow([span(errorText(call, result), colours.error)], width, { first: [span("  ")] }).slice(0, 6),
+      ...errorText(call, result)
+        .split("\n")
+        .flatMap((line) => wrapRow([span(line, colours.error)], width, { first: [span("  ")] }))
+        .slice(-maxErrorRows),
     ];
-  const row = cutRow([...title, span(`  ${summaryOf(call, result)}`, dim)], width);
+  const row = summaryRow(title, summaryOf(call, result), width);
   return result.diff === undefined
     ? [row]
     : [row, ...diffRows(result.diff, context, { maxRows: maxDiffRows })];
 }
 
+const maxErrorLines = 4;
+const maxErrorRows = 6;
+
+/** Commands say last why they failed, often in more than a line. */
 function errorText({ tool }: ToolCall, { text }: ToolResult): string {
-  return tool === "Bash" ? lastLine(text) : firstLine(text);
+  return tool === "Bash" ? text.trimEnd().split("\n").slice(-maxErrorLines).join("\n") : firstLine(text);
+}
+
+interface Summary {
+  /** A line of the result itself, of any length. */
+  readonly said: string;
+  /** Counts and times. */
+  readonly facts: string;
 }
 
 /** What there is to say about a result in a few words. */
-function summaryOf({ tool }: ToolCall, { text, diff, durationMs }: ToolResult): string {
+function summaryOf({ tool }: ToolCall, { text, diff, durationMs }: ToolResult): Summary {
   const time = durationMs >= 2000 ? [formatDuration(durationMs)] : [];
   if (diff !== undefined) {
     const { added, removed } = diffCounts(diff);
-    return [`+${added} −${removed}`, ...time].join(" · ");
+    return { said: "", facts: [`+${added} −${removed}`, ...time].join(" · ") };
   }
   const lines = text === "" ? 0 : text.trimEnd().split("\n").length;
-  if (countedTools.has(tool)) return [plural(lines, "line"), ...time].join(" · ");
-  const shown = tool === "Bash" ? lastLine(text) : firstLine(text);
+  if (countedTools.has(tool)) return { said: "", facts: [plural(lines, "line"), ...time].join(" · ") };
   const more = lines > 1 ? [plural(lines, "line")] : [];
-  return [shown, ...more, ...time].filter((part) => part !== "").join(" · ");
+  return { said: tool === "Bash" ? lastLine(text) : firstLine(text), facts: [...more, ...time].join(" · ") };
+}
+
+/** The facts are never cut; a long command and a long result share the rest. */
+function summaryRow(title: Row, { said, facts }: Summary, width: number): Row {
+  const end: Row = facts === "" ? [] : [span(`${said === "" ? "  " : " · "}${facts}`, dim)];
+  const room = Math.max(10, width - rowWidth(end));
+  const middle: Row = said === "" ? [] : [span(`  ${said}`, dim)];
+  const titleRoom = Math.max(Math.floor(room / 2), room - rowWidth(middle));
+  return cutRow([...cutRow([...cutRow(title, titleRoom), ...middle], room), ...end], width);
 }
 
 const countedTools: ReadonlySet<string> = new Set(["Read", "Grep", "Glob", "WebFetch", "WebSearch"]);

@@ -6,7 +6,10 @@ import type { StartFacts } from "../session/terminal-session.ts";
 const labelWidth = 9;
 
 /** One screen at the first start, two lines at each later one. */
-export function startRows(facts: StartFacts, width: number): readonly Row[] {
+export function startRows(
+  facts: StartFacts,
+  { width, hint }: { readonly width: number; readonly hint: string },
+): readonly Row[] {
   const { isFirst, version, folder, model, access, trust, mode } = facts;
   const name: Row = [span("retinue", bold), span(` ${version}`, dim)];
   const styleOf = ({ isGood }: { readonly isGood: boolean }) => (isGood ? dim : colours.warning);
@@ -38,11 +41,12 @@ export function startRows(facts: StartFacts, width: number): readonly Row[] {
     ...fact("", [span("have three agents look for bugs, missing tests and stale docs", bold)]),
     ...fact("", [span("!git log -3", bold), span("  runs a command, and the agent reads it", dim)]),
     emptyRow,
-    [span("? keys · / commands · @ files · ctrl+c twice leaves", dim)],
+    [span(hint, dim)],
   ];
 }
 
-const modeTexts: ReadonlyMap<string, string> = new Map([
+/** What each permission mode means, in a few words. */
+export const modeTexts: ReadonlyMap<string, string> = new Map([
   ["default", "reads freely, asks before it edits or runs"],
   ["acceptEdits", "edits this folder freely, asks before it runs"],
   ["plan", "only reads, and ends with a plan"],

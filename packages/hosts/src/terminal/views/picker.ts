@@ -39,6 +39,8 @@ export interface PickerOptions {
   readonly keys?: readonly PickerKey[];
   readonly empty?: string;
   readonly changed: () => void;
+  /** Begins with this item. */
+  readonly selected?: string;
   /** Begins with the last item. */
   readonly atEnd?: boolean;
 }
@@ -64,6 +66,8 @@ export class Picker implements View {
     this.#options = options;
     this.#items = options.items;
     if (options.atEnd === true) this.#selected = Math.max(0, options.items.length - 1);
+    const at = options.items.findIndex(({ id }) => id === options.selected);
+    if (at !== -1) this.#selected = at;
   }
 
   frame(columns: number, rows: number): Frame {
