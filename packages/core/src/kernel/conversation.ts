@@ -1,13 +1,19 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { textOf, type UserMessage } from "../conversation/message.ts";
-import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
+import {
+  addTotals,
+  handTo,
+  type RunEnding,
+  type RunEvent,
+  type RunTotals,
+} from "../conversation/run-event.ts";
 import { compactNow } from "../loop/compact-now.ts";
 import { isLimitError } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
+import { hasEnded } from "../protocol/agent-state.ts";
 import { type AgentHistory, createAgentHistory } from "../tasks/agent-history.ts";
-import { handTo, hasEnded } from "../tasks/drive-task.ts";
 import type { AgentRecord } from "../tasks/open-record.ts";
 import type { MainControl } from "../tasks/watch-control.ts";
 import { type RunWatch, tallyEvents, watchRun } from "../tasks/watch-run.ts";

@@ -15,8 +15,8 @@ import { addTotals, type RunEnding, type RunEvent } from "../conversation/run-ev
 import { noUsage } from "../conversation/usage.ts";
 import type { ChildPlan } from "../planning/agent-plan.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
+import type { TaskState } from "../protocol/agent-state.ts";
 import type { Spawn } from "../tasks/create-agent-tool.ts";
-import type { TaskState } from "../tasks/drive-task.ts";
 import type { Spawner } from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { Integrated } from "./merge/integrate-run.ts";

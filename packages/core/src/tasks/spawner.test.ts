@@ -3,8 +3,9 @@ import type { UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import type { ChildPlan } from "../planning/agent-plan.ts";
+import type { OpenedChild } from "./run-child.ts";
 import { createSpawner } from "./spawner.ts";
-import { createTaskManager, type OpenedChild } from "./task-manager.ts";
+import { createTaskManager } from "./task-manager.ts";
 
 const totals = { usage: noUsage, turns: 1, toolUses: 0, durationMs: 1, modelMs: 1 };
 const ended: RunEvent = {

@@ -3,23 +3,18 @@ import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-e
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import { handTo } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import { type ChildPlan, levelOf } from "../planning/agent-plan.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import type { ChildPlanned } from "../planning/plan-agent.ts";
+import { hasEnded, interruptedReason, type TaskState } from "../protocol/agent-state.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
-import { handTo, hasEnded, interruptedReason, type TaskState } from "./drive-task.ts";
 import { endNotice, stallNotice, stallText } from "./end-notice.ts";
 import { interruptedOutcome, isInterrupted, stopWithCaller } from "./interrupted-outcome.ts";
 import { type ChildResult, childResult } from "./result-text.ts";
-import {
-  type KeptWorktree,
-  type OpenedChild,
-  type RefusedChild,
-  runChild,
-  type TaskManager,
-  type TaskStarted,
-} from "./task-manager.ts";
+import { type KeptWorktree, type OpenedChild, type RefusedChild, runChild } from "./run-child.ts";
+import type { TaskManager, TaskStarted } from "./task-manager.ts";
 
 export interface SpawnerOptions {
   readonly tasks: TaskManager;

@@ -3,7 +3,7 @@ import type { RecordRequest } from "../../journal/create-request-recorder.ts";
 import type { SessionFiles } from "../../journal/session-files.ts";
 import type { Model } from "../../models/model.ts";
 import type { AgentPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
-import type { TaskState } from "../../tasks/drive-task.ts";
+import type { TaskState } from "../../protocol/agent-state.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { AgentBudget, TreeBudget } from "../../tasks/tree-budget.ts";
 import type { Stopwatch } from "../../tasks/watch-run.ts";

@@ -1,6 +1,6 @@
 import type { ChildPlan } from "../../planning/agent-plan.ts";
 import type { ChildFacts } from "../../planning/plan-agent.ts";
-import type { KeptWorktree, RefusedChild } from "../../tasks/task-manager.ts";
+import type { KeptWorktree, RefusedChild } from "../../tasks/run-child.ts";
 import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-settings.ts";
 import type { ChildSession } from "./child-session.ts";

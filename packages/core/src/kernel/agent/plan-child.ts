@@ -8,7 +8,7 @@ import { requestsBackground, type SpawnRequest, withEarlier } from "../../planni
 import { type ChildFacts, type ChildPlanned, planAgent } from "../../planning/plan-agent.ts";
 import { unknownType } from "../../tasks/create-agent-tool.ts";
 import { foldEarlierRun, loadEarlierRun } from "../../tasks/load-earlier-run.ts";
-import type { RefusedChild } from "../../tasks/task-manager.ts";
+import type { RefusedChild } from "../../tasks/run-child.ts";
 import { toolSearchName } from "../../tools/create-tool-search.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { workflowAgent } from "../../workflows/workflow-agent.ts";

@@ -1,5 +1,5 @@
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
-import { hasEnded, wasCutOff } from "../../tasks/drive-task.ts";
+import { hasEnded, wasCutOff } from "../../protocol/agent-state.ts";
 import { stoppedNote } from "../../tasks/interrupted-note.ts";
 import { endsSession } from "../../tasks/interrupted-outcome.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";

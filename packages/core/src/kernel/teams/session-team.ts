@@ -1,8 +1,8 @@
 import type { UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { ChildPlan } from "../../planning/agent-plan.ts";
+import { hasEnded, type TaskState } from "../../protocol/agent-state.ts";
 import type { Spawn } from "../../tasks/create-agent-tool.ts";
-import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 import { createBoardTools } from "../../teams/create-board-tools.ts";
 import { createTeamTools } from "../../teams/create-team-tools.ts";
