@@ -1,4 +1,3 @@
-import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { EventSink, RunEnding, RunEvent, SpawnStep } from "../conversation/run-event.ts";
 import { endingOfCause, type LoopPorts } from "../loop/loop-ports.ts";
@@ -8,7 +7,7 @@ import type { ChildPlan } from "../planning/agent-plan.ts";
 import type { TaskState } from "../protocol/agent-state.ts";
 import { createAgentHistory } from "./agent-history.ts";
 import type { TaskControl } from "./task-manager.ts";
-import { createStopwatch, type SilenceLimit, type Stopwatch, watchRun } from "./watch-run.ts";
+import { type AgentClocks, createStopwatch, type SilenceLimit, watchOf, watchRun } from "./watch-run.ts";
 
 /** A child that is decided: its plan and the conversation it continues. Plain data. */
 export interface Execution {
@@ -37,7 +36,7 @@ export interface OpenedChild {
   /** What its record adds to the control of its run. */
   readonly control: Pick<TaskControl, "reported" | "commit">;
   /** Absent: no clock ends it. */
-  readonly clocks?: ChildClocks;
+  readonly clocks?: AgentClocks;
   readonly outputFile: string | undefined;
   /** Where its events are kept and shown. */
   readonly sinks: readonly EventSink[];
@@ -56,16 +55,6 @@ export interface KeptWorktree {
   readonly branch: string;
 }
 
-/** The time by which children are limited. */
-export interface ChildClocks {
-  readonly clock: WaitClock;
-  /** Runs while any agent of the session works. */
-  readonly tree: Stopwatch;
-  readonly treeTimeMs?: number;
-  /** When a silent child that was moved to the background is stopped; 0 never. */
-  readonly backgroundStopMs?: number;
-}
-
 /** A child's run under its clocks; its time begins now, so waiting for a place has cost it nothing. */
 export function runChild(
   { execution, executor, control, clocks, leaveQueue }: OpenedChild,
@@ -76,7 +65,6 @@ export function runChild(
   if (clocks === undefined) return executor.execute(execution, { ...line, ...control }, signal);
   const { limits } = execution.plan;
   const stopwatch = createStopwatch(clocks.clock, clocks.tree);
-  const { treeTimeMs } = clocks;
   const life = { lastSign: 0 };
   const showLife = (): void => {
     life.lastSign = stopwatch.elapsed();
@@ -84,12 +72,9 @@ export function runChild(
   return watchRun(
     (stop) => executor.execute(execution, { ...line, ...control, stopwatch, showLife }, stop),
     {
-      clock: clocks.clock,
-      stopwatch,
+      ...watchOf(execution.plan, clocks, stopwatch),
       life,
-      timeMs: limits?.timeMs?.value,
       silence: () => silenceOf(limits?.silenceMs?.value, line, clocks),
-      tree: treeTimeMs === undefined ? undefined : { stopwatch: clocks.tree, timeMs: treeTimeMs },
     },
     signal,
   );
@@ -99,7 +84,7 @@ export function runChild(
 function silenceOf(
   own: number | undefined,
   line: TaskControl,
-  { backgroundStopMs = 0 }: ChildClocks,
+  { backgroundStopMs = 0 }: AgentClocks,
 ): SilenceLimit | undefined {
   if (own !== undefined) return { reportMs: own, stopMs: own * 2 };
   if (line.attended() || backgroundStopMs === 0) return undefined;

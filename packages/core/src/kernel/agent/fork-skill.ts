@@ -6,10 +6,10 @@ import { hasCommands } from "@retinue/config/skills/skill-pieces.ts";
 import type { CallRequest, LoopPorts } from "../../loop/loop-ports.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
-import type { Spawner } from "../../tasks/spawner.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
 import type { FolderContext } from "../runtime-context.ts";
 import type { AuthorizeWithHooks } from "./create-authorize.ts";
+import type { Spawner } from "./open-spawner.ts";
 
 /** Runs a skill's text as the task of a child agent. */
 export interface ForkSkill {

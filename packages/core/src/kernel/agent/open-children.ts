@@ -10,7 +10,6 @@ import { createAgentTool, type Spawn, type SpawnOutcome } from "../../tasks/crea
 import { lostMessageNotice } from "../../tasks/end-notice.ts";
 import { findTasks } from "../../tasks/find-tasks.ts";
 import { createChildMail, createMessenger } from "../../tasks/messenger.ts";
-import type { Spawner } from "../../tasks/spawner.ts";
 import { createSendMessageTool } from "../../teams/create-send-message-tool.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { SessionSetup } from "../options/runtime-options.ts";
@@ -24,8 +23,9 @@ import { createWorkflowTool, type WorkflowCalls } from "../workflows/create-work
 import { createSessionWorkflows, type SessionWorkflows } from "../workflows/session-workflows.ts";
 import { type ChildSession, listedAgents, quotedPrice, sessionFacts } from "./child-session.ts";
 import type { Capability } from "./open-agent.ts";
-import { openSpawner } from "./open-child.ts";
 import { createNestedCount, openNested } from "./open-nested.ts";
+import type { Spawner } from "./open-spawner.ts";
+import { openSpawner } from "./open-spawner.ts";
 
 /** What a session says about its children, besides what they share with it. */
 export interface ChildrenParts

@@ -26,7 +26,7 @@ import {
   sessionFacts,
 } from "./child-session.ts";
 import type { Capability } from "./open-agent.ts";
-import { openSpawner } from "./open-child.ts";
+import { openSpawner } from "./open-spawner.ts";
 import { planChild } from "./plan-child.ts";
 
 /** What a subagent gets to start agents: the Agent tool for those it names, their reports, and their end with its own. */

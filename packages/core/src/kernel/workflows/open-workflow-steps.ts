@@ -11,7 +11,6 @@ import { continuePrompt, type SpawnRequest } from "../../planning/agent-request.
 import type { TaskState } from "../../protocol/agent-state.ts";
 import { carveBudget } from "../../tasks/carve-budget.ts";
 import { stopWithCaller } from "../../tasks/interrupted-outcome.ts";
-import type { Spawner } from "../../tasks/spawner.ts";
 import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import { findOwnWorktrees } from "../../tasks/worktree/find-own-worktrees.ts";
 import { findCommit, findWorktreeRepository } from "../../tasks/worktree/find-worktree-repository.ts";
@@ -24,7 +23,8 @@ import { stepPrompt } from "../../workflows/step-prompt.ts";
 import { workflowAgent } from "../../workflows/workflow-agent.ts";
 import type { BegunStep } from "../../workflows/workflow-journal.ts";
 import type { ChildSession } from "../agent/child-session.ts";
-import { openSpawner } from "../agent/open-child.ts";
+import type { Spawner } from "../agent/open-spawner.ts";
+import { openSpawner } from "../agent/open-spawner.ts";
 import { planChild } from "../agent/plan-child.ts";
 import type { OutputSchema } from "../options/typed-output.ts";
 import { figuresOfEnding, type StepsElsewhere } from "./steps-elsewhere.ts";
