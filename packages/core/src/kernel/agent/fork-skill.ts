@@ -9,7 +9,6 @@ import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
 import type { FolderContext } from "../runtime-context.ts";
 import type { AuthorizeWithHooks } from "./create-authorize.ts";
-import type { Spawner } from "./open-spawner.ts";
 
 /** Runs a skill's text as the task of a child agent. */
 export interface ForkSkill {
@@ -28,7 +27,7 @@ export function createForkSkill({
   children,
 }: {
   readonly plan: AgentPlan;
-  readonly children: () => { readonly spawner: Spawner; readonly tool: Tool };
+  readonly children: () => { readonly spawner: { readonly spawn: Spawn }; readonly tool: Tool };
 }): ForkSkill {
   const refusal = plan.spawn === "none" ? "this agent may not start others" : undefined;
   return {
