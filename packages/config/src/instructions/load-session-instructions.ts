@@ -150,7 +150,13 @@ async function take(candidate: InstructionCandidate, origin: Origin, reading: Re
   const real = origin.real ?? (await loadRealPath(candidate.file));
   if (real.type !== "real") return reportFailure(real, origin, diagnostics);
   if (reading.isExcluded(candidate.kind, [candidate.file, real.path])) return;
-  if (seen.has(real.path)) return reportLoop(real.path, origin, diagnostics);
+  if (seen.has(real.path)) {
+    // A file that was read already is not read again; only one that leads back to itself is reported.
+    const { chain = [], spot, reference } = origin;
+    if (chain.includes(real.path) && spot !== undefined)
+      diagnostics.push(circularImportDiagnostic(reference?.path ?? real.path, spot));
+    return;
+  }
   const refusal = await refuse(candidate, { realPath: real.path, origin }, reading);
   if (refusal !== undefined) {
     diagnostics.push(refusal);
@@ -278,12 +284,6 @@ function leadsOutside(
 ): boolean {
   if (within === undefined || isInside(realPath, within)) return false;
   return allowOutside?.(realPath) !== true;
-}
-
-/** A file that was read already is not read again; only one that leads back to itself is reported. */
-function reportLoop(path: string, { chain = [], spot, reference }: Origin, diagnostics: Diagnostic[]): void {
-  if (chain.includes(path) && spot !== undefined)
-    diagnostics.push(circularImportDiagnostic(reference?.path ?? path, spot));
 }
 
 function reportFailure(

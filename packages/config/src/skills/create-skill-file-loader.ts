@@ -90,16 +90,12 @@ function readCached(
     entry.file,
     entry.real,
   ].join("\0");
-  const stamp = stampOf(entry.real);
+  const stats = statSync(entry.real, { throwIfNoEntry: false });
+  const stamp = stats === undefined ? "gone" : `${stats.mtimeMs} ${stats.ctimeMs} ${stats.size} ${stats.ino}`;
   const known = cache.get(key);
   const read = known?.stamp === stamp ? known : { stamp, reading: readEntry(entry, place) };
   fresh.set(key, read);
   return read;
-}
-
-function stampOf(file: string): string {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  return stats === undefined ? "gone" : `${stats.mtimeMs} ${stats.ctimeMs} ${stats.size} ${stats.ino}`;
 }
 
 function readEntry({ file, real, name }: SkillFile, place: SkillPlace): ReadSkill {

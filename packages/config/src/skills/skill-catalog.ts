@@ -368,7 +368,16 @@ export function listSkills(skills: readonly Skill[], options: ListSkillsOptions)
   const most = Math.max(0, ...entries.map(({ description }) => description.length));
   const limit = largestLimit(most, (cut) => lengthOf(entries, cut) <= budget);
   if (limit !== undefined) return { text: entries.map((entry) => lineOf(entry, limit)).join("\n"), left: 0 };
-  return namesWithin(entries, budget);
+  const lines: string[] = [];
+  let used = 0;
+  for (const { name } of entries) {
+    if (used + name.length + 3 > budget) break;
+    used += name.length + 3;
+    lines.push(`- ${name}`);
+  }
+  const left = entries.length - lines.length;
+  const rest = `(${left} more are not listed; they can be called by their names)`;
+  return { text: [...lines, ...(left === 0 ? [] : [rest])].join("\n"), left };
 }
 
 interface Entry {
@@ -411,17 +420,4 @@ function largestLimit(most: number, fits: (limit: number) => boolean): number | 
     else high = middle;
   }
   return low;
-}
-
-function namesWithin(entries: readonly Entry[], budget: number): SkillList {
-  const lines: string[] = [];
-  let used = 0;
-  for (const { name } of entries) {
-    if (used + name.length + 3 > budget) break;
-    used += name.length + 3;
-    lines.push(`- ${name}`);
-  }
-  const left = entries.length - lines.length;
-  const rest = `(${left} more are not listed; they can be called by their names)`;
-  return { text: [...lines, ...(left === 0 ? [] : [rest])].join("\n"), left };
 }
