@@ -57,9 +57,9 @@ export function loadSessionInstructions(
     ...paths,
     disabled,
     ...(text === undefined ? {} : { managedText: { file, text } }),
-    ...(excludes === undefined ? {} : { excludes }),
-    ...(mayLoad === undefined ? {} : { mayLoad }),
-    ...(sources === undefined ? {} : { sources }),
+    excludes,
+    mayLoad,
+    sources,
   });
 }
 

@@ -51,7 +51,7 @@ export async function loadPlugin(
       ...plugin,
       root: candidate.root,
       origin: candidate.origin,
-      ...(candidate.marketplace === undefined ? {} : { marketplace: candidate.marketplace }),
+      marketplace: candidate.marketplace,
       enabled: isEnabled(candidate, plugin, enabledPlugins),
     },
     diagnostics,

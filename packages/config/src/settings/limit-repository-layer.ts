@@ -75,7 +75,7 @@ function createSieve(reason: HeldBack["reason"], source: HeldBack["source"]): Si
       values.filter((value) => {
         if (counts(value)) return true;
         const { detail, ...named } = name(value);
-        heldBack.push({ ...named, ...(detail === undefined ? {} : { detail }), reason, source });
+        heldBack.push({ ...named, detail, reason, source });
         return false;
       }),
   };
@@ -112,7 +112,7 @@ function limitPermissions(
     ),
     // A part of the entries of a PermissionSwitches object is one again.
     switches: Object.fromEntries(switches) as PermissionSwitches,
-    ...(mode === undefined ? {} : { defaultMode: mode }),
+    defaultMode: mode,
   };
 }
 

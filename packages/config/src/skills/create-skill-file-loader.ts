@@ -104,7 +104,7 @@ function readEntry({ file, real, name }: SkillFile, place: SkillPlace): ReadSkil
     const text = readRegularFile(real);
     if (text === undefined) return refuseLargeSkill(file);
     const options = { file, scope, kind, plugin };
-    return readSkillFile(text, { ...options, ...(name === undefined ? {} : { name }) });
+    return readSkillFile(text, { ...options, name });
   } catch (error) {
     return { diagnostics: [unreadable(file, error)], written: new Map() };
   }

@@ -33,7 +33,7 @@ export function readWorkflowScript(text: string, file?: string): WorkflowScript 
       code: "workflow-broken",
       message,
       advice,
-      ...(file === undefined ? {} : { file }),
+      file,
       ...place,
     },
   });
@@ -165,7 +165,7 @@ function metaOf(value: JsonRecord): WorkflowMeta {
     name: String(value["name"]),
     description: String(value["description"]),
     ...(typeof whenToUse === "string" ? { whenToUse } : {}),
-    ...(phases === undefined ? {} : { phases }),
+    phases,
   };
 }
 

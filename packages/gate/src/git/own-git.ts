@@ -48,7 +48,7 @@ export async function runOwnGit(call: OwnGitCall): Promise<ProcessResult> {
   return runProcess({
     ...started,
     ...place,
-    ...(call.input === undefined ? {} : { input: call.input }),
+    input: call.input,
     signal: call.signal ?? new AbortController().signal,
     timeLimitMs: call.timeLimitMs ?? 10_000,
     maxBytes: call.maxBytes ?? 16 * 1024 * 1024,

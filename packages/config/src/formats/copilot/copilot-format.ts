@@ -158,7 +158,7 @@ function limitedAgents(
   const spawn = (pattern?: string): PortableTool => ({
     class: "subagent",
     raw: "agent",
-    ...(pattern === undefined ? {} : { pattern }),
+    pattern,
   });
   if (agents.length === 0) return { tools, deny: [spawn()] };
   const whole: readonly PortableTool[] =

@@ -238,7 +238,7 @@ function limitTools(
         `The expression ${quote(command)} cannot be kept here; no command is allowed.`,
         "toolsSettings",
       );
-    deny.push({ class: "shell", raw: "shell", ...(pattern === undefined ? {} : { pattern }) });
+    deny.push({ class: "shell", raw: "shell", pattern });
   }
   const paths = part(["write", "fs_write"], "allowedPaths");
   if (paths !== undefined) narrow(["create", "change", "notebook"], paths);
@@ -285,11 +285,11 @@ function settingsOf(agent: PortableAgent): Readonly<Record<string, unknown>> | u
     agent.deny.flatMap((tool) => (tool.class === kind && tool.pattern !== undefined ? [tool.pattern] : []));
   const agents = allowed("subagent")?.flatMap((names) => names.split(",").map((name) => name.trim()));
   const shell = {
-    ...(commands === undefined ? {} : { allowedCommands: commands }),
+    allowedCommands: commands,
     ...listOf("deniedCommands", denied("shell").map(commandsOfPattern)),
   };
   const write = {
-    ...(paths === undefined ? {} : { allowedPaths: paths }),
+    allowedPaths: paths,
     ...listOf(
       "deniedPaths",
       denied("change").filter((path) => denied("create").includes(path)),

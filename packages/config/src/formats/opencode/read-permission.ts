@@ -82,7 +82,7 @@ export function readPermission(
 }
 
 function entries(classes: readonly ToolClass[], raw: string, pattern?: string): PortableTool[] {
-  return classes.map((kind) => ({ class: kind, raw, ...(pattern === undefined ? {} : { pattern }) }));
+  return classes.map((kind) => ({ class: kind, raw, pattern }));
 }
 
 interface Settled {
