@@ -9,7 +9,7 @@ import {
 } from "../models/select-subagent-model.ts";
 import { ownFields } from "./claude/claude-format.ts";
 import { usableName } from "./common-fields.ts";
-import { formatFacts } from "./format-places.ts";
+import { formatFacts } from "./format-facts.ts";
 import type { PortableAgent, ReadAgent } from "./portable-agent.ts";
 
 /** The definition that an agent of any format is here, with its fields at the lines of its own file. */

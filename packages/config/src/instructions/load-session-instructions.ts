@@ -1,6 +1,7 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import type { MayLoad } from "@retinue/gate/may-load.ts";
+import { agentVocabulary } from "../agents/agent-vocabulary.ts";
 import { readFrontmatter } from "../agents/read-frontmatter.ts";
 import type { DiscoveredAgents } from "../discovery/discover-agents.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/load-settings.ts";
@@ -339,7 +340,7 @@ interface InstructionRule {
 
 /** Reads a file of a `rules` folder: the text without its frontmatter, and what `paths` says. */
 export function readInstructionRule(source: string, file: string): InstructionRule {
-  const frontmatter = readFrontmatter(source);
+  const frontmatter = readFrontmatter(source, agentVocabulary);
   if (frontmatter.type !== "read") return { text: source, diagnostics: [] };
   const text = frontmatter.body;
   const field = frontmatter.fields.get("paths");

@@ -8,7 +8,7 @@ import { parseJsonDocument } from "@retinue/base/foundation/parse-json-document.
 import type { SourcedHookRule } from "../hooks/hook-rule.ts";
 import { readHooksFile } from "../hooks/read-hooks.ts";
 import { readMcpServers, readServer } from "../mcp/mcp-server-config.ts";
-import type { McpEntry } from "../settings/choose-mcp-servers.ts";
+import type { McpEntry } from "../settings/load-mcp-entries.ts";
 import {
   type EnabledPlugins,
   isSafeName,

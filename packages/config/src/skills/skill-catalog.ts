@@ -12,8 +12,8 @@ import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/load-se
 import type { Paths, ScopedDirectories } from "../settings/paths.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
 import { findUntrustedFolders } from "../settings/trust-store.ts";
-import { createSkillFileLoader, type LoadedSkills } from "./create-skill-file-loader.ts";
-import type { Skill, SkillPlugin, SkillScope, SkillSource } from "./skill.ts";
+import { createSkillFileLoader, type LoadedSkills, type SkillPlace } from "./create-skill-file-loader.ts";
+import type { Skill, SkillSource } from "./skill.ts";
 
 export type SkillSearch =
   | { readonly type: "found"; readonly skill: Skill }
@@ -199,24 +199,6 @@ function foldersAbove(path: string, root: string): readonly string[] {
   const way = relative(root, dirname(path)).split(sep);
   if (way.some((part) => part === "" || part === "node_modules" || part.startsWith("."))) return [];
   return way.map((_, index) => join(root, ...way.slice(0, index + 1)));
-}
-
-/** A folder or file that may hold skills or commands. Nothing here says that it exists. */
-export interface SkillPlace {
-  readonly scope: SkillScope;
-  readonly kind: SkillSource["kind"];
-  readonly path: string;
-  /** Links that lead out of this folder are not followed; absent where the person's own files are. */
-  readonly within?: string;
-  readonly plugin?: SkillPlugin;
-  /** Its folder is not trusted by itself. */
-  readonly untrusted?: true;
-  /** A manifest names it, so that its absence is worth a word. */
-  readonly isNamed?: true;
-  /** Folders in it that carry a plugin's mark are plugins, not skills. */
-  readonly mayHoldPlugins?: true;
-  /** Only the file itself counts, not the folders beside it. */
-  readonly isRoot?: true;
 }
 
 export interface SkillPlacesInput {

@@ -1,7 +1,7 @@
 // @io
 import { spawnSync } from "node:child_process";
 import { findOwnProgram, searchPathOutside, withoutShims } from "@retinue/base/foundation/resolve-program.ts";
-import { type ProcessResult, type RunRequest, runProcess } from "@retinue/base/foundation/run-process.ts";
+import { type ProcessResult, type RunRequest, runProcess } from "@retinue/base/foundation/start-process.ts";
 import { hardenedGit, withoutFilters, withoutPrograms } from "../shell/programs/git-commands.ts";
 
 /** What is started. */

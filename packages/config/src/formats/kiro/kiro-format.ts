@@ -13,7 +13,7 @@ import {
 } from "../common-fields.ts";
 import { inlineServers } from "../copilot/copilot-format.ts";
 import { createFieldTaker, type FieldTaker, readWords, reportRest } from "../field-reader.ts";
-import type { FormatId } from "../format-places.ts";
+import type { FormatId } from "../format-facts.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type {
   AgentFormat,
@@ -23,10 +23,9 @@ import type {
   ReadContext,
   ToolClass,
 } from "../portable-agent.ts";
-import { readFenced, readJson, type SourceFields } from "../read-source.ts";
+import { readFenced, readJson, type SourceFields } from "../read-fenced.ts";
 import { createToolWords, plainClasses } from "../tool-words.ts";
-import { writeFenced, writeJson } from "../write-text.ts";
-import { commandsOfPattern, patternOfCommands } from "./command-pattern.ts";
+import { writeFenced, writeJson } from "../write-fenced.ts";
 
 const words = createToolWords({
   words: `
@@ -307,4 +306,21 @@ function settingsOf(agent: PortableAgent): Readonly<Record<string, unknown>> | u
 
 function listOf(key: string, values: readonly string[]): Readonly<Record<string, readonly string[]>> {
   return values.length === 0 ? {} : { [key]: values };
+}
+
+/** An anchored regular expression for the commands of a pattern such as `git diff *`. */
+export function commandsOfPattern(pattern: string): string {
+  const text = pattern.replace(/:\*$/, " *");
+  return `^${text.replace(/[\\^$.|?+()[\]{}]/g, "\\$&").replaceAll("*", ".*")}$`;
+}
+
+/** The pattern of an expression that says nothing else; undefined for one that a pattern cannot say. */
+export function patternOfCommands(expression: string): string | undefined {
+  const inner = expression.replace(/^\^/, "").replace(/\$$/, "");
+  const hidden = inner.replaceAll(".*", "\u0000");
+  if (/(?<!\\)(?:\\\\)*[.^$|?+()[\]{}*]/.test(hidden)) return undefined;
+  const plain = hidden.replace(/\\(.)/g, (whole, character: string) =>
+    /\w/.test(character) ? whole : character,
+  );
+  return /\\\w/.test(plain) || plain.includes("*") ? undefined : plain.replaceAll("\u0000", "*");
 }

@@ -1,5 +1,9 @@
-import { listWorkflowFiles, type WorkflowSearch } from "@retinue/config/workflows/list-workflow-files.ts";
-import { builtinSaved, type SavedWorkflow } from "@retinue/config/workflows/saved-workflow.ts";
+import {
+  builtinSaved,
+  listWorkflowFiles,
+  type SavedWorkflow,
+  type WorkflowSearch,
+} from "@retinue/config/workflows/list-workflow-files.ts";
 import { removesTool } from "@retinue/gate/decide.ts";
 import type { PolicyRule } from "@retinue/gate/permission-policy.ts";
 import type { FolderContext } from "../runtime-context.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { WorkflowPhase } from "@retinue/config/workflows/workflow-meta.ts";
+import type { WorkflowPhase } from "@retinue/config/workflows/read-workflow-script.ts";
 import { type Receipt, whyFailed } from "../../conversation/receipt.ts";
 import type { RunEnding } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";

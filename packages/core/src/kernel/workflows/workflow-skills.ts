@@ -1,6 +1,5 @@
 import type { Skill, SkillScope } from "@retinue/config/skills/skill.ts";
-import type { WorkflowScope } from "@retinue/config/workflows/list-workflow-files.ts";
-import type { SavedWorkflow } from "@retinue/config/workflows/saved-workflow.ts";
+import type { SavedWorkflow, WorkflowScope } from "@retinue/config/workflows/list-workflow-files.ts";
 
 const scopes: Readonly<Record<WorkflowScope, SkillScope>> = {
   managed: "managed",
