@@ -24,7 +24,11 @@ export async function trust(
   folder: string | undefined,
   options: TrustOptions,
 ): Promise<number> {
-  refuseContradiction(options);
+  const { show, remove: takesBack, yes, json } = options;
+  if (takesBack === true && (show === true || yes === true || json === true))
+    throw misuse("--remove takes no other options: it takes trust back without a question.");
+  if (yes === true && (show === true || json === true))
+    throw misuse("--show and --json change nothing.", "Leave out --yes.");
   const host = { ...context.host, cwd: findFolder(context.host.cwd, folder) };
   const { trust: _forThisRun, ...session } = context.session;
   const project = openProject({ ...context, host, session }, { toleratesBrokenFiles: true });
@@ -45,13 +49,6 @@ export async function trust(
   const folderNow = await project.trust.grant(found.lock);
   host.stdout.write(`${folderNow} is trusted now. \`retinue trust --remove\` takes it back.\n`);
   return 0;
-}
-
-function refuseContradiction({ show, remove: takesBack, yes, json }: TrustOptions): void {
-  if (takesBack === true && (show === true || yes === true || json === true))
-    throw misuse("--remove takes no other options: it takes trust back without a question.");
-  if (yes === true && (show === true || json === true))
-    throw misuse("--show and --json change nothing.", "Leave out --yes.");
 }
 
 function findFolder(cwd: string, written = "."): string {
