@@ -14,7 +14,7 @@ import type { LiveText } from "../live/live-text.ts";
 import type { TypedOutput } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers, SessionServers } from "../servers/session-servers.ts";
-import type { Verifier } from "../verify/verify-capability.ts";
+import type { Verifier } from "../verify/create-verifier.ts";
 import type { AcceptedFiles } from "./accepted-files.ts";
 import type { AgentSkills } from "./agent-skills.ts";
 import type { openAsking } from "./approval-routing.ts";
@@ -39,8 +39,8 @@ export interface AgentServices {
   /** The main agent of the session. */
   readonly main: AgentPlan["agent"];
   readonly tree: TreeBudget;
-  /** What may be taken after a wait for a quota. */
-  readonly unattended: UnattendedBudget;
+  /** What may be taken after a wait for a quota, where one is waited for. */
+  readonly unattended?: UnattendedBudget;
   /** Takes down what models are asked; absent where nothing is recorded. */
   readonly recordRequest?: RecordRequest;
   /** Puts calls of all agents to the same person, in one queue; absent where nobody can be asked. */
