@@ -1,6 +1,6 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { defined } from "@retinue/base/foundation/defined.ts";
-import { endSentence } from "@retinue/base/foundation/end-sentence.ts";
+import { endSentence } from "@retinue/base/foundation/first-sentence.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import type { AnthropicAccess } from "./anthropic/create-anthropic-model.ts";
@@ -11,7 +11,7 @@ import type { Model, ModelEvent } from "./model.ts";
 import { ModelError } from "./model-error.ts";
 import { factorySettings, findProvider } from "./provider-entry.ts";
 import type { QuotaTurn, QuotaWindow, QuotaWindows } from "./quota-window.ts";
-import type { QuotaReport } from "./read-quota.ts";
+import type { QuotaReport } from "./read-quota-report.ts";
 import type { CoolDown, CoolDowns, GatePass, RequestGate, RequestGates } from "./request-gate.ts";
 import type { StallLimits } from "./stall-watch.ts";
 
