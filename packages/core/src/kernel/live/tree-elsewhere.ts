@@ -8,9 +8,9 @@ import { type Message, textOf } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { timeOf } from "../../inspection/read-answer.ts";
 import { readEarlierPlans } from "../../journal/journaled-plan.ts";
-import { isAgentId, sessionFiles } from "../../journal/session-files.ts";
+import { isAgentId, type SessionFiles, sessionFiles } from "../../journal/session-files.ts";
 import { isShownMessage } from "../../journal/session-title.ts";
-import type { AgentEvent, WireEvent } from "../../protocol/agent-event.ts";
+import { type AgentEvent, isRunEvent, type WireEvent } from "../../protocol/agent-event.ts";
 import {
   type AgentState,
   foldTask,
@@ -72,7 +72,11 @@ export async function openTreeElsewhere({
   const main = createJournalEvents({ isMain: true });
   const stream = createStream();
   const messages: Message[] = [];
-  const children = new Map<AgentId, Child>();
+  const children = createChildren(files, (event, { state, at }) => {
+    const { id: agentId, parentId, agentType } = state;
+    if (isRunEvent(event)) totals.add({ ...event, agentId, parentId, agentType });
+    publish(event, agentId, at);
+  });
   const asked = new Map<string, PermissionQuestion>();
   let length = 0;
   let isOwned = hasLiveOwner(files.transcript);
@@ -82,9 +86,9 @@ export async function openTreeElsewhere({
   let listener: (event: AgentEvent) => void = () => undefined;
 
   function publish(event: WireEvent, agentId: AgentId = mainAgentId, at = Date.now()): void {
-    const state = children.get(agentId)?.state;
+    const { parentId, agentType } = children.state(agentId) ?? {};
     seq += 1;
-    listener({ ...event, seq, at, agentId, parentId: state?.parentId, agentType: state?.agentType });
+    listener({ ...event, seq, at, agentId, parentId, agentType });
   }
 
   async function readMain(): Promise<void> {
@@ -98,65 +102,6 @@ export async function openTreeElsewhere({
         for (const shown of stream.onJournal(event)) publish(shown, mainAgentId, timeOf(record));
       }
     }
-  }
-
-  async function readChildren(): Promise<void> {
-    const names = await readdir(files.subagents).catch(() => []);
-    const ids = names.flatMap((name) => /^agent-(.+)\.jsonl$/.exec(name)?.[1] ?? []).filter(isAgentId);
-    for (const id of ids) {
-      const known = children.get(id) ?? newChild(id);
-      children.set(id, known);
-      await readChild(known);
-    }
-    for (const child of children.values()) publishStanding(child);
-  }
-
-  async function readChild(child: Child): Promise<void> {
-    const { transcript, meta } = files.agent(child.id);
-    // Asked first: what a process writes before it leaves is then still read.
-    const isRunning = hasLiveOwner(transcript);
-    const added = await readNewLines(transcript, child.length, { withLast: !isRunning }).catch(
-      () => undefined,
-    );
-    child.length += added?.length ?? 0;
-    for (const record of added?.values ?? []) {
-      const at = timeOf(record) ?? Date.now();
-      const [plan] = readEarlierPlans([record]);
-      if (plan !== undefined || child.state === undefined) {
-        const known = plan === undefined ? await loadChildMeta(meta) : undefined;
-        child.state = startedChild({ ...known, ...plan }, { child, at });
-      }
-      for (const event of child.events.read(record)) takeChildEvent(child, event, at);
-    }
-    const { state } = child;
-    if (state === undefined) return;
-    child.queueNumber = isRunning ? loadQueueNumber(queueMarkFile(transcript)) : undefined;
-    if (!isRunning && !hasEnded(state)) takeChildEvent(child, cutOff(state), state.lastSignAt);
-  }
-
-  function takeChildEvent(child: Child, event: RunEvent, at: number): void {
-    if (child.state === undefined) return;
-    child.state = foldTask(child.state, event, at);
-    const { id: agentId, parentId, agentType } = child.state;
-    totals.add({ ...event, agentId, parentId, agentType });
-    publish(event, agentId, at);
-  }
-
-  /** That it was started, taken up again or ended, or waits for a place; one that had ended before is not announced. */
-  function publishStanding(child: Child): void {
-    const state = stateOf(child);
-    if (state === undefined) return;
-    const standing = `${state.status} ${state.queuePosition ?? ""}`;
-    const isNews = child.standing === undefined ? !hasEnded(state) : child.standing !== standing;
-    child.standing = standing;
-    if (isNews) publish({ type: "agent-changed", state }, child.id);
-  }
-
-  /** The number of a child that waits grows in the order of arrival; its position is how many are before it. */
-  function stateOf({ state, queueNumber }: Child): AgentState | undefined {
-    if (state === undefined || queueNumber === undefined || hasEnded(state)) return state;
-    const before = [...children.values()].filter((other) => (other.queueNumber ?? queueNumber) < queueNumber);
-    return { ...state, status: "queued", activity: "waiting for a place", queuePosition: before.length + 1 };
   }
 
   /** What waits in the inbox of the session. */
@@ -181,7 +126,7 @@ export async function openTreeElsewhere({
     isOwned = hasLiveOwner(files.transcript);
     const pieces = await live.read().catch(() => []);
     const isDue = performance.now() - childrenAt >= childrenMs;
-    if (isDue) await readChildren();
+    if (isDue) await children.read();
     if (isDue) childrenAt = performance.now();
     await readMain();
     if (closed.signal.aborted) return;
@@ -196,7 +141,7 @@ export async function openTreeElsewhere({
     }
   }
 
-  await readChildren();
+  await children.read();
   await readMain();
   return {
     sessionId,
@@ -204,18 +149,15 @@ export async function openTreeElsewhere({
       return isOwned;
     },
     messages: () => messages,
-    get(id) {
-      const child = children.get(id);
-      return child === undefined ? undefined : { id, state: () => stateOf(child) };
-    },
-    list: () => [...children.values()].flatMap((child) => stateOf(child) ?? []),
+    get: (id) => (children.state(id) === undefined ? undefined : { id, state: () => children.state(id) }),
+    list: children.list,
     questions: (): readonly Question[] => [...asked.values()],
     totals: totals.totals,
     follow(onEvent) {
       listener = (event) => {
         if (!closed.signal.aborted) onEvent(event);
       };
-      for (const child of children.values()) child.standing = undefined;
+      children.announce();
       return look();
     },
     async submit(agent, op) {
@@ -246,14 +188,94 @@ interface Child {
   /** The bytes of its transcript that were read. */
   length: number;
   state: AgentState | undefined;
+  /** Set while it waits for a place. */
   queueNumber: number | undefined;
   /** What was last published of its status. */
   standing: string | undefined;
 }
 
-function newChild(id: AgentId): Child {
-  const events = createJournalEvents({ isMain: false });
-  return { id, events, length: 0, state: undefined, queueNumber: undefined, standing: undefined };
+/** The children of a session by their transcripts. */
+function createChildren(
+  files: SessionFiles,
+  publish: (event: WireEvent, about: { readonly state: AgentState; readonly at: number }) => void,
+) {
+  const children = new Map<AgentId, Child>();
+
+  async function readChild(child: Child): Promise<void> {
+    const { transcript, meta } = files.agent(child.id);
+    // Asked first: what a process writes before it leaves is then still read.
+    const isRunning = hasLiveOwner(transcript);
+    const added = await readNewLines(transcript, child.length, { withLast: !isRunning }).catch(
+      () => undefined,
+    );
+    child.length += added?.length ?? 0;
+    for (const record of added?.values ?? []) {
+      const at = timeOf(record) ?? Date.now();
+      const [plan] = readEarlierPlans([record]);
+      if (plan !== undefined || child.state === undefined) {
+        const known = plan === undefined ? await loadChildMeta(meta) : undefined;
+        child.state = startedChild({ ...known, ...plan }, { child, at });
+      }
+      for (const event of child.events.read(record)) take(child, event, at);
+    }
+    child.queueNumber = isRunning ? loadQueueNumber(queueMarkFile(transcript)) : undefined;
+    const { state } = child;
+    if (!isRunning && state !== undefined && !hasEnded(state)) take(child, cutOff(state), state.lastSignAt);
+  }
+
+  function take(child: Child, event: RunEvent, at: number): void {
+    if (child.state === undefined) return;
+    child.state = foldTask(child.state, event, at);
+    publish(event, { state: child.state, at });
+  }
+
+  /** That it was started, taken up again or ended, or waits for a place; one that had ended before is not announced. */
+  function publishStanding(child: Child): void {
+    const state = stateOf(child);
+    if (state === undefined) return;
+    const standing = `${state.status} ${state.queuePosition ?? ""}`;
+    const isNew = child.standing === undefined ? !hasEnded(state) : child.standing !== standing;
+    child.standing = standing;
+    if (isNew) publish({ type: "agent-changed", state }, { state, at: Date.now() });
+  }
+
+  /** The number of a child that waits grows in the order of arrival; its position is how many are before it. */
+  function stateOf({ state, queueNumber }: Child): AgentState | undefined {
+    if (state === undefined || queueNumber === undefined || hasEnded(state)) return state;
+    const before = [...children.values()].filter((other) => (other.queueNumber ?? queueNumber) < queueNumber);
+    return { ...state, status: "queued", activity: "waiting for a place", queuePosition: before.length + 1 };
+  }
+
+  return {
+    state(id: AgentId): AgentState | undefined {
+      const child = children.get(id);
+      return child && stateOf(child);
+    },
+    list: () => [...children.values()].flatMap((child) => stateOf(child) ?? []),
+    /** The next reading publishes all that have not ended. */
+    announce(): void {
+      for (const child of children.values()) child.standing = undefined;
+    },
+    async read(): Promise<void> {
+      const names = await readdir(files.subagents).catch(() => []);
+      for (const id of names
+        .flatMap((name) => /^agent-(.+)\.jsonl$/.exec(name)?.[1] ?? [])
+        .filter(isAgentId)) {
+        const events = createJournalEvents({ isMain: false });
+        const child = children.get(id) ?? {
+          id,
+          events,
+          length: 0,
+          state: undefined,
+          queueNumber: undefined,
+          standing: undefined,
+        };
+        children.set(id, child);
+        await readChild(child);
+      }
+      for (const child of children.values()) publishStanding(child);
+    },
+  };
 }
 
 /** A plan begins a run; what the child took in earlier ones still counts. */
