@@ -15,7 +15,7 @@ import type { Interrupted } from "../tasks/find-interrupted.ts";
 import type { ToolHost } from "../tools/tool.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/open-inbox.ts";
 import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
-import { createIntegration } from "./merge/integrate-run.ts";
+import { createIntegration } from "./merge/create-integration.ts";
 import type { MergeHandle, MergeOptions } from "./merge/merge-options.ts";
 import { startMerge } from "./merge/start-merge.ts";
 import { checkedProject } from "./options/check-arguments.ts";

@@ -50,9 +50,8 @@ import {
   requireSandbox,
   rulesOf,
 } from "./session-rules.ts";
-import { findSavedWorkflows } from "./workflows/find-saved-workflows.ts";
+import { findSavedWorkflows, workflowSkills } from "./workflows/find-saved-workflows.ts";
 import { createWorkflowRuns, stoppingRuns } from "./workflows/workflow-runs.ts";
-import { workflowSkills } from "./workflows/workflow-skills.ts";
 
 export interface OpenSessionParts {
   readonly definition: AgentDefinition | undefined;

@@ -6,7 +6,7 @@ import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { spawnProcess } from "@retinue/base/foundation/spawn-process.ts";
 import { readScriptMessage } from "./read-script-message.ts";
-import { realmProgram } from "./realm-source.ts";
+import { realmProgram } from "./realm-program.ts";
 import type { ScriptAnswer, ScriptMessage, ScriptStart } from "./script-message.ts";
 
 /** Where the scripts of one run are carried out: a process of their own, or this one for functions of a program. */

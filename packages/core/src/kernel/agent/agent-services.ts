@@ -14,7 +14,7 @@ import type { LiveText } from "../live/live-text.ts";
 import type { TypedOutput } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers, SessionServers } from "../servers/session-servers.ts";
-import type { Verifier } from "../verify/verify-capability.ts";
+import type { Verifier } from "../verify/create-verifier.ts";
 import type { AcceptedFiles } from "./accepted-files.ts";
 import type { AgentSkills } from "./agent-skills.ts";
 import type { openAsking } from "./approval-routing.ts";
