@@ -13,52 +13,62 @@ import { readAssistantBlocks, readUserBlocks } from "../../journal/read-assistan
 import { readPastRun } from "../../journal/read-past-run.ts";
 import { readUsage } from "../../journal/transcript-usage.ts";
 
-/** Reads the lines of one agent's transcript as the events of its runs. */
-export interface JournalEvents {
-  /** The events of the next line. Total: any line will do. */
-  read(record: JsonRecord): readonly RunEvent[];
-}
-
 /**
- * Events in the order of a run, as far as lines have them: of an answer its start, each block as it is complete, and its
- * end; then its calls with their results, what is added to the conversation, waits for quotas, and the ending. What
- * streams in between is in no line. `isMain`: lines of children that other programs keep in the same file are left out.
+ * Reads the lines of one agent's transcript as the events of its runs, in their order, as far as lines have them: of an
+ * answer its start, each block as it is complete, and its end; then its calls with their results, what is added to the
+ * conversation, waits for quotas, and the ending. What streams in between is in no line.
  */
-export function createJournalEvents({ isMain }: { readonly isMain: boolean }): JournalEvents {
-  let answer: { readonly id: string; readonly blocks: AssistantBlock[]; record: JsonRecord } | undefined;
+export class JournalEvents {
+  readonly #isMain: boolean;
+  #answer: { readonly id: string; readonly blocks: AssistantBlock[]; record: JsonRecord } | undefined;
   /** Calls without a result. */
-  const calls = new Map<string, ToolUseBlock>();
-  let turns = 0;
-  let lastText = "";
+  readonly #calls = new Map<string, ToolUseBlock>();
+  #turns = 0;
+  #lastText = "";
 
-  function readAnswerLine(record: JsonRecord, message: JsonRecord): readonly RunEvent[] {
+  /** `isMain`: lines of children that other programs keep in the same file are left out. */
+  constructor({ isMain }: { readonly isMain: boolean }) {
+    this.#isMain = isMain;
+  }
+
+  /** The events of the next line. Total: any line will do. */
+  read(record: JsonRecord): readonly RunEvent[] {
+    if (this.#isMain && record.isSidechain === true) return [];
+    const message = recordField(record, "message");
+    if (record.type === "assistant" && message !== undefined) return this.#readAnswer(record, message);
+    if (record.type === "user" && message !== undefined) return this.#readAddition(record, message);
+    return record.type === "system" ? this.#readSystemLine(record) : [];
+  }
+
+  #readAnswer(record: JsonRecord, message: JsonRecord): readonly RunEvent[] {
     const id = textField(message, "id") ?? textField(record, "uuid") ?? "";
-    const events: RunEvent[] = answer !== undefined && answer.id !== id ? [...endAnswer()] : [];
-    if (answer === undefined) {
-      answer = { id, blocks: [], record };
+    const events: RunEvent[] =
+      this.#answer !== undefined && this.#answer.id !== id ? [...this.#endAnswer()] : [];
+    if (this.#answer === undefined) {
+      this.#answer = { id, blocks: [], record };
       const model = textField(message, "model") ?? "unknown";
       events.push({ type: "model-streamed", event: { type: "message-started", id, model } });
     }
-    answer.record = record;
+    this.#answer.record = record;
     for (const block of readAssistantBlocks(message.content)) {
-      const index = answer.blocks.push(block) - 1;
-      if (block.type === "text") lastText = block.text;
+      const index = this.#answer.blocks.push(block) - 1;
+      if (block.type === "text") this.#lastText = block.text;
       events.push({ type: "model-streamed", event: { type: "block-ended", index, block } });
     }
     // Only the last line of an answer says why it ended.
-    return textField(message, "stop_reason") === undefined ? events : [...events, ...endAnswer()];
+    return textField(message, "stop_reason") === undefined ? events : [...events, ...this.#endAnswer()];
   }
 
-  function endAnswer(): readonly RunEvent[] {
-    if (answer === undefined) return [];
-    const { id, blocks, record } = answer;
-    answer = undefined;
+  #endAnswer(): readonly RunEvent[] {
+    if (this.#answer === undefined) return [];
+    const { id, blocks, record } = this.#answer;
+    this.#answer = undefined;
     const message = recordField(record, "message") ?? {};
     // What a fork has copied was paid for by the session it comes from.
     const isCopy = record.forkedFrom !== undefined;
     const { model, usage, costUsd } = readAnswer(record, message);
     const asked = blocks.filter((block): block is ToolUseBlock => block.type === "tool_use");
-    for (const call of asked) calls.set(call.id, call);
+    for (const call of asked) this.#calls.set(call.id, call);
     const answered: RunEvent = {
       type: "assistant-answered",
       id,
@@ -81,15 +91,15 @@ export function createJournalEvents({ isMain }: { readonly isMain: boolean }): J
     ];
   }
 
-  function readAddition(record: JsonRecord, message: JsonRecord): readonly RunEvent[] {
-    const events: RunEvent[] = [...endAnswer()];
+  #readAddition(record: JsonRecord, message: JsonRecord): readonly RunEvent[] {
+    const events: RunEvent[] = [...this.#endAnswer()];
     const blocks = readUserBlocks(message.content);
     const results = blocks.filter((block) => block.type === "tool_result");
     const isAlone = results.length === 1;
-    for (const result of results) events.push(...finishCall(result, isAlone ? record : {}));
+    for (const result of results) events.push(...this.#finishCall(result, isAlone ? record : {}));
     const content = blocks.filter((block) => block.type !== "tool_result");
     if (content.length === 0) return events;
-    turns += 1;
+    this.#turns += 1;
     return [
       ...events,
       {
@@ -97,15 +107,15 @@ export function createJournalEvents({ isMain }: { readonly isMain: boolean }): J
         message: { role: "user", content },
         origin: record.isMeta === true ? "system" : "prompt",
       },
-      { type: "turn-started", turn: turns },
+      { type: "turn-started", turn: this.#turns },
     ];
   }
 
   /** `record` is the line that holds nothing but this result. */
-  function finishCall(block: ToolResultBlock, record: JsonRecord): readonly RunEvent[] {
-    const call = calls.get(block.tool_use_id);
+  #finishCall(block: ToolResultBlock, record: JsonRecord): readonly RunEvent[] {
+    const call = this.#calls.get(block.tool_use_id);
     if (call === undefined) return [];
-    calls.delete(call.id);
+    this.#calls.delete(call.id);
     const facts = recordField(record, "toolCall") ?? {};
     return [
       {
@@ -120,10 +130,10 @@ export function createJournalEvents({ isMain }: { readonly isMain: boolean }): J
     ];
   }
 
-  function readSystemLine(record: JsonRecord): readonly RunEvent[] {
+  #readSystemLine(record: JsonRecord): readonly RunEvent[] {
     const ending = recordField(record, "runEnding");
     if (ending !== undefined)
-      return [...endAnswer(), { type: "run-ended", ending: readEnding(ending, record) }];
+      return [...this.#endAnswer(), { type: "run-ended", ending: this.#readEnding(ending, record) }];
     const quota = recordField(record, "quota") ?? {};
     const provider = textField(quota, "provider");
     if (record.subtype === "quota_renewed" && provider !== undefined)
@@ -143,12 +153,12 @@ export function createJournalEvents({ isMain }: { readonly isMain: boolean }): J
     ];
   }
 
-  function readEnding(ending: JsonRecord, record: JsonRecord): RunEnding {
+  #readEnding(ending: JsonRecord, record: JsonRecord): RunEnding {
     const past = readPastRun(record);
     return {
       status: statuses.find((known) => known === ending.status) ?? "failed",
       reason: textField(ending, "reason") ?? "unknown",
-      text: lastText,
+      text: this.#lastText,
       error: textField(ending, "error"),
       denials: [],
       totals: {
@@ -161,16 +171,6 @@ export function createJournalEvents({ isMain }: { readonly isMain: boolean }): J
       },
     };
   }
-
-  return {
-    read(record) {
-      if (isMain && record.isSidechain === true) return [];
-      const message = recordField(record, "message");
-      if (record.type === "assistant" && message !== undefined) return readAnswerLine(record, message);
-      if (record.type === "user" && message !== undefined) return readAddition(record, message);
-      return record.type === "system" ? readSystemLine(record) : [];
-    },
-  };
 }
 
 const statuses = ["completed", "partial", "failed", "stopped"] as const;

@@ -3,10 +3,11 @@ import { createWorkspace } from "@retinue/testing/sample-runtime.ts";
 import type { Step } from "@retinue/testing/script.ts";
 import { createScriptedModel } from "@retinue/testing/scripted-model.ts";
 import { expect, onTestFinished, test } from "vitest";
-import type { AgentEvent } from "../../protocol/agent-event.ts";
+import { type AgentEvent, isRunEvent } from "../../protocol/agent-event.ts";
 import { openTree } from "../agent-tree.ts";
 import { createHostedRuntime } from "../create-runtime.ts";
 import { runPrompt } from "../run-prompt.ts";
+import { createAnswerFold } from "./live-text.ts";
 import { openTreeElsewhere } from "./tree-elsewhere.ts";
 
 /** A session of this process, and the same one as another process sees it through its files. */
@@ -104,4 +105,31 @@ test("an op that another process cannot take is refused with its reason [CLI-3]"
   await expect(elsewhere.submit("main", { type: "prompt", content: "More." })).rejects.toThrow(
     "is not running",
   );
+});
+
+test("an answer that is interrupted while it is said is shown once, and is over before it counts as lost [CLI-1]", async () => {
+  const { tree, look } = await openBoth([
+    { text: "said in part, and never more", failure: "stall", after: 12 },
+    "Next.",
+  ]);
+  const { events } = await look();
+  const running = runPrompt(tree, { content: "Say it." });
+  await becomes(() => events.some(({ type }) => type === "model-streamed"));
+  await tree.submit("main", { type: "interrupt" });
+  await running;
+  await runPrompt(tree, { content: "And now?" });
+  await becomes(() => events.some((event) => event.type === "assistant-answered"));
+  const fold = createAnswerFold();
+  const shown = events.flatMap((event) => {
+    if (!isRunEvent(event)) return [];
+    fold.onEvent(event);
+    if (event.type !== "model-streamed") return [];
+    if (event.event.type === "text-delta") return [event.event.text];
+    // A block is shown whole where no piece of it was.
+    const { event: said } = event;
+    const isWhole = said.type === "block-ended" && fold.open?.texts[said.index] === undefined;
+    return isWhole && said.block.type === "text" ? [said.block.text] : [];
+  });
+  expect(shown.join("").split("said in part")).toHaveLength(2);
+  expect(shown.at(-1)).toBe("Next.");
 });

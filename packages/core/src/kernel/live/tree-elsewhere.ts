@@ -21,11 +21,12 @@ import {
 import type { AgentId, Op, OpOutcome } from "../../protocol/op.ts";
 import type { PermissionQuestion, Question } from "../../protocol/question.ts";
 import { loadChildMeta } from "../../tasks/find-tasks.ts";
+import type { RemoteOp } from "../../tasks/op-files.ts";
 import { loadQueueNumber, queueMarkFile } from "../../tasks/watch-control.ts";
 import type { AgentTree } from "../agent-tree.ts";
 import { type Approval, readApprovals } from "../approvals/find-approvals.ts";
 import { messageIn } from "../project/project-tasks.ts";
-import { createJournalEvents, type JournalEvents } from "./journal-events.ts";
+import { JournalEvents } from "./journal-events.ts";
 import type { LivePiece } from "./live-text.ts";
 import { submitAct } from "./perform-act.ts";
 import { readLiveText } from "./read-live-text.ts";
@@ -69,7 +70,7 @@ export async function openTreeElsewhere({
   const live = readLiveText(files);
   const closed = new AbortController();
   const totals = createTreeFold();
-  const main = createJournalEvents({ isMain: true });
+  const main = new JournalEvents({ isMain: true });
   const stream = createStream();
   const messages: Message[] = [];
   const children = createChildren(files, (event, { state, at }) => {
@@ -160,16 +161,11 @@ export async function openTreeElsewhere({
       children.announce();
       return look();
     },
-    async submit(agent, op) {
-      const given =
-        op.type === "prompt"
-          ? ({ type: "message", agent, text: textOf({ role: "user", content: op.content }) } as const)
-          : op;
-      if (given.type !== "message" && given.type !== "stop" && given.type !== "background")
-        throw new RetinueError("not-supported", `Another process has this session; it takes no ${op.type}.`);
-      const text = given.type === "message" ? given.text : undefined;
+    async submit(agentId, given) {
+      const op = remoteOp(given, agentId);
+      const text = op.type === "message" ? op.text : undefined;
       const { outcome } = await submitAct(
-        { type: given.type, sessionId, agentId: given.agent ?? agent, text },
+        { type: op.type, sessionId, agentId: op.agent, text },
         { transcripts, ...by, signal: closed.signal },
       );
       return { text: outcome };
@@ -180,6 +176,21 @@ export async function openTreeElsewhere({
       clearTimeout(timer);
     },
   };
+}
+
+/** What another process takes of an op: a prompt is a message to its agent. */
+function remoteOp(op: Op, agent: AgentId): RemoteOp {
+  switch (op.type) {
+    case "prompt":
+      return { type: "message", agent, text: textOf({ role: "user", content: op.content }) };
+    case "message":
+    case "stop":
+      return op;
+    case "background":
+      return { ...op, agent: op.agent ?? agent };
+    default:
+      throw new RetinueError("not-supported", `Another process has this session; it takes no ${op.type}.`);
+  }
 }
 
 interface Child {
@@ -261,7 +272,7 @@ function createChildren(
       for (const id of names
         .flatMap((name) => /^agent-(.+)\.jsonl$/.exec(name)?.[1] ?? [])
         .filter(isAgentId)) {
-        const events = createJournalEvents({ isMain: false });
+        const events = new JournalEvents({ isMain: false });
         const child = children.get(id) ?? {
           id,
           events,
@@ -349,7 +360,7 @@ function createStream() {
       return [...started, say({ type: "text-delta", index, text })];
     },
     onJournal(event: RunEvent): readonly RunEvent[] {
-      if (event.type === "run-ended") return [...breakOff(), event];
+      if (event.type === "answer-lost" || event.type === "run-ended") return [...breakOff(), event];
       if (event.type === "assistant-answered") {
         streamed.delete(event.id);
         open = undefined;
