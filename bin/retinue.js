@@ -20,12 +20,12 @@ if (major < 22 || (major === 22 && minor < 18)) {
   // Under the name of the program whose options it takes, it answers what others look for: a version they know, first in the line.
   const isClaude = /^claude(\.(js|exe|cmd))?$/.test(process.argv[1].split(/[\\/]/).pop());
   console.log(isClaude ? `${followedVersion} (retinue ${version})` : version);
-} else if (words.length === 1 && (words[0] === "--help" || words[0] === "-h") && isBuilt("help.txt")) {
-  const { readFileSync } = process.getBuiltinModule("node:fs");
-  process.stdout.write(readFileSync(new URL("../dist/help.txt", import.meta.url), "utf8"));
-} else if (!isBuilt("cli/main.js")) {
+} else if (!process.getBuiltinModule("node:fs").existsSync(new URL("../dist", import.meta.url))) {
   console.error("retinue is not built in this folder; `npm run build` does it.");
   process.exitCode = 1;
+} else if (words.length === 1 && (words[0] === "--help" || words[0] === "-h")) {
+  const { readFileSync } = process.getBuiltinModule("node:fs");
+  process.stdout.write(readFileSync(new URL("../dist/help.txt", import.meta.url), "utf8"));
 } else {
   // Taken this way, Node's own modules cost nothing that is not used; an import statement copies all their exports.
   const cache = ownCacheFolder();
@@ -60,8 +60,4 @@ function ownCacheFolder() {
   } catch {
     return undefined;
   }
-}
-
-function isBuilt(name) {
-  return process.getBuiltinModule("node:fs").existsSync(new URL(`../dist/${name}`, import.meta.url));
 }
