@@ -45,6 +45,7 @@ const effectTests: Readonly<Record<string, string>> = {
   httpHookAllowedEnvVars: "test/scenarios/prompt-settings.test.ts",
   includeGitInstructions: "test/scenarios/prompt-settings.test.ts",
   language: "test/scenarios/prompt-settings.test.ts",
+  outputStyle: "test/scenarios/prompt-settings.test.ts",
   limits: "test/scenarios/limits.test.ts",
   managedMcpServers: "packages/core/src/kernel/servers/gather-mcp-servers.test.ts",
   maxEffortLevel: "test/scenarios/prompt-settings.test.ts",
@@ -122,7 +123,9 @@ describe("settings that are read", () => {
     expect(names.toSorted()).toEqual(unsupported.toSorted());
     const read = (value: unknown) =>
       readSettings(value, { scope: "user" }).issues.map(({ code, path }) => [code, path.join(".")]);
-    expect(read({ outputStyle: "terse" })).toEqual([["setting-without-effect", "outputStyle"]]);
+    expect(read({ subagentStatusLine: { type: "command", command: "x" } })).toEqual([
+      ["setting-without-effect", "subagentStatusLine"],
+    ]);
     expect(read({ permissions: { workingDirectoriesAsGiven: true } })).toEqual([
       ["setting-without-effect", "permissions.workingDirectoriesAsGiven"],
     ]);

@@ -60,6 +60,40 @@ describe("[DRP-3] settings that speak to models", () => {
     expect(changed).not.toContain("side-branch");
   });
 
+  test("outputStyle puts a style into the prompt of the main agent alone; a prompt of one's own has none", async () => {
+    const systems = async (settings: SettingsInput, options: object = {}) => {
+      await using sample = await createSampleRuntime([]);
+      await sample.workspace.write(
+        ".claude/output-styles/pirate.md",
+        "---\nname: Pirate\ndescription: At sea\n---\nSpeak as a pirate.\n",
+      );
+      const { runtime, requests } = sample.restart([spawning, "Looked.", "Done."], {
+        settings,
+        trusted: true,
+        agents: [worker],
+        ...options,
+      });
+      const { notes = [] } = await runtime.run("Go.").result;
+      return {
+        main: requests[0]?.system.join("\n") ?? "",
+        child: requests[1]?.system.join("\n") ?? "",
+        notes,
+      };
+    };
+    const usual = await systems({});
+    expect(usual.main).toContain("# Change with care");
+    const pirate = await systems({ outputStyle: "pirate" });
+    expect(pirate.main).toMatch(/# Safety[\s\S]*# Output style: Pirate\nSpeak as a pirate\./);
+    expect(pirate.main).not.toContain("# Change with care");
+    expect(pirate.child).not.toContain("pirate");
+    const explanatory = await systems({ outputStyle: "Explanatory" });
+    expect(explanatory.main).toMatch(/# Change with care[\s\S]*# Output style: explanatory/);
+    expect((await systems({ outputStyle: "pirate" }, { systemPrompt: "Mine." })).main).not.toContain(
+      "pirate",
+    );
+    expect((await systems({ outputStyle: "default" })).main).not.toContain("# Output style");
+  });
+
   test("promptCacheTtl, subagentPromptCacheTtl and alwaysThinkingEnabled are in requests to Anthropic", async () => {
     const bodies = async (settings: SettingsInput, environment: Record<string, string> = {}) => {
       await using provider = await startFakeProvider({ script: [spawning, "Looked.", "Done."] });
@@ -153,9 +187,12 @@ describe("[DRP-3] settings that speak to models", () => {
 
   test("those that have none here are named by check, with their place", async () => {
     const place = createPlace();
-    place.write(".claude/settings.json", '{\n  "outputStyle": "terse",\n  "effortLevel": "some"\n}\n');
+    place.write(
+      ".claude/settings.json",
+      '{\n  "availableModelsMatch": "family",\n  "effortLevel": "some"\n}\n',
+    );
     const { out, err } = await runInProcess(place, ["agents", "check"], {});
-    expect(out + err).toContain('"outputStyle" has no effect here: the style of answers');
+    expect(out + err).toContain('"availableModelsMatch" has no effect here');
     expect(out + err).toContain("settings.json:2");
     expect(out + err).toContain("effortLevel");
   });

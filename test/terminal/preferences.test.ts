@@ -113,3 +113,20 @@ test("/vim gives the draft the keys of vi, in later starts too; escape leaves in
   await later.shows("The draft has its own keys again.");
   await later.isMissing("normal · ");
 });
+
+test("/output-style lists the styles of the folder, and the one that is chosen is in the next prompt [CLI-4]", async () => {
+  const files = {
+    ".claude/output-styles/terse.md": "---\nname: Terse\ndescription: Few words\n---\nFew words.\n",
+  };
+  const { pty, provider } = await openConversation(["Yes."], { files });
+  await pty.shows("default");
+  pty.type(`/output-style${keys.enter}`);
+  await pty.shows("default", "answers as always", "Terse", "Few words · project", "explanatory");
+  pty.type("terse");
+  await pty.isMissing("explanatory");
+  pty.type(keys.enter);
+  await pty.shows("outputStyle is Terse in ~/.claude/settings.json.");
+  pty.type(`hello${keys.enter}`);
+  await pty.shows("Yes.");
+  expect(provider.requests.at(-1)?.request.system.join("\n")).toContain("# Output style: Terse\nFew words.");
+});

@@ -50,7 +50,7 @@ export const settingDocs: Readonly<Record<PlainKey, string>> = {
   mcpServers: "MCP servers by name.",
   model: "The model of the main agent: an alias, an id, or provider/model.",
   modelOverrides: "Other ids for models, by name.",
-  outputStyle: "The style of answers.",
+  outputStyle: "The output style of the main agent, by name; `default` is none.",
   pluginConfigs: "Values for plugins, by plugin.",
   promptCacheTtl: "How long prompts are kept in the provider's cache.",
   quota: "Whether agents wait where a provider's quota is used up, and what they may spend after that.",

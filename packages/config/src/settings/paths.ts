@@ -29,6 +29,7 @@ export interface Paths {
   readonly skills: ScopedDirectories;
   readonly commands: ScopedDirectories;
   readonly workflows: ScopedDirectories;
+  readonly outputStyles: ScopedDirectories;
   readonly plugins: PluginPaths;
   readonly agentMemory: { readonly user: string; readonly project: string; readonly local: string };
   /** Holds one directory of transcripts per project. */
@@ -99,6 +100,7 @@ export function createPaths(input: PathsInput): Paths {
     skills: scoped("skills"),
     commands: scoped("commands"),
     workflows: scoped("workflows"),
+    outputStyles: scoped("output-styles"),
     plugins: { root: plugins, cache: path.join(plugins, "cache"), data: path.join(plugins, "data") },
     agentMemory: {
       user: path.join(configDirectory, "agent-memory"),

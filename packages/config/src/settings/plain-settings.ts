@@ -134,10 +134,6 @@ export const keysWithoutEffect: ReadonlyMap<string, string> = new Map<PlainKey, 
   ["autoMemoryDirectory", "an agent's notes are in the folder that its `memory` names"],
   ["availableModelsMatch", "models are compared by alias and id"],
   ["extraKnownMarketplaces", "plugins are used as they are installed"],
-  [
-    "outputStyle",
-    "the style of answers is set with --append-system-prompt, or by an agent that leads the session",
-  ],
   ["subagentStatusLine", "the terminal shows the agents itself"],
 ]);
 

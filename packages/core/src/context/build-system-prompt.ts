@@ -4,6 +4,8 @@ import { type GitState, gitStateText } from "./git-state.ts";
 interface SystemPromptParts {
   /** Who the agent is and how it works: the main prompt, a definition's, or what `--system-prompt` puts in its place. */
   readonly base: string;
+  /** How answers are to be, in the words of an output style. */
+  readonly style?: { readonly name: string; readonly text: string } | undefined;
   /** What `--append-system-prompt` adds. */
   readonly appended?: string | undefined;
   /** The language of answers. */
@@ -24,13 +26,14 @@ interface SystemPromptParts {
  * another session or a sibling stays valid. Given the same facts the parts are the same to the byte.
  */
 export function buildSystemPrompt(parts: SystemPromptParts): readonly string[] {
-  const { base, appended, language, skills, memory, instructions, environment, git, reminder } = parts;
+  const { base, style, appended, language, skills, memory, instructions, environment, git, reminder } = parts;
   const facts = [
     environment === undefined ? undefined : environmentText(environment),
     git === undefined ? undefined : gitStateText(git),
   ];
   return [
     base,
+    style === undefined ? undefined : `# Output style: ${style.name}\n${style.text}`,
     appended,
     language === undefined ? undefined : languageText(language),
     skills,
@@ -103,6 +106,14 @@ through tools, and you answer in text. Use only tools you were given; the person
 - The result first, in plain sentences, as short as the matter allows. No preamble, no praise, no tale of the journey.
 - Point to code as path:line. Quote only what decides. Use Markdown lightly; no emoji unless the person uses them.
 - Say what you did not check, what failed and what you assumed. Claim nothing that you have not seen.`;
+
+const codingSections: ReadonlySet<string> = new Set(["Change with care", "Verify"]);
+
+/** The main prompt for an output style that brings its own work: without what it says of changing and checking code. */
+export const mainPromptWithoutCoding = mainPrompt
+  .split(/\n\n(?=# )/)
+  .filter((section) => !codingSections.has(/^# (.*)/.exec(section)?.[1] ?? ""))
+  .join("\n\n");
 
 /** What an agent should know of the machine it works on. Gathered once per session, so that prompts stay the same. */
 export interface EnvironmentFacts {

@@ -5,11 +5,12 @@ import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-e
 import type { AgentDefinition, PromptContext } from "@retinue/config/agents/agent-definition.ts";
 import { type Instructions, instructionsText } from "@retinue/config/instructions/instructions.ts";
 import { type LoadedMemory, loadMemory } from "@retinue/config/instructions/load-memory.ts";
+import { findOutputStyle, loadOutputStyles } from "@retinue/config/instructions/load-output-styles.ts";
 import { loadSessionInstructions } from "@retinue/config/instructions/load-session-instructions.ts";
 import type { MayLoad } from "@retinue/gate/may-load.ts";
 import type { PolicyRule } from "@retinue/gate/permission-policy.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
-import { buildSystemPrompt, mainPrompt } from "../context/build-system-prompt.ts";
+import { buildSystemPrompt, mainPrompt, mainPromptWithoutCoding } from "../context/build-system-prompt.ts";
 import { gatherEnvironment, gatherGitState } from "../context/gather-git-state.ts";
 
 import type { SpawnRequest } from "../planning/agent-request.ts";
@@ -76,7 +77,11 @@ export async function gatherSystemPrompt({
     now: new Date(runtime.epochMs()),
     model: modelId,
   });
-  const [instructions, git, memory] = await Promise.all([
+  const ownPrompt = options.systemPrompt ?? (await promptOf(definition, paths.cwd));
+  const { includeGitInstructions, language, outputStyle } = runtime.discovered.settings.settings.plain;
+  // Who brings a prompt of their own has said how it answers.
+  const styleName = ownPrompt === undefined ? outputStyle : undefined;
+  const [instructions, git, memory, styles] = await Promise.all([
     loadSessionInstructions(runtime.discovered, {
       disabled: runtime.variables.claudeMdDisabled === true,
       mayLoad,
@@ -87,12 +92,16 @@ export async function gatherSystemPrompt({
       wall: isolates(runtime) ? runtime.wall : undefined,
     }),
     gatherMemory(runtime, rules, definition),
+    styleName === undefined
+      ? undefined
+      : loadOutputStyles(paths, { mayLoad, sources: runtime.settingSources }),
   ]);
-  const { includeGitInstructions, language } = runtime.discovered.settings.settings.plain;
+  const { style, problem } = styles === undefined ? {} : findOutputStyle(styleName ?? "", styles);
   const shownGit = includeGitInstructions === false ? undefined : git;
   const parts = buildSystemPrompt({
     language,
-    base: options.systemPrompt ?? (await promptOf(definition, paths.cwd)) ?? mainPrompt,
+    base: ownPrompt ?? (style?.keepsCoding === false ? mainPromptWithoutCoding : mainPrompt),
+    style,
     appended: options.appendSystemPrompt,
     instructions: instructionsText(
       definition?.omitClaudeMd === true ? managedOnly(instructions) : instructions,
@@ -105,9 +114,10 @@ export async function gatherSystemPrompt({
   });
   const { model: _model, ...place } = facts;
   const shared = { runtime, options, rules, skills, instructions, place, git: shownGit };
-  const notes = instructions.diagnostics
+  const notes = [...instructions.diagnostics, ...(styles?.diagnostics ?? [])]
     .filter(({ severity }) => severity !== "note")
     .map((diagnostic) => diagnosticNote(diagnostic, paths.cwd));
+  if (problem !== undefined) notes.push(problem);
   const child = (own: AgentDefinition) => childContext(own, shared);
   return { parts, child, memory, notes, branch: git?.branch };
 }

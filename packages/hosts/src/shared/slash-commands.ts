@@ -54,6 +54,7 @@ export const slashCommands = [
     aliases: ["settings"],
     needsTerminal: true,
   },
+  { name: "output-style", description: "how the main agent answers", needsTerminal: true },
   {
     name: "theme",
     description: "colours for a dark or a light terminal",

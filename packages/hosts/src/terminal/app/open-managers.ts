@@ -138,16 +138,34 @@ export async function openManager(topic: ManagedTopic, state: AppState, actions:
   actions.openView(picker);
 }
 
+/** One of the person's settings alone, to choose from what it can be. */
+export async function openSetting(name: string, { session }: AppState, actions: AppActions): Promise<void> {
+  const found = (await session.library.managed("config")).find(({ id }) => id === name);
+  if (found === undefined) return;
+  const change = async (more: ProjectChange): Promise<"reload"> => {
+    actions.hint(await session.change(more), 4000);
+    return "reload";
+  };
+  openValues(found, { list: { actions, change }, reload: async () => undefined });
+}
+
 /** What a setting can be, to choose from. */
 function openValues(
   { id, setting }: ManagedItem,
-  { list, reload }: { readonly list: ManagedList; readonly reload: () => Promise<void> },
+  {
+    list,
+    reload,
+  }: { readonly list: Pick<ManagedList, "actions" | "change">; readonly reload: () => Promise<void> },
 ): void {
-  const { path = [], values = [], value = "" } = setting ?? {};
+  const { path = [], values = [], meanings, value = "" } = setting ?? {};
   list.actions.openView(
     new Picker({
       title: id,
-      items: values.map((one) => ({ id: one, label: one, ...(one === value ? { detail: "in use" } : {}) })),
+      items: values.map((one) => {
+        const parts = [meanings?.get(one) ?? "", one === value ? "in use" : ""].filter((part) => part !== "");
+        return { id: one, label: one, ...(parts.length === 0 ? {} : { detail: parts.join(" · ") }) };
+      }),
+      selected: value,
       changed: list.actions.changed,
       choose: (item) =>
         list.actions.attempt(async () => {

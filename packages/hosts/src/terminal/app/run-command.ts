@@ -16,7 +16,7 @@ import {
   themes,
 } from "../session/terminal-session.ts";
 import type { AppActions, AppState } from "./app-state.ts";
-import { openManager } from "./open-managers.ts";
+import { openManager, openSetting } from "./open-managers.ts";
 import {
   openAgents,
   openApprovals,
@@ -66,6 +66,7 @@ const runs: Readonly<Record<TerminalCommand, Run>> = {
     return openManager("mcp", state, actions);
   },
   config: manager("config"),
+  "output-style": (state, actions) => openSetting("outputStyle", state, actions),
   theme(state, actions, words) {
     if (words === "") return openThemes(state, actions);
     const theme = themes.find((one) => one === words);

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { isRecord, parseJsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { effortLevels } from "@retinue/base/foundation/option-words.ts";
 import { changeUserSetting, updateSettingsFile } from "@retinue/core/kernel/live/live-policy.ts";
+import { listOutputStyles } from "@retinue/core/kernel/project/list-output-styles.ts";
 import type { RuleOverview } from "@retinue/core/kernel/project/project-permissions.ts";
 import type { SessionServer } from "@retinue/core/kernel/servers/session-servers.ts";
 import { heldReasons, sourceName } from "../../commands/permissions-list.ts";
@@ -17,6 +18,7 @@ import type {
 } from "./terminal-session.ts";
 
 const statusLineCommand = ["statusLine", "command"];
+const outputStyle = ["outputStyle"];
 
 /** Deny rules in the person's own settings of the project switch agents, skills and servers off. */
 const offScope: RuleScope = "local";
@@ -224,6 +226,7 @@ const ownSettings: readonly (Omit<EditableSetting, "value"> & { readonly about: 
   { path: ["model"], about: "the model of new conversations" },
   { path: ["effortLevel"], about: "how much models think", values: effortLevels },
   { path: ["language"], about: "the language of answers" },
+  { path: outputStyle, about: "how the main agent answers" },
   {
     path: ["permissions", "defaultMode"],
     about: "the mode of new conversations",
@@ -239,7 +242,9 @@ const ownSettings: readonly (Omit<EditableSetting, "value"> & { readonly about: 
 
 /** The settings of this person, as written; what other files make of them is said beside. */
 async function listSettings(context: CommandContext): Promise<readonly ManagedItem[]> {
-  const { discovered } = await gatherSession(context, { toleratesBrokenFiles: true });
+  const facts = await gatherSession(context, { toleratesBrokenFiles: true });
+  const { discovered } = facts;
+  const styles = await listOutputStyles(facts);
   const file = discovered.paths.settings.user;
   const written = existsSync(file) ? parseJsonRecord(readFileSync(file, "utf8")) : undefined;
   const { plain } = discovered.settings.settings;
@@ -255,7 +260,11 @@ async function listSettings(context: CommandContext): Promise<readonly ManagedIt
       detail: isOther ? `${String(inForce)}, from other settings` : (value ?? "not set"),
       page: `${name}: ${value ?? "not set"}`,
       file,
-      setting: { ...rest, value },
+      setting: {
+        ...rest,
+        ...(rest.path === outputStyle ? { values: [...styles.keys()], meanings: styles } : {}),
+        value,
+      },
       toggle: value === undefined ? undefined : { type: "setting", path: rest.path, value: undefined },
     };
   });

@@ -139,6 +139,8 @@ export interface EditableSetting {
   readonly path: readonly string[];
   /** What can be chosen; without it a text is written. */
   readonly values?: readonly string[];
+  /** What the values mean. */
+  readonly meanings?: ReadonlyMap<string, string>;
   readonly isNumber?: boolean;
   readonly value: string | undefined;
 }
