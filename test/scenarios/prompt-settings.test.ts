@@ -73,11 +73,10 @@ describe("[DRP-3] settings that speak to models", () => {
         agents: [worker],
         ...options,
       });
-      const { notes = [] } = await runtime.run("Go.").result;
+      await runtime.run("Go.").result;
       return {
         main: requests[0]?.system.join("\n") ?? "",
         child: requests[1]?.system.join("\n") ?? "",
-        notes,
       };
     };
     const usual = await systems({});
