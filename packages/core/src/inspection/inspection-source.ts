@@ -10,13 +10,14 @@ import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
 import { parseLines, readRange } from "@retinue/base/storage/read-lines.ts";
 import { actFile } from "../journal/append-act.ts";
+import { readAskedCalls } from "../journal/asked-calls.ts";
 import { findSession } from "../journal/find-sessions.ts";
 import { isAgentId, sessionFiles } from "../journal/session-files.ts";
 import type { KnownChild } from "../tasks/child-meta.ts";
 import { loadChildMeta } from "../tasks/find-tasks.ts";
 import { type AgentFold, createAgentFold } from "./agent-fold.ts";
 import { type AgentParts, inspectSession } from "./inspect-session.ts";
-import type { InspectedAct, Inspection } from "./inspection.ts";
+import type { InspectedAct, InspectedAgent, Inspection } from "./inspection.ts";
 import { bounded, boundedLine, recordField, textField, timeOf } from "./read-answer.ts";
 
 /** Reads a file of JSON lines in pieces, and the next time only what was added. */
@@ -159,9 +160,28 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
         { ...session, agents, notes: [...notes, ...flawsOf(main, children)], now },
         options.agentId,
       );
-      return { ...inspection, ...unreadOf(children), ...(acts.length === 0 ? {} : { acts: [...acts] }) };
+      return {
+        ...inspection,
+        ...(isMainLive ? { agents: withAsked(inspection.agents, readAskedCalls(files)) } : {}),
+        ...unreadOf(children),
+        ...(acts.length === 0 ? {} : { acts: [...acts] }),
+      };
     },
   };
+}
+
+function withAsked(
+  agents: readonly InspectedAgent[],
+  asked: ReadonlyMap<string, number>,
+): readonly InspectedAgent[] {
+  if (asked.size === 0) return agents;
+  return agents.map((agent) => ({
+    ...agent,
+    inFlight: agent.inFlight.map((one) => {
+      const askedSince = one.type === "call" ? asked.get(one.callId) : undefined;
+      return askedSince === undefined ? one : { ...one, askedSince };
+    }),
+  }));
 }
 
 function unreadOf(children: ReadonlyMap<string, ChildFile>): Pick<Inspection, "unread"> {

@@ -222,6 +222,8 @@ export type InFlight =
       readonly tool: string;
       readonly about: string;
       readonly since?: number;
+      /** Since when the process that runs the session asks its own person about it, such as in a terminal. */
+      readonly askedSince?: number;
     };
 
 export type CallOutcome = "ok" | "failed" | "refused" | "interrupted" | "running" | "unanswered";

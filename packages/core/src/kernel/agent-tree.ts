@@ -12,6 +12,8 @@ import {
 } from "../conversation/agent-event.ts";
 import { textOf, type UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
+import { createAskedCalls } from "../journal/asked-calls.ts";
+import { sessionFiles } from "../journal/session-files.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import type { AgentEvent, LiveStatus, WireEvent } from "../protocol/agent-event.ts";
 import { type AgentState, hasEnded } from "../protocol/agent-state.ts";
@@ -174,9 +176,18 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
           return session.discovered.paths;
         }),
     });
+  const askedCalls = createAskedCalls(
+    () => session && sessionFiles(session.discovered.paths.transcripts, session.plan.sessionId),
+  );
   const questions = createQuestionRegistry({
-    asked: (question) => emit({ type: "question-asked", question }, askerOf(question)),
-    closed: (question) => emit({ type: "question-closed", question: question.id }, askerOf(question)),
+    asked(question) {
+      if (question.callId !== undefined) askedCalls.asked(question.callId);
+      emit({ type: "question-asked", question }, askerOf(question));
+    },
+    closed(question) {
+      if (question.callId !== undefined) askedCalls.closed(question.callId);
+      emit({ type: "question-closed", question: question.id }, askerOf(question));
+    },
     update: policy.update,
     notice,
     updateFailed: (text) => emit({ type: "notice", level: "error", text }),

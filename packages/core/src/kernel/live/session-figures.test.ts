@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
 import { expect, onTestFinished, test } from "vitest";
 import type { Inspection } from "../../inspection/inspection.ts";
 import { createInspectionSource } from "../../inspection/inspection-source.ts";
@@ -44,7 +45,11 @@ const call = (id: string, name: string): object => ({
 const result = (second: number, id: string, toolCall: object): object =>
   user(second, [{ type: "tool_result", tool_use_id: id, content: "ok" }], { toolCall });
 
-async function inspected(main: readonly object[], child: readonly object[] = []): Promise<Inspection> {
+async function inspected(
+  main: readonly object[],
+  child: readonly object[] = [],
+  { asked }: { readonly asked?: readonly { readonly id: string; readonly since: number }[] } = {},
+): Promise<Inspection> {
   const transcripts = mkdtempSync(join(tmpdir(), "retinue-figures-"));
   onTestFinished(() => rmSync(transcripts, { recursive: true, force: true }));
   const files = sessionFiles(transcripts, sessionId);
@@ -58,6 +63,14 @@ async function inspected(main: readonly object[], child: readonly object[] = [])
       JSON.stringify({ agentType: "Explore", description: "Look around" }),
     );
     writeFileSync(files.agent("achild").transcript, text(child));
+  }
+  if (asked !== undefined) {
+    mkdirSync(files.directory, { recursive: true });
+    writeFileSync(join(files.directory, "asked-calls.json"), JSON.stringify({ calls: asked }));
+    const taken = takeOwnerLock(files.transcript);
+    onTestFinished(() => {
+      if (taken.type === "taken") taken.lock.release();
+    });
   }
   return createInspectionSource({ transcripts, sessionId, now: () => start + 3_600_000 }).load();
 }
@@ -100,4 +113,26 @@ test("the list has calls, time, branch, what came of it, and the sums since midn
   // Of a day that begins after the first turn, only what came later counts.
   expect(sessionFigures(inspection, start + 5000).today).toMatchObject({ cost: 0.25, agents: 1 });
   expect(sessionFigures(inspection, start + 60_000).today).toMatchObject({ cost: 0, agents: 0 });
+});
+
+test("a call that a terminal asks its person about is said first, counted, and a bar of waiting up to now [STU-1]", async () => {
+  const open = main.slice(0, 2);
+  const since = start + 3000;
+  const inspection = await inspected(open, [], {
+    asked: [
+      { id: "t1", since },
+      { id: "gone", since },
+    ],
+  });
+  expect(inspection.agents[0]?.inFlight).toMatchObject([
+    { callId: "t1", askedSince: since },
+    { callId: "t2" },
+  ]);
+  const figures = sessionFigures(inspection, start);
+  expect([figures.asked, figures.now]).toEqual([1, "asks Bash make"]);
+  const bars = overviewOf(inspection).agents[0]?.bars ?? [];
+  expect(bars.map(({ kind }) => kind)).toContain("waiting");
+  // What a process has left behind that is gone says nothing.
+  const ended = await inspected(open);
+  expect(sessionFigures(ended, start).asked).toBe(0);
 });

@@ -3,7 +3,7 @@ import { allTokens } from "../../inspection/describe-duration.ts";
 import type { InspectedAgent, Inspection } from "../../inspection/inspection.ts";
 import { boundedLine } from "../../inspection/read-answer.ts";
 import { createTimeAxis } from "../../inspection/time-axis.ts";
-import { mergeBars, overviewBars } from "./session-overview.ts";
+import { askedOf, mergeBars, overviewBars } from "./session-overview.ts";
 import type { DaySums, SessionFigures } from "./session-update.ts";
 
 const maxLanes = 12;
@@ -34,6 +34,7 @@ export function sessionFigures(inspection: Inspection, midnight: number): Omit<S
     agents: agents.length,
     running: running.length,
     failed: agents.filter(({ state }) => state === "failed").length,
+    asked: agents.reduce((sum, agent) => sum + askedOf(agent).length, 0),
     calls: totals.toolUses,
     durationMs: axis.durationMs,
     ...(main?.startedAt === undefined ? {} : { startedAt: main.startedAt }),
@@ -56,7 +57,10 @@ function nowOf(main: InspectedAgent | undefined, running: readonly InspectedAgen
     agent.inFlight.map((doing) => ({ agent, doing, since: doing.since ?? 0 })),
   );
   const newest = busy.toSorted((a, b) => b.since - a.since);
-  const one = newest.find(({ doing }) => doing.type === "call") ?? newest[0];
+  const one =
+    newest.find(({ doing }) => isAsked(doing)) ??
+    newest.find(({ doing }) => doing.type === "call") ??
+    newest[0];
   if (one === undefined)
     return boundedLine(
       main?.error ?? main?.result ?? (running.length > 0 ? "" : (main?.reason ?? "")),
@@ -65,9 +69,13 @@ function nowOf(main: InspectedAgent | undefined, running: readonly InspectedAgen
   const { agent, doing } = one;
   const who = agent.id === "main" ? "" : `${agent.name ?? (agent.description || agent.agentType)}: `;
   return boundedLine(
-    `${who}${doing.type === "model" ? waitingWords(doing) : `${doing.tool} ${doing.about}`}`,
+    `${who}${isAsked(doing) ? "asks " : ""}${doing.type === "model" ? waitingWords(doing) : `${doing.tool} ${doing.about}`}`,
     maxNow,
   );
+}
+
+function isAsked(doing: InspectedAgent["inFlight"][number]): boolean {
+  return doing.type === "call" && doing.askedSince !== undefined;
 }
 
 function waitingWords({ quota }: Extract<InspectedAgent["inFlight"][number], { type: "model" }>): string {

@@ -87,14 +87,33 @@ function contextOf({ steps }: InspectedAgent): OverviewAgent["context"] {
 export function overviewBars({
   runs,
   steps,
-}: Pick<InspectedAgent, "runs" | "steps">): readonly OverviewBar[] {
+  inFlight = [],
+}: Pick<InspectedAgent, "runs" | "steps"> &
+  Partial<Pick<InspectedAgent, "inFlight">>): readonly OverviewBar[] {
+  const asked = new Set(
+    inFlight.flatMap((one) => (one.type === "call" && one.askedSince !== undefined ? [one.callId] : [])),
+  );
   return [
     ...runs.map((run): OverviewBar => ({ ...run, kind: "other" })),
     ...steps.flatMap((step) => [
-      ...spanOf(step).map((span): OverviewBar => ({ ...span, kind: kindOf(step) })),
+      ...spanOf(step).map(
+        (span): OverviewBar => ({
+          ...span,
+          kind: step.type === "call" && asked.has(step.callId) ? "waiting" : kindOf(step),
+        }),
+      ),
       ...waitOf(step),
     ]),
   ];
+}
+
+/** The calls of an agent that its person is asked about where the session runs. */
+export function askedOf({
+  inFlight,
+}: Pick<InspectedAgent, "inFlight">): readonly { readonly askedSince: number }[] {
+  return inFlight.flatMap((one) =>
+    one.type === "call" && one.askedSince !== undefined ? [{ askedSince: one.askedSince }] : [],
+  );
 }
 
 function kindOf(step: Step): OverviewBarKind {

@@ -37,6 +37,8 @@ export interface SessionFigures {
   readonly failed: number;
   /** Questions that wait for an answer. */
   readonly questions: number;
+  /** Calls about which a person is asked where the session runs, such as in a terminal. */
+  readonly asked: number;
   readonly calls: number;
   /** The time in which anybody worked. */
   readonly durationMs: number;

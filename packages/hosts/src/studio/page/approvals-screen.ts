@@ -66,7 +66,11 @@ function Nothing(): ComponentChild {
     "div",
     { class: "panel empty" },
     h("h2", {}, "Nothing waits for you"),
-    h("p", {}, "Calls that no rule decides appear here while their agent pauses."),
+    h(
+      "p",
+      {},
+      "Calls that no rule decides appear here while their agent pauses. What a terminal asks is answered there; the list of sessions shows it.",
+    ),
   );
 }
 

@@ -92,6 +92,7 @@ function Stats({
   const running = live.reduce((total, { figures }) => total + (figures?.running ?? 0), 0);
   const waiting = inbox.filter(({ state }) => state === "waiting");
   const oldest = Math.min(...waiting.map(({ at }) => at));
+  const asked = live.reduce((total, { figures }) => total + (figures?.asked ?? 0), 0);
   const share = tokensIn === 0 ? 0 : Math.round((100 * cached) / tokensIn);
   const failed = sum((day) => day.failed);
   const rows = [
@@ -117,9 +118,12 @@ function Stats({
     ],
     [
       "Waiting for you",
-      String(waiting.length),
-      waiting.length === 0 ? "nothing" : `longest ${duration(Date.now() - oldest)}`,
-      waiting.length > 0 ? "st-wait" : "",
+      String(waiting.length + asked),
+      [
+        ...(waiting.length === 0 ? [] : [`longest ${duration(Date.now() - oldest)}`]),
+        ...(asked === 0 ? [] : [`${asked} in a terminal`]),
+      ].join(", ") || "nothing",
+      waiting.length + asked > 0 ? "st-wait" : "",
       "#/approvals",
     ],
   ] as const;

@@ -128,6 +128,9 @@ function treeRows(
   );
   return ordered.map((agent) => {
     const question = asking.get(agent.id);
+    const own = agent.inFlight.find((one) => one.type === "call" && one.askedSince !== undefined);
+    if (question === undefined && own?.type === "call")
+      return { agent, state: "waiting", doing: `Asks in its terminal: ${own.tool} ${own.about}` };
     if (question === undefined)
       return { agent, state: agent.state, doing: doingOf(agent, live.get(agent.id)?.text, overview.takenAt) };
     return {

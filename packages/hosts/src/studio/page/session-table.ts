@@ -8,13 +8,14 @@ import { sessionLink } from "./route.ts";
 /** Waiting comes before what the files say. */
 export function stateOf({ figures, isLive }: SessionRow): string {
   if (figures === undefined) return isLive ? "running" : "…";
-  return figures.questions > 0 ? "waiting" : figures.state;
+  return figures.questions + figures.asked > 0 ? "waiting" : figures.state;
 }
 
 export function nowOf(row: SessionRow): string {
   const count = row.figures?.questions ?? 0;
   if (count > 0) return count === 1 ? "1 call waits for you" : `${count} calls wait for you`;
-  return row.figures?.now ?? "";
+  const { asked = 0, now = "" } = row.figures ?? {};
+  return asked > 0 ? `In its terminal: ${now}` : now;
 }
 
 export function matches(row: SessionRow, search: string): boolean {
