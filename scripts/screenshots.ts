@@ -18,7 +18,6 @@ import {
   openShop,
   project,
   prompt,
-  result,
   runId,
   type Shop,
   said,
@@ -41,7 +40,22 @@ const painters = [
   { description: "Label the shelves", type: "writer", begin: 20, turns: 6 },
 ] as const;
 
-const commands = ["npm test -- shelves", "ls -l walls", "make paint", "git diff --stat"];
+/** What is run, why that was allowed, and what came of it. */
+const commands = [
+  ["npm test -- shelves", "the rule Bash(npm test *) allows it", "18 passed"],
+  ["ls -l walls", "only reads, in this folder", "11 files"],
+  ["npm run paint -- --dry", "the rule Bash(npm run paint -- --dry) allows it", "2 coats, 4 litres"],
+  ["git diff --stat", "only reads, in this folder", " src/shelf.ts | 4 ++--"],
+] as const;
+/** What a model is writing while the picture is taken. */
+const writing = [
+  "The shelf by the door had three coats of grey. ",
+  "I set `coats` to **2** and `colour` to `blue`, as for the others, and ran the tests of the shelves: all 18 pass.\n\n",
+  "Left to do here:\n\n",
+  "- the edge at the back, which `measure()` leaves out\n",
+  "- the price of the primer in `src/paint.ts`; it is still the one of last year\n\n",
+  "I begin with the edge, because two other shelves",
+];
 const explained = [
   "The old shelves had **three** coats; the new paint needs two:",
   "",
@@ -80,7 +94,7 @@ const run = await writeRun(shop.transcripts, running);
 using merge = await writeMerge(shop.transcripts, running, mergeSteps);
 await merge.write(lastMergeSteps.slice(0, -1));
 await take("sessions", { hash: "", there: "$0.75" });
-await take("session", { hash: `#/agent/${project}/${running}/p1`, there: "piece of shelf" });
+await take("session", { hash: `#/agent/${project}/${running}/p1`, there: "I begin with the edge" });
 await take("workflow", { hash: `#/run/${project}/${running}/${runId}`, there: "The paint is out." });
 await page.emulateMedia({ colorScheme: "light" });
 await take("merge", { hash: `#/merge/${project}/${running}`, there: "Go on by hand" });
@@ -127,22 +141,34 @@ function writePainter(files: SessionFiles, at: number): void {
     const second = painter.begin + 3 * round + 2;
     const id = `${at}-${round}`;
     const isEdit = round % 3 === 1;
+    const [command, reason, output] = commands[(round + at) % commands.length] ?? commands[0];
     const input = isEdit
       ? {
           file_path: "src/shelf.ts",
           old_string: 'coats: 3,\ncolour: "grey",',
           new_string: 'coats: 2,\ncolour: "blue",',
         }
-      : { command: commands[(round + at) % commands.length] };
+      : { command };
     const call = { type: "tool_use", id: `t${id}`, name: isEdit ? "Edit" : "Bash", input };
     const content = round === painter.turns - 2 ? [{ type: "text", text: explained }, call] : [call];
     const allowed = {
       by: "rule",
-      reason: isEdit ? "acceptEdits, in this folder" : "the rule Bash(npm test *) allows it",
+      reason: isEdit ? "acceptEdits, in this folder" : reason,
     };
     return (
       turn(`a${id}`, content, second) +
-      result(`r${id}`, `t${id}`, { durationMs: 900 + 70 * at, allowed }, second + 1)
+      line({
+        type: "user",
+        uuid: `r${id}`,
+        timestamp: stamp(second + 1),
+        toolCall: { durationMs: 900 + 70 * at, allowed },
+        message: {
+          role: "user",
+          content: [
+            { type: "tool_result", tool_use_id: `t${id}`, content: isEdit ? "It is changed." : output },
+          ],
+        },
+      })
     );
   });
   const end = painter.begin + 3 * painter.turns + 2;
@@ -190,12 +216,12 @@ function writeRunning({ files: filesOf }: Shop) {
   let timer: NodeJS.Timeout | undefined;
   return {
     write() {
+      const left = [...writing];
       timer = setInterval(() => {
+        // A viewer that comes later is shown all of it, while something is still written.
+        const piece = left.shift() ?? "";
         for (const id of ids)
-          text.onEvent(id, {
-            type: "model-streamed",
-            event: { type: "text-delta", index: 0, text: "one more piece of shelf is blue, " },
-          });
+          text.onEvent(id, { type: "model-streamed", event: { type: "text-delta", index: 0, text: piece } });
       }, 50);
     },
     end() {

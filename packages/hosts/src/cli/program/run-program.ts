@@ -377,7 +377,9 @@ function findCommand(program: Command, words: readonly string[]): Command {
     );
     throw misuse(
       `There is no command \`${word}\`.`,
-      nearest === undefined ? "`retinue help` lists the commands." : `Did you mean \`${nearest}\`?`,
+      nearest === undefined
+        ? `\`retinue help\` lists the commands. As a prompt: \`retinue -p "help ${words.join(" ")}"\`.`
+        : `Did you mean \`${nearest}\`?`,
     );
   }, program);
 }

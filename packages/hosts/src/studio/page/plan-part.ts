@@ -28,7 +28,7 @@ export function rightsOf(plan: Json): readonly (readonly [string, string])[] {
     const name = named[field];
     if (name !== undefined) found.set(name, [...(found.get(name) ?? []), value]);
   }
-  return [...found].map(([name, values]) => [name, values.join(", ")]);
+  return [...found].map(([name, values]) => [name, [...new Set(values)].join(", ")]);
 }
 
 function planRows(plan: Json): readonly (readonly [string, string, string])[] {

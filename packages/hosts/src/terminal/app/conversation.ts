@@ -378,7 +378,7 @@ export class Conversation {
 }
 
 /** The tree of agents shows these better. */
-const hiddenTools: ReadonlySet<string> = new Set(["Agent", "TodoWrite", "AskUserQuestion"]);
+const hiddenTools: ReadonlySet<string> = new Set(["Agent", "TodoWrite", "AskUserQuestion", "ExitPlanMode"]);
 
 const noticeStyles = { info: dim, warning: colours.warning, error: colours.error } as const;
 

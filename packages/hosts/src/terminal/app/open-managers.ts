@@ -40,7 +40,7 @@ const managers: Readonly<Record<ManagedTopic, Manager>> = {
   },
   permissions: {
     title: "Permission rules",
-    empty: "There are no rules; calls are decided by the mode alone.",
+    empty: "There are no rules; calls are decided by the mode alone. Ctrl+N adds one.",
     enter: "show",
     toggle: "remove",
     more: (list) => [newRuleKey(list)],
@@ -54,7 +54,7 @@ const managers: Readonly<Record<ManagedTopic, Manager>> = {
   },
   hooks: {
     title: "Hooks of settings",
-    empty: "There are no hooks in settings.",
+    empty: "There are no hooks. `hooks` in `.claude/settings.json` makes some.",
     enter: "show",
     toggle: "all off/on",
   },
@@ -66,7 +66,7 @@ const managers: Readonly<Record<ManagedTopic, Manager>> = {
   },
   skills: {
     title: "Skills",
-    empty: "There are no skills.",
+    empty: "There are no skills. A folder with a SKILL.md in `.claude/skills` makes one.",
     enter: "use",
     toggle: "off/on",
     more: (list) => [pageKey(list)],
