@@ -63,10 +63,10 @@ export function projectKeys(gather: () => Promise<ProjectFacts>): ProjectKeys {
       const source = sourceOf(facts);
       const local = await findLocal(facts);
       return {
-        ...(source === undefined ? {} : { source }),
+        source,
         set: keyNames.filter((name) => isSet(environment, name)),
         otherNames: otherNames.filter((name) => isSet(environment, name)),
-        ...(local === undefined ? {} : { local }),
+        local,
         hasKeychain: keychainOf(facts) !== undefined,
         settingsFile: discovered.paths.settings.user,
       };

@@ -181,7 +181,7 @@ async function listServers(facts: ProjectFacts): Promise<McpOverview> {
       connects: held === undefined,
       asks: attended.asked.some((each) => each.entry === entry),
       held,
-      ...(login === undefined ? {} : { login }),
+      login,
     };
   });
   return {
