@@ -10,7 +10,7 @@ import type { SkillCatalog } from "@retinue/config/skills/skill-catalog.ts";
 import type { UserMessage } from "../conversation/message.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import { isAgentId } from "../journal/session-files.ts";
-import { hasEnded } from "../tasks/drive-task.ts";
+import { hasEnded } from "../protocol/agent-state.ts";
 import type { Interrupted } from "../tasks/find-interrupted.ts";
 import type { ToolHost } from "../tools/tool.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/open-inbox.ts";

@@ -32,7 +32,7 @@ import { createSessionTasks, type SessionTasks } from "./session-tasks.ts";
 import type { SessionWorkflows } from "./workflows/session-workflows.ts";
 
 export type { ModelFacts } from "../models/model.ts";
-export { hasEnded, type TaskState, wasCutOff } from "../tasks/drive-task.ts";
+export { hasEnded, type TaskState, wasCutOff } from "../protocol/agent-state.ts";
 export { commandEndNotice } from "../tasks/end-notice.ts";
 export type { TaskEvent } from "../tasks/task-manager.ts";
 export type { TaskView } from "../tools/task-source.ts";

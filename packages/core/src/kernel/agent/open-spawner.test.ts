@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
-import type { UserMessage } from "../conversation/message.ts";
-import type { RunEvent } from "../conversation/run-event.ts";
-import { noUsage } from "../conversation/usage.ts";
-import type { ChildPlan } from "../planning/agent-plan.ts";
-import { createSpawner } from "./spawner.ts";
-import { createTaskManager, type OpenedChild } from "./task-manager.ts";
+import type { UserMessage } from "../../conversation/message.ts";
+import type { RunEvent } from "../../conversation/run-event.ts";
+import { noUsage } from "../../conversation/usage.ts";
+import type { ChildPlan } from "../../planning/agent-plan.ts";
+import type { OpenedChild } from "../../tasks/run-child.ts";
+import { createTaskManager } from "../../tasks/task-manager.ts";
+import { createLauncher } from "./open-spawner.ts";
 
 const totals = { usage: noUsage, turns: 1, toolUses: 0, durationMs: 1, modelMs: 1 };
 const ended: RunEvent = {
@@ -34,17 +35,11 @@ test("[BGR-2] an end counts as pending until the parent has been notified, also 
     close: () => closing.promise,
   };
   const tasks = createTaskManager({ maxRunning: 1, now: () => 0 });
-  const spawner = createSpawner({
-    tasks,
-    plan: async () => ({ type: "planned", plan }),
-    open: async () => child,
-    openPlan: async () => child,
-    notify: (message) => void notices.push(message),
-  });
-  await spawner.start({ description: "look", prompt: "Look.", origin: "model" });
+  const launcher = createLauncher(tasks, { notify: (message) => void notices.push(message) });
+  await launcher.launch(child, 1);
   while (tasks.get("a1")?.status !== "completed") await Promise.resolve();
-  expect([spawner.hasPendingNotices(), notices.length]).toEqual([true, 0]);
+  expect([launcher.hasPendingNotices(), notices.length]).toEqual([true, 0]);
   closing.resolve(undefined);
   await tasks.ended("a1");
-  expect([spawner.hasPendingNotices(), notices.length]).toEqual([false, 1]);
+  expect([launcher.hasPendingNotices(), notices.length]).toEqual([false, 1]);
 });

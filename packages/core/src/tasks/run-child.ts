@@ -1,11 +1,95 @@
-import type { UserMessage } from "../conversation/message.ts";
-import type { RunEnding, RunEvent, SpawnStep } from "../conversation/run-event.ts";
+import type { Message, UserMessage } from "../conversation/message.ts";
+import type { EventSink, RunEnding, RunEvent, SpawnStep } from "../conversation/run-event.ts";
 import { endingOfCause, type LoopPorts } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import { createTally } from "../loop/tally.ts";
 import type { ChildPlan } from "../planning/agent-plan.ts";
+import type { TaskState } from "../protocol/agent-state.ts";
 import { createAgentHistory } from "./agent-history.ts";
-import type { Execution, Executor, TaskControl } from "./task-manager.ts";
+import type { TaskControl } from "./task-manager.ts";
+import { type AgentClocks, createStopwatch, type SilenceLimit, watchOf, watchRun } from "./watch-run.ts";
+
+/** A child that is decided: its plan and the conversation it continues. Plain data. */
+export interface Execution {
+  readonly plan: ChildPlan;
+  readonly history: readonly Message[];
+}
+
+/**
+ * Carries out plans somewhere. The events end with exactly one `run-ended`; a stop through the signal is such an ending
+ * too. A reader that leaves early has everything released.
+ */
+export interface Executor {
+  execute(execution: Execution, control: TaskControl, signal: AbortSignal): AsyncIterable<RunEvent>;
+}
+
+export interface RefusedChild {
+  readonly type: "refused";
+  readonly reason: string;
+}
+
+/** A child whose plan is decided and on disk, and which holds everything it needs. */
+export interface OpenedChild {
+  readonly type: "opened";
+  readonly execution: Execution;
+  readonly executor: Executor;
+  /** What its record adds to the control of its run. */
+  readonly control: Pick<TaskControl, "reported" | "commit">;
+  /** Absent: no clock ends it. */
+  readonly clocks?: AgentClocks;
+  readonly outputFile: string | undefined;
+  /** Where its events are kept and shown. */
+  readonly sinks: readonly EventSink[];
+  /** Marks it for other processes as waiting for a place, until it runs. */
+  readonly enterQueue?: () => void;
+  readonly leaveQueue?: () => void;
+  /** What it reads before its first turn. */
+  readonly pendingMessages: readonly UserMessage[];
+  /** Called once, however it ended: gives everything back. Never rejects. */
+  readonly close: (state?: TaskState) => Promise<KeptWorktree | undefined>;
+}
+
+/** The working tree that an isolated child has left behind. */
+export interface KeptWorktree {
+  readonly path: string;
+  readonly branch: string;
+}
+
+/** A child's run under its clocks; its time begins now, so waiting for a place has cost it nothing. */
+export function runChild(
+  { execution, executor, control, clocks, leaveQueue }: OpenedChild,
+  line: TaskControl,
+  signal: AbortSignal,
+): AsyncIterable<RunEvent> {
+  leaveQueue?.();
+  if (clocks === undefined) return executor.execute(execution, { ...line, ...control }, signal);
+  const { limits } = execution.plan;
+  const stopwatch = createStopwatch(clocks.clock, clocks.tree);
+  const life = { lastSign: 0 };
+  const showLife = (): void => {
+    life.lastSign = stopwatch.elapsed();
+  };
+  return watchRun(
+    (stop) => executor.execute(execution, { ...line, ...control, stopwatch, showLife }, stop),
+    {
+      ...watchOf(execution.plan, clocks, stopwatch),
+      life,
+      silence: () => silenceOf(limits?.silenceMs?.value, line, clocks),
+    },
+    signal,
+  );
+}
+
+/** A child without a limit of its own gets one once no one watches it any more. */
+function silenceOf(
+  own: number | undefined,
+  line: TaskControl,
+  { backgroundStopMs = 0 }: AgentClocks,
+): SilenceLimit | undefined {
+  if (own !== undefined) return { reportMs: own, stopMs: own * 2 };
+  if (line.attended() || backgroundStopMs === 0) return undefined;
+  return { reportMs: backgroundStopMs / 2, stopMs: backgroundStopMs };
+}
 
 /** An agent that is bound to this process: what its loop calls, and what happens around it. */
 export interface OpenedAgent {

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type ChildPlan, plannedDefinition } from "../planning/agent-plan.ts";
 import { defineTool } from "../tools/tool.ts";
-import { createLocalExecutor } from "./create-local-executor.ts";
+import { createLocalExecutor } from "./run-child.ts";
 
 const echo = defineTool<{ text: string }>({
   name: "Echo",
