@@ -59,7 +59,7 @@ export async function serveAgents(
   const pinned = machine === undefined ? [] : [machineNeed(machine)];
   const all = [...has, ...queues.map(queueNeed), ...pinned];
   const onError = options.onError ?? (() => undefined);
-  const health = createWorkerHealth({ probe, say: (text) => onError(new Error(text)) });
+  const health = createWorkerHealth({ probe, report: (text) => onError(new Error(text)) });
   await health.check();
   const worker = await store.engine.serve(
     (activation) =>

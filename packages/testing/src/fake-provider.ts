@@ -229,19 +229,19 @@ function createQuota(
   { requests, everyMs }: NonNullable<FakeProviderOptions["quota"]>,
   now: () => number,
 ): Quota {
-  let begun = Number.NEGATIVE_INFINITY;
+  let startedAt = Number.NEGATIVE_INFINITY;
   let used = 0;
   return {
     take(response, wire) {
-      if (now() - begun >= everyMs) {
-        begun = now();
+      if (now() - startedAt >= everyMs) {
+        startedAt = now();
         used = 0;
       }
       const isRefused = used >= requests;
       used = Math.min(requests, used + 1);
       // Headers count whole seconds, so the end of the window is given from the second that the date says.
       const seconds = Math.floor(Date.now() / 1000);
-      const reset = seconds + (begun + everyMs - now()) / 1000;
+      const reset = seconds + (startedAt + everyMs - now()) / 1000;
       const headers = {
         date: new Date(seconds * 1000).toUTCString(),
         "anthropic-ratelimit-unified-status": isRefused ? "rejected" : "allowed",
@@ -299,8 +299,8 @@ function sendJson(response: ServerResponse, status: number, body: JsonRecord): v
 }
 
 function messageOf(error: unknown): string {
-  const said = error instanceof Error ? error.message : String(error);
-  return isRetinueError(error) ? `${error.code}: ${said}` : said;
+  const message = error instanceof Error ? error.message : String(error);
+  return isRetinueError(error) ? `${error.code}: ${message}` : message;
 }
 
 function listen(server: ReturnType<typeof createServer>, port: number): Promise<void> {

@@ -161,10 +161,10 @@ function alreadyAnswered(id: string, { record, at }: LogEntry): RetinueError {
 
 /** `answered by mara: allow`, for an answer in the inbox. */
 export function describeAnswer({ body }: Message): string | undefined {
-  const said = readSessionMessage(body);
-  if (said?.type !== "answer") return undefined;
+  const parsed = readSessionMessage(body);
+  if (parsed?.type !== "answer") return undefined;
   const by = isRecord(body) && typeof body["by"] === "string" ? ` by ${body["by"]}` : "";
-  return `answered${by}: ${said.answer.type}`;
+  return `answered${by}: ${parsed.answer.type}`;
 }
 
 /** Answers from the log; a question without an answer is written down and ends the activation. */

@@ -194,12 +194,12 @@ async function push(git: WorktreeGit, { plan, store, commit, confirm }: Push): P
   await must(git(store, words), "push");
 }
 
-async function must(answer: Promise<GitAnswer>, deed: string): Promise<string> {
+async function must(answer: Promise<GitAnswer>, operation: string): Promise<string> {
   const given = await answer;
   if (given.type === "done") return oneLine(given) ?? "";
   throw new RetinueError(
     "workspace-failed",
-    `The git workspace of this agent could not ${deed}: ${given.reason}.`,
+    `The git workspace of this agent could not ${operation}: ${given.reason}.`,
     {
       advice: "Check that this worker can reach the repository and may push to it.",
     },

@@ -86,11 +86,13 @@ function readPlan(plan: JsonRecord): EarlierPlan {
 }
 
 function readEnv(value: unknown): Pick<EarlierPlan, "env"> {
-  const said = Object.entries(isRecord(value) ? value : {}).flatMap(([name, entry]): [string, string][] => {
-    const text = saidByCall(entry);
-    return typeof text === "string" ? [[name, text]] : [];
-  });
-  return said.length === 0 ? {} : { env: Object.fromEntries(said) };
+  const entries = Object.entries(isRecord(value) ? value : {}).flatMap(
+    ([name, entry]): [string, string][] => {
+      const text = saidByCall(entry);
+      return typeof text === "string" ? [[name, text]] : [];
+    },
+  );
+  return entries.length === 0 ? {} : { env: Object.fromEntries(entries) };
 }
 
 function readModel(value: unknown): Pick<EarlierPlan, "model"> {

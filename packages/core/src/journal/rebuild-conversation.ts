@@ -321,7 +321,7 @@ function userMessage({ blocks, text }: Extract<Turn, { role: "user" }>): UserMes
 
 /** Leaves out what makes a provider refuse the answer: calls named twice, server tools cut in half, thinking at the end. */
 function cleanAnswer(blocks: readonly AssistantBlock[], called: Set<string>): readonly AssistantBlock[] {
-  const begun = new Set(blocks.flatMap((block) => serverCall(block) ?? []));
+  const started = new Set(blocks.flatMap((block) => serverCall(block) ?? []));
   const ended = new Set(blocks.flatMap((block) => serverResult(block) ?? []));
   const kept = blocks.filter((block) => {
     if (block.type === "tool_use") {
@@ -330,7 +330,7 @@ function cleanAnswer(blocks: readonly AssistantBlock[], called: Set<string>): re
       return true;
     }
     const [call, result] = [serverCall(block), serverResult(block)];
-    return (call === undefined || ended.has(call)) && (result === undefined || begun.has(result));
+    return (call === undefined || ended.has(call)) && (result === undefined || started.has(result));
   });
   const end = kept.findLastIndex(({ type }) => type !== "thinking" && type !== "redacted_thinking");
   return kept.slice(0, end + 1);

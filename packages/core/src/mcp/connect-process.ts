@@ -217,13 +217,13 @@ function describeEnd({ child, flaw, garbage, stderr }: Remains): string {
     .filter((line) => line !== "")
     .slice(-3);
   const how = flaw ?? describeExit(child);
-  const said = [
+  const output = [
     how === undefined ? "" : `it ${how}`,
     words.length === 0 ? "" : `its last words on stderr: ${quote(words.join(" ⏎ "), 400)}`,
     garbage === undefined ? "" : `it wrote something other than messages to stdout: ${quote(garbage)}`,
   ].filter((part) => part !== "");
   // Models read it as a part of errors.
-  return escapeControlTags(said.join("; "));
+  return escapeControlTags(output.join("; "));
 }
 
 function describeExit(child: ChildProcess | undefined): string | undefined {

@@ -83,9 +83,9 @@ async function connectHttp(
   const { url, headers } = withoutCredentials(new URL(configured.url), reading.headers);
   // Tokens of a login, unless the configuration has its own way to say who asks.
   const { credentials: store } = options;
-  const saysWho = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+  const hasAuthorization = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
   const login: ServerLogin | undefined =
-    saysWho || store === undefined ? undefined : createAuthProvider(configured, { sdk, store });
+    hasAuthorization || store === undefined ? undefined : createAuthProvider(configured, { sdk, store });
   const secrets = (): readonly string[] => [
     ...Object.values(reading.headers).flatMap((value) => [value, ...value.split(" ").slice(1)]),
     ...(login?.secrets() ?? []),

@@ -40,7 +40,7 @@ export interface ModelFactory {
   /** The model, ready to be asked; the same object for the same reference. */
   model(reference: ChosenModel): Promise<Model>;
   /** A model that the program made, as patient as the others. */
-  patient(model: Model): Model;
+  retrying(model: Model): Model;
   /** Which program would serve a model, and why that one. */
   describe(reference: ChosenModel): AdapterChoice;
 }
@@ -60,13 +60,13 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
       case "offline":
         return (await import("./offline/create-offline-model.ts")).createOfflineModel();
       case "anthropic":
-        return patient(await createAnthropic(reference, options), options);
+        return retrying(await createAnthropic(reference, options), options);
       case "ai-sdk": {
         const { createAiSdkModel } = await import("./ai-sdk/create-ai-sdk-model.ts");
         const { provider = "", id: modelId } = reference;
         const load = options.load === undefined ? {} : { load: options.load };
         const facts = findOverride(readModelOverrides(options.settings ?? {}), reference);
-        return patient(
+        return retrying(
           await createAiSdkModel({
             provider,
             modelId,
@@ -86,7 +86,7 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
   return {
     describe,
     // How many requests it takes at a time is for the program to know.
-    patient: (model) => patient(model, { ...options, gates: undefined }),
+    retrying: (model) => retrying(model, { ...options, gates: undefined }),
     model(reference) {
       const key = JSON.stringify([reference.provider ?? "", reference.id]);
       let model = models.get(key);
@@ -172,7 +172,7 @@ function readHeaders(text = ""): Readonly<Record<string, string>> {
   return Object.fromEntries(headers.values());
 }
 
-function patient(
+function retrying(
   model: Model,
   options: Omit<ModelFactoryOptions, "gates"> & { readonly gates?: RequestGates | undefined },
 ): Model {
@@ -255,13 +255,13 @@ export function withRetry(model: Model, options: RetryOptions): Model {
     async *stream(request, { signal }) {
       let waited = 0;
       for (let attempt = 1; ; attempt += 1) {
-        const pass = yield* sayingThatItWaits(enter(model, options, signal), options.signOfLifeMs);
+        const pass = yield* reportingWaits(enter(model, options, signal), options.signOfLifeMs);
         let isAnswered = false;
-        let hasBegun = false;
+        let hasStarted = false;
         try {
           for await (const event of model.stream(request, { signal })) {
-            if (!hasBegun) await options.quota?.answered(reportIn(event));
-            hasBegun = true;
+            if (!hasStarted) await options.quota?.answered(reportIn(event));
+            hasStarted = true;
             pass.turn?.leave();
             if (event.type === "quota-reported") continue;
             isAnswered ||= event.type === "message-ended";
@@ -390,7 +390,7 @@ async function enterWhenCool(
 /** Often enough for the shortest silence that is worth reporting. */
 const signOfLifeMs = 20_000;
 
-async function* sayingThatItWaits(
+async function* reportingWaits(
   entering: Promise<Entry>,
   everyMs = signOfLifeMs,
 ): AsyncGenerator<ModelEvent, Entry> {
@@ -435,8 +435,8 @@ export function delayBefore(attempt: number, failure: ModelError, random: () => 
 
 /** Reads CLAUDE_CODE_MAX_RETRIES, which counts the attempts after the first: ten unless said, never more than fifteen. */
 export function readMaxAttempts(maxRetries: string | undefined): number {
-  const said = maxRetries === undefined || maxRetries.trim() === "" ? Number.NaN : Number(maxRetries);
-  return 1 + (Number.isInteger(said) && said >= 0 ? Math.min(said, 15) : 10);
+  const configured = maxRetries === undefined || maxRetries.trim() === "" ? Number.NaN : Number(maxRetries);
+  return 1 + (Number.isInteger(configured) && configured >= 0 ? Math.min(configured, 15) : 10);
 }
 
 function failure(

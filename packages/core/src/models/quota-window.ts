@@ -12,7 +12,7 @@ import {
   thisProcess,
   toIdentity,
 } from "@retinue/base/storage/process-identity.ts";
-import { longestQuotaMs, type QuotaReport } from "./read-quota-report.ts";
+import { maxQuotaMs, type QuotaReport } from "./read-quota-report.ts";
 
 /** How an account stands: `closing` while only last turns should be taken, `closed` while no request may be made. */
 export type QuotaStanding =
@@ -95,10 +95,10 @@ const tightFrom = 0.9;
 const reservedFrom = 0.95;
 const lookMs = 200;
 /** A turn that is held longer was forgotten. */
-const longestTurnMs = 900_000;
+const maxTurnMs = 900_000;
 /** The pause after a second refusal in a row, four times as long after each further one. */
 const firstPauseMs = 1_000;
-const longestPauseMs = 300_000;
+const maxPauseMs = 300_000;
 
 /** What is in the file. Times are milliseconds since 1970. */
 interface WindowState {
@@ -210,17 +210,17 @@ export function openQuotaWindow({ file, clock, now }: QuotaWindowOptions): Quota
 }
 
 function withinBounds(milliseconds: number): number {
-  return Math.min(Math.max(0, milliseconds), longestQuotaMs);
+  return Math.min(Math.max(0, milliseconds), maxQuotaMs);
 }
 
 /** A provider whose times are in the past is not asked at its full speed for that. */
 function pauseAfter(again: number): number {
-  return again === 0 ? 0 : Math.min(firstPauseMs * 4 ** (again - 1), longestPauseMs);
+  return again === 0 ? 0 : Math.min(firstPauseMs * 4 ** (again - 1), maxPauseMs);
 }
 
 function standingOf({ closedUntil = 0, used = 0, resetsAt = 0 }: WindowState, now: number): QuotaStanding {
-  if (closedUntil > now && closedUntil <= now + longestQuotaMs) return { type: "closed", until: closedUntil };
-  const isClosing = used >= reservedFrom && resetsAt > now && resetsAt <= now + longestQuotaMs;
+  if (closedUntil > now && closedUntil <= now + maxQuotaMs) return { type: "closed", until: closedUntil };
+  const isClosing = used >= reservedFrom && resetsAt > now && resetsAt <= now + maxQuotaMs;
   return isClosing ? { type: "closing", until: resetsAt } : { type: "open" };
 }
 
@@ -230,7 +230,7 @@ function isTight({ closedUntil, used = 0, resetsAt = 0 }: WindowState, now: numb
 }
 
 function isHeld({ turn }: WindowState, now: number): boolean {
-  if (turn === undefined || now - turn.at > longestTurnMs) return false;
+  if (turn === undefined || now - turn.at > maxTurnMs) return false;
   return livenessOf(turn.process) !== "gone";
 }
 

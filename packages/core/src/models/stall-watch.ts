@@ -13,7 +13,7 @@ export interface StallWatch {
   wait(): void;
   rest(): void;
   /** A piece of the answer arrived since the wait began, not only a sign of life. */
-  heardAnswer(): void;
+  answerStarted(): void;
   [Symbol.dispose](): void;
 }
 
@@ -62,7 +62,7 @@ export function createStallWatch(limits: StallLimits, onStall: () => void): Stal
     rest() {
       isWaiting = false;
     },
-    heardAnswer() {
+    answerStarted() {
       isPieceDue = true;
       if (!hasStarted) begin();
     },

@@ -327,9 +327,9 @@ function resultOf({ content, rawOutput }: ToolCallUpdate): string {
     if (part.type === "content") return textOfBlock(part.content);
     return part.type === "diff" ? `Changed ${part.path}.` : "";
   });
-  const said = texts.filter((text) => text !== "").join("\n");
+  const joined = texts.filter((text) => text !== "").join("\n");
   const raw = typeof rawOutput === "string" ? rawOutput : JSON.stringify(rawOutput ?? "");
-  const whole = said === "" && rawOutput !== undefined ? raw : said;
+  const whole = joined === "" && rawOutput !== undefined ? raw : joined;
   return whole.length > maxKept ? `${whole.slice(0, maxKept)} …` : whole || "(no output)";
 }
 

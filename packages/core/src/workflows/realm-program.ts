@@ -303,7 +303,7 @@ function hostScripts(vm: typeof import("node:vm"), prelude: string): void {
     if (scope === undefined) return;
     const { limitMs } = scope;
     clearTimeout(scope.timer);
-    const begun = now();
+    const startedAt = now();
     try {
       scope.call(code, isScript);
       const collected = scope.call(`${name}.collect()`);
@@ -322,7 +322,7 @@ function hostScripts(vm: typeof import("node:vm"), prelude: string): void {
         }, waitMs);
     } catch (error) {
       // What a script throws is an object of its context, which is not looked into.
-      const isLate = now() - begun >= limitMs;
+      const isLate = now() - startedAt >= limitMs;
       const text = error instanceof Error ? error.message : "its stack or memory was used up";
       write({ scope: id, broke: isLate ? "time" : "error", text });
       scopes.delete(id);
@@ -345,11 +345,11 @@ function hostScripts(vm: typeof import("node:vm"), prelude: string): void {
     write({ rested: true });
   }
 
-  let begun = "";
+  let rest = "";
   stdin.setEncoding("utf8");
   stdin.on("data", (chunk: string) => {
-    const lines = (begun + chunk).split("\n");
-    begun = lines.pop() ?? "";
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() ?? "";
     for (const line of lines) take(line);
   });
   stdin.on("end", () => exit(0));

@@ -19,7 +19,7 @@ export interface ScriptRealm extends AsyncDisposable {
 
 /** A realm in a process, with the moment when its first script waits for something or has ended. */
 export interface ProcessRealm extends ScriptRealm {
-  readonly begun: Promise<void>;
+  readonly started: Promise<void>;
 }
 
 /** The code of a script as `readWorkflowScript` gives it, or a function of the program. */
@@ -70,7 +70,7 @@ export async function startRealm(
     ],
     { cwd: parse(process.cwd()).root, env: realmEnvironment(), stdio: ["pipe", "pipe", "ignore"] },
   );
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   let isOver = false;
   /** Orders and turns that are not finished. */
   let busy = 0;
@@ -79,7 +79,7 @@ export async function startRealm(
 
   const stop = (): void => {
     isOver = true;
-    begun.resolve();
+    started.resolve();
     clearTimeout(watch);
     clearInterval(memory);
     signal.removeEventListener("abort", stop);
@@ -116,7 +116,7 @@ export async function startRealm(
     if (read["began"] === true) works(1);
     else if (read["rested"] === true) {
       works(-1);
-      begun.resolve();
+      started.resolve();
     } else if (typeof scope !== "number")
       broke("The process of the script sent something that is not a message.");
     else if (read["broke"] === "time") events.broke(scope, tooLong(limits));
@@ -143,7 +143,7 @@ export async function startRealm(
   }
 
   return {
-    begun: begun.promise,
+    started: started.promise,
     begin(scope, code, start) {
       if (typeof code !== "string")
         throw new RetinueError("invalid-workflow", "A function cannot run in the process of scripts.");

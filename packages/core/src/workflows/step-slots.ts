@@ -68,6 +68,6 @@ export function createStepSlots(most: number, clock: WaitClock): StepSlots {
 }
 
 /** As many as the machine bears, and never one alone. */
-export function usualSlots(cores: number): number {
+export function defaultSlots(cores: number): number {
   return Math.max(2, Math.min(16, cores - 2));
 }

@@ -20,12 +20,12 @@ export interface FinishedStep {
 }
 
 /** A step without an end, and the agent that worked on it. */
-export interface BegunStep {
+export interface StartedStep {
   readonly agentId: string;
   readonly sessionId: string;
 }
 
-/** A step that was begun, as it was then. */
+/** A step that was started, as it was then. */
 export interface EarlierStep {
   readonly key: string;
   readonly label: string;
@@ -35,10 +35,10 @@ export interface EarlierStep {
 /** What earlier processes have done of a run. */
 export interface EarlierSteps {
   readonly finished: ReadonlyMap<string, FinishedStep>;
-  readonly begun: ReadonlyMap<string, BegunStep>;
+  readonly started: ReadonlyMap<string, StartedStep>;
   /** Why the last try of a step failed. */
   readonly failed: ReadonlyMap<string, string>;
-  /** Every step that was begun, once, in the order in which they were. */
+  /** Every step that was started, once, in the order in which they were. */
   readonly tried: readonly EarlierStep[];
 }
 
@@ -158,18 +158,18 @@ function endsWithLine(descriptor: number): boolean {
 
 interface Folded {
   readonly finished: Map<string, FinishedStep>;
-  readonly begun: Map<string, BegunStep>;
+  readonly started: Map<string, StartedStep>;
   readonly failed: Map<string, string>;
   readonly tried: Map<string, EarlierStep>;
 }
 
 function noSteps(): EarlierSteps {
-  return { finished: new Map(), begun: new Map(), failed: new Map(), tried: [] };
+  return { finished: new Map(), started: new Map(), failed: new Map(), tried: [] };
 }
 
 /** The journals of a run, of all sessions that had it, the newest last. */
 export async function readEarlierSteps(transcripts: string, runId: string): Promise<EarlierSteps> {
-  const folded: Folded = { finished: new Map(), begun: new Map(), failed: new Map(), tried: new Map() };
+  const folded: Folded = { finished: new Map(), started: new Map(), failed: new Map(), tried: new Map() };
   for (const session of (await sessionsOfRun(transcripts, runId)).toReversed()) {
     const { journal } = workflowFiles(transcripts, session, runId);
     const lines = await readLines(journal).catch(() => undefined);
@@ -181,21 +181,21 @@ export async function readEarlierSteps(transcripts: string, runId: string): Prom
 function foldLine(
   { type, key, agentId, result, branch, label, parts, error }: JsonRecord,
   sessionId: string,
-  { finished, begun, failed, tried }: Folded,
+  { finished, started, failed, tried }: Folded,
 ): void {
   if (typeof key !== "string") return;
   if (type === "started" && typeof agentId === "string") {
-    begun.set(key, { agentId, sessionId });
+    started.set(key, { agentId, sessionId });
     failed.delete(key);
     const step = { key, label: typeof label === "string" ? label : "", parts: readParts(parts) };
     tried.set(key, step);
   }
   if (type === "failed") {
-    begun.delete(key);
+    started.delete(key);
     failed.set(key, String(error));
   }
   if (type !== "result" || typeof agentId !== "string") return;
-  begun.delete(key);
+  started.delete(key);
   failed.delete(key);
   finished.set(key, { agentId, result, ...(typeof branch === "string" ? { branch } : {}) });
 }

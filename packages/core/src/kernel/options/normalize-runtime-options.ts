@@ -124,11 +124,11 @@ export function normalizeSessionOptions<Output>(
 ): NormalizedSession<Output> {
   const { model, tools, cwd, env, trusted, canUseTool, approver, hooks, ...same } = options;
   const { names, objects } = readTools(tools);
-  const { model: usualModel, tools: usualTools, ...defaults } = usual;
-  const chosen = model ?? usualModel;
+  const { model: defaultModel, tools: defaultTools, ...defaults } = usual;
+  const chosen = model ?? defaultModel;
   const name = typeof chosen === "string" ? chosen : undefined;
-  const listed = names === "all" ? undefined : (names ?? usualTools);
-  const said = Object.entries(same).filter(([, value]) => value !== undefined);
+  const listed = names === "all" ? undefined : (names ?? defaultTools);
+  const given = Object.entries(same).filter(([, value]) => value !== undefined);
   return {
     place: { cwd, env, trusted },
     functions: {
@@ -138,7 +138,7 @@ export function normalizeSessionOptions<Output>(
     },
     setup: {
       ...defaults,
-      ...(Object.fromEntries(said) as typeof same),
+      ...(Object.fromEntries(given) as typeof same),
       ...(name === undefined ? {} : { model: name }),
       ...(listed === undefined ? {} : { tools: listed }),
     },

@@ -64,8 +64,8 @@ export function sessionOptionsOf(
   const { model } = options;
   // A model that the runtime was given answers for all, unless a session has one of its own.
   if (hasModel || typeof model !== "string") given.push(["model", model]);
-  const said = given.filter(([, value]) => value !== undefined);
-  return said.length === 0 ? undefined : Object.fromEntries(said);
+  const fields = given.filter(([, value]) => value !== undefined);
+  return fields.length === 0 ? undefined : Object.fromEntries(fields);
 }
 
 /** A child as a program asks for it; what belongs to a session of its own is left to that. */

@@ -49,7 +49,7 @@ export function deniedCalls(ending: RunEnding | undefined): readonly DeniedCall[
 export function viewOfState(state: TaskState, partial: string): AgentView {
   const { ending, usage } = state;
   const denials = deniedCalls(ending);
-  const said = { ...emptyEnding, text: partial === "" ? state.lastText : partial };
+  const unfinished = { ...emptyEnding, text: partial === "" ? state.lastText : partial };
   return {
     agentId: state.id,
     agentType: state.agentType,
@@ -63,7 +63,7 @@ export function viewOfState(state: TaskState, partial: string): AgentView {
       agentId: state.id,
       description: state.description,
       ending: ending ?? {
-        ...said,
+        ...unfinished,
         totals: { ...emptyEnding.totals, usage, turns: state.turns, toolUses: state.toolUses },
       },
     }),

@@ -213,7 +213,7 @@ function isSame(one: unknown, other: unknown): boolean {
 
 /** A request as people see it: what it says, and nothing that is undefined. */
 function inputOf(request: SpawnRequest): Readonly<Record<string, unknown>> {
-  const { quote: _quote, callId: _callId, ...said } = request;
-  const plain: unknown = JSON.parse(JSON.stringify(said));
+  const { quote: _quote, callId: _callId, ...rest } = request;
+  const plain: unknown = JSON.parse(JSON.stringify(rest));
   return isRecord(plain) ? plain : {};
 }

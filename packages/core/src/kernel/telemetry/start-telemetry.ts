@@ -135,8 +135,8 @@ async function openLog(
     logs,
     emit(name, attributes, context) {
       const eventName = `${prefix}.${name}`;
-      const said = { ...attributes, "event.name": name };
-      const record = { eventName, body: eventName, attributes: said, context: context ?? api.ROOT_CONTEXT };
+      const all = { ...attributes, "event.name": name };
+      const record = { eventName, body: eventName, attributes: all, context: context ?? api.ROOT_CONTEXT };
       logs.getLogger("retinue", version).emit(record);
     },
   };

@@ -122,6 +122,6 @@ function callerScopes({ policy: { toolScopes = [] } }: AgentPlan): AgentPlan["po
 /** The same definition has the same digest on every machine. */
 export function digestOf(definition: PlannedDefinition | undefined): string | undefined {
   if (definition === undefined) return undefined;
-  const { source: _source, ...said } = definition;
-  return createHash("sha256").update(JSON.stringify(said)).digest("hex").slice(0, 16);
+  const { source: _source, ...fields } = definition;
+  return createHash("sha256").update(JSON.stringify(fields)).digest("hex").slice(0, 16);
 }

@@ -22,7 +22,7 @@ import { type StepShape, shapeOf } from "../../workflows/content-key.ts";
 import type { RecoveredStep, StepOrder, StepOutcome, StepRunner } from "../../workflows/run-workflow.ts";
 import type { StepOptions } from "../../workflows/script-message.ts";
 import { workflowAgent } from "../../workflows/workflow-agent.ts";
-import type { BegunStep } from "../../workflows/workflow-journal.ts";
+import type { StartedStep } from "../../workflows/workflow-journal.ts";
 import type { ChildSession } from "../agent/child-session.ts";
 import type { Spawner } from "../agent/open-spawner.ts";
 import { openSpawner } from "../agent/open-spawner.ts";
@@ -88,10 +88,10 @@ export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOpt
       elsewhere === undefined
         ? runStep(order, { outer, spawner, runId })
         : runElsewhere(order, { outer, elsewhere }),
-    async recover(begun, { schema }) {
-      const recovered = await recover(outer, begun, schema !== undefined);
+    async recover(started, { schema }) {
+      const recovered = await recover(outer, started, schema !== undefined);
       if (recovered.type !== "done") return recovered;
-      const branch = await branchOf(begun.agentId, { outer, signal });
+      const branch = await branchOf(started.agentId, { outer, signal });
       return branch === undefined ? recovered : { ...recovered, branch };
     },
     async isLost({ branch }) {
@@ -312,8 +312,8 @@ function outcomeOf(ending: RunEnding, { text, schema, value, done }: Ended): Ste
   if (status === "stopped") return { type: "nothing", reason: "It was skipped.", isSkipped: true };
   if (budgetReasons.has(reason)) return refused(error);
   if (status === "failed") {
-    const said = provider === undefined ? error : `API Error: ${provider.status} ${provider.message}`;
-    return { type: "nothing", reason: said };
+    const errorText = provider === undefined ? error : `API Error: ${provider.status} ${provider.message}`;
+    return { type: "nothing", reason: errorText };
   }
   const unchecked = receipt === undefined ? undefined : whyUnchecked(receipt);
   if (unchecked !== undefined) return refused(unchecked);
@@ -321,8 +321,8 @@ function outcomeOf(ending: RunEnding, { text, schema, value, done }: Ended): Ste
     if (value !== undefined) return { ...done, value: value.output };
     return refused("The agent did not hand in a result that matches the schema with StructuredOutput.");
   }
-  const said = stepText(text);
-  return { ...done, value: said, ...(said.trim() === "" ? { isEmpty: true } : {}) };
+  const answerText = stepText(text);
+  return { ...done, value: answerText, ...(answerText.trim() === "" ? { isEmpty: true } : {}) };
 }
 
 /** Why the work of a step does not count; the form of its result is looked at by itself. */
@@ -337,7 +337,7 @@ function whyUnchecked({ checks, status }: Receipt): string | undefined {
 /** What became of an agent whose process died, by its transcript. */
 async function recover(
   outer: ChildSession,
-  { agentId, sessionId }: BegunStep,
+  { agentId, sessionId }: StartedStep,
   hasSchema: boolean,
 ): Promise<RecoveredStep> {
   const { runtime } = outer.services;

@@ -16,7 +16,7 @@ import type { WorkflowRunState } from "../../protocol/workflow-state.ts";
 import { createRealmTurns, openRealm, type RealmTurns } from "../../workflows/open-realm.ts";
 import { type RunnableWorkflow, runWorkflow } from "../../workflows/run-workflow.ts";
 import type { ScriptBody } from "../../workflows/start-realm.ts";
-import { createStepSlots, usualSlots } from "../../workflows/step-slots.ts";
+import { createStepSlots, defaultSlots } from "../../workflows/step-slots.ts";
 import { openJournal, sessionsOfRun } from "../../workflows/workflow-journal.ts";
 import type { ChildSession } from "../agent/child-session.ts";
 import type { BatchQuestion } from "../quotes/batch-question.ts";
@@ -84,7 +84,7 @@ interface SessionWorkflowsParts {
 export function createSessionWorkflows(parts: SessionWorkflowsParts): SessionWorkflows {
   const { runtime } = parts.session.services;
   const { workflows: settings = {} } = runtime.discovered.settings.settings.plain;
-  const slots = createStepSlots(settings.agents ?? usualSlots(cpus().length), runtime.clock);
+  const slots = createStepSlots(settings.agents ?? defaultSlots(cpus().length), runtime.clock);
   const turns = createRealmTurns();
   const find: SessionWorkflows["find"] = (request) => findWorkflow(request, parts);
   const bill = async (request: WorkflowRequest, found: FoundWorkflow): Promise<WorkflowBill | undefined> => {
@@ -280,7 +280,7 @@ async function start(request: WorkflowRequest, parts: Starting): Promise<LiveWor
   if (typeof found.body !== "string") began.resolve();
   const turns: RealmTurns = async (begin) => {
     const realm = await parts.turns(begin);
-    void realm.begun.then(began.resolve);
+    void realm.started.then(began.resolve);
     return realm;
   };
   const running = runWorkflow({
@@ -339,13 +339,13 @@ function createSaving(save: () => void): { soon(): void; end(): void } {
     soon() {
       timer ??= setTimeout(() => {
         timer = undefined;
-        const begun = performance.now();
+        const startedAt = performance.now();
         try {
           save();
         } catch {
           // The end is written as well, and says what is wrong.
         }
-        afterMs = Math.max(saveAfterMs, saveShare * (performance.now() - begun));
+        afterMs = Math.max(saveAfterMs, saveShare * (performance.now() - startedAt));
       }, afterMs).unref();
     },
     end: () => clearTimeout(timer),

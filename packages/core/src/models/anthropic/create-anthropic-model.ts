@@ -196,7 +196,7 @@ async function* readEvents(
     for (const raw of decoder.push(next.value)) {
       if (raw.event === "ping") continue;
       const event = parseEvent(raw);
-      if (raw.event.startsWith("content_block")) watch.heardAnswer();
+      if (raw.event.startsWith("content_block")) watch.answerStarted();
       const meaning = assembler.take(event);
       if (meaning === undefined) continue;
       yield meaning;

@@ -152,7 +152,7 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
       const messages = options.withoutThinking === true ? withoutThinking(all) : all;
       const plan = planBreakpoints(messages, { tools: tools.length > 0, system: system.length > 0 });
       const settings = thinkingSettings(request, target, options);
-      const mark = request.cacheTtl === "1h" ? longMark : usualMark;
+      const mark = request.cacheTtl === "1h" ? longMark : defaultMark;
       return {
         model: target.model,
         max_tokens: settings.maxTokens,
@@ -221,7 +221,7 @@ interface CacheMark {
 }
 
 /** Five minutes, which is what the provider does where nothing is said. */
-const usualMark: CacheMark = { cache_control: { type: "ephemeral" } };
+const defaultMark: CacheMark = { cache_control: { type: "ephemeral" } };
 const longMark: CacheMark = { cache_control: { type: "ephemeral", ttl: "1h" } };
 const deferredMark = { defer_loading: true } as const;
 
@@ -310,7 +310,7 @@ function thinkingSettings(
     const isHighest = chosen.level === "xhigh" || chosen.level === "max";
     return { maxTokens, thinking: { type: "disabled" }, ...(isHighest ? { effort: "high" } : effort) };
   }
-  const asked = chosen.budget ?? (request.thinks === true ? usualBudget : 0);
+  const asked = chosen.budget ?? (request.thinks === true ? defaultBudget : 0);
   const budget = Math.min(asked, maxTokens - 1024);
   const isFree = !isForced(request, target) && !options.withoutThinking && request.thinks !== false;
   const mayThink = traits.thinking === "budget" && isFree;
@@ -319,7 +319,7 @@ function thinkingSettings(
 }
 
 /** Tokens for thinking of a model that thinks only when it is asked to. */
-const usualBudget = 8_000;
+const defaultBudget = 8_000;
 
 /** Without it the newest models keep what they say between calls to themselves, and a watcher sees nothing. */
 const shownThinking: WireThinking = { type: "adaptive", display: "summarized" };

@@ -203,7 +203,7 @@ export interface OfflineCall {
 
 /** What the offline model does next: some calls at the same time, or its answer. */
 export type OfflineStep =
-  | { readonly type: "calls"; readonly say: string; readonly calls: readonly OfflineCall[] }
+  | { readonly type: "calls"; readonly text: string; readonly calls: readonly OfflineCall[] }
   | { readonly type: "answer"; readonly text: string };
 
 /** A call of a tool if it is offered, with only the fields that its schema knows; else none. */

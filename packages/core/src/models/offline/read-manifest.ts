@@ -104,6 +104,8 @@ export function readReadme(lines: readonly string[]): string | undefined {
     if (line.trim() === "" || line.startsWith("#")) break;
     paragraph.push(line.trim());
   }
-  const said = [title, paragraph.join(" ").slice(0, 600)].filter((part) => part !== undefined && part !== "");
-  return said.length === 0 ? undefined : said.join("\n");
+  const parts = [title, paragraph.join(" ").slice(0, 600)].filter(
+    (part) => part !== undefined && part !== "",
+  );
+  return parts.length === 0 ? undefined : parts.join("\n");
 }
