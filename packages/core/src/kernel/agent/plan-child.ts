@@ -10,8 +10,8 @@ import { isInside, lacksInBackground, withMode } from "@retinue/gate/permission-
 import { type AgentPlan, type Decided, startOf } from "../../planning/agent-plan.ts";
 import { requestsBackground, type SpawnRequest, withEarlier } from "../../planning/agent-request.ts";
 import { type ChildFacts, type ChildPlanned, planAgent } from "../../planning/plan-agent.ts";
+import { foldEarlierRun, loadEarlierRun } from "../../tasks/child-run.ts";
 import { unknownType } from "../../tasks/create-agent-tool.ts";
-import { foldEarlierRun, loadEarlierRun } from "../../tasks/load-earlier-run.ts";
 import type { RefusedChild } from "../../tasks/run-child.ts";
 import { toolSearchName } from "../../tools/create-tool-search.ts";
 import type { Tool } from "../../tools/tool.ts";
