@@ -198,7 +198,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       parts.record.rename?.(title);
     },
     tasks: createSessionTasks(tasks),
-    ...(children.workflows === undefined ? {} : { workflows: children.workflows }),
+    workflows: children.workflows,
     moveCommands: () => services.tools.moveCommands(plan.agent.id),
     agentHost,
     loopTools,

@@ -49,7 +49,7 @@ export async function* runAgentLoop(
   const receipt = await ports.verify?.receipt({ status: ending.status, text }, { signal });
   yield {
     type: "run-ended",
-    ending: { ...ending, text, ...tally.result(), ...(receipt === undefined ? {} : { receipt }) },
+    ending: { ...ending, text, ...tally.result(), receipt },
   };
 }
 
@@ -210,9 +210,9 @@ async function* takeTurn(
     type: "assistant-answered",
     ...rest,
     durationMs,
-    ...(cost === undefined ? {} : { costUsd: cost }),
+    costUsd: cost,
     ...intentsOf(answer.message, ports),
-    ...(recorded === undefined ? {} : { request: recorded }),
+    request: recorded,
   };
   return answer;
 }

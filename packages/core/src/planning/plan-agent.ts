@@ -276,7 +276,7 @@ export function planAgent(request: AgentRequest, given: AgentFacts): AgentPlanne
       ? {}
       : {
           definition: plannedDefinition(child.definition),
-          ...(request.quote === undefined ? {} : { quote: request.quote }),
+          quote: request.quote,
           ...requiredFunctions(child, { policy, tools, mcpServers }),
           ...historyOf(task, child),
           task,

@@ -26,7 +26,7 @@ export function childMeta({ task, chosenModel }: Pick<ChildPlan, "task" | "chose
     spawnDepth: levelOf({ task }),
     ...(task.ancestors === undefined ? {} : { parentAgentId: task.parentId }),
     name: task.name,
-    ...(task.workflow?.phase === undefined ? {} : { workflowPhase: task.workflow.phase }),
+    workflowPhase: task.workflow?.phase,
     model: chosenModel.id,
     provider: chosenModel.provider,
   };

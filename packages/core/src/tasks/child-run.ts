@@ -154,7 +154,7 @@ export function foldEarlierRun(
   return {
     agentType,
     model,
-    ...(run?.last?.parentId === undefined ? {} : { parentId: run.last.parentId }),
+    parentId: run?.last?.parentId,
     earlier: run === undefined ? undefined : earlierOf(run),
   };
 }

@@ -41,7 +41,7 @@ export function createAgentTool(options: AgentToolOptions): Tool {
     description: describe(options),
     input,
     ...offeredSchema(options),
-    ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+    concurrency: options.concurrency,
     async call(value, { signal, callId }) {
       const request = requestOf(value);
       const background = request.background ?? ((options.inBackground && options.background) || undefined);

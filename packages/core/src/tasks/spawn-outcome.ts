@@ -103,8 +103,8 @@ function completedData(plan: ChildPlan, ending: RunEnding, { said, tokens }: Chi
       cache_read_input_tokens: usage.cacheReadTokens,
     },
     totalCostUsd: ending.totals.costUsd,
-    ...(ending.receipt === undefined ? {} : { receipt: ending.receipt }),
-    ...(ending.quote === undefined ? {} : { quote: ending.quote }),
+    receipt: ending.receipt,
+    quote: ending.quote,
     description: plan.task.description,
     prompt: plan.task.prompt,
   };

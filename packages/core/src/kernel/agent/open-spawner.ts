@@ -224,6 +224,6 @@ function taskOf({ agent, task }: ChildPlan) {
     name: task.name,
     callId: task.callId,
     member: task.team?.member,
-    ...(task.workflow === undefined ? {} : { workflow: task.workflow.runId }),
+    workflow: task.workflow?.runId,
   };
 }

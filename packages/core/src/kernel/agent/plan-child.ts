@@ -92,7 +92,7 @@ export async function gatherChild(
         asked,
         start.cwd?.value ?? (plan.task === undefined ? undefined : startOf(plan)),
       ),
-      ...(start.cwd === undefined ? {} : { cwd: start.cwd }),
+      cwd: start.cwd,
       approved: asking?.rulesFor(agentId) ?? [],
       ...(runtime.keepsTranscripts
         ? {
@@ -103,9 +103,9 @@ export async function gatherChild(
             },
           }
         : {}),
-      ...(memory?.place === undefined ? {} : { memory: memory.place }),
-      ...(skills === undefined ? {} : { skills: skills.names }),
-      ...(previous?.earlier === undefined ? {} : { earlier: previous.earlier }),
+      memory: memory?.place,
+      skills: skills?.names,
+      earlier: previous?.earlier,
       loadedTools: services.loadedTools.get(plan.agent.id)?.() ?? [],
       searchesOwn: (tools) =>
         areDeferred(tools, {
