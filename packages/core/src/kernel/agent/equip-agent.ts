@@ -53,6 +53,7 @@ export async function equipAgent(
     looking: services,
     definition: own.definition,
     source: main?.source ?? "startup",
+    runningTasks: main?.runningTasks,
     directory,
     mayGrow: services.skills.bringHooks,
     callServer: ownFirst(child?.servers, servers.call),

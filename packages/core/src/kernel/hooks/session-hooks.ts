@@ -35,7 +35,12 @@ import {
 } from "./call-hooks.ts";
 import { createAskModel, type HookTools } from "./create-ask-model.ts";
 import { type ChildHookDependencies, createChildHooks } from "./create-child-hooks.ts";
-import { createPromptHooks, type PromptHooks, withContext } from "./prompt-hooks.ts";
+import {
+  createPromptHooks,
+  type PromptHookDependencies,
+  type PromptHooks,
+  withContext,
+} from "./prompt-hooks.ts";
 import { withEnvironmentFile } from "./with-environment-file.ts";
 
 interface CompactionHookDependencies
@@ -113,6 +118,8 @@ interface SessionHookFacts {
   readonly model: Model;
   readonly definition: PlannedDefinition | undefined;
   readonly source: "startup" | "resume" | "fork";
+  /** Set for a main agent. */
+  readonly runningTasks?: PromptHookDependencies["runningTasks"];
   readonly directory: () => string;
   /** Set for a child: its start and end are reported instead of the session's. */
   readonly child?: ChildHookDependencies["child"];
@@ -241,7 +248,12 @@ function assemble({ facts, runner, situation, report, mail }: Parts): Omit<Sessi
   const common = { runner, situation, report, maxRounds };
   const prompts =
     facts.child === undefined
-      ? createPromptHooks({ ...common, source: facts.source, model: facts.model.facts.id })
+      ? createPromptHooks({
+          ...common,
+          source: facts.source,
+          model: facts.model.facts.id,
+          runningTasks: facts.runningTasks,
+        })
       : createChildHooks({ ...common, child: facts.child });
   return {
     ...createCallHooks({

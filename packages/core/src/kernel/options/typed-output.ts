@@ -41,6 +41,7 @@ export function outputCapability(output: TypedOutput): Capability {
 export function remindingOutputCapability(output: TypedOutput): Capability {
   return {
     ...outputCapability(output),
+    handsInValue: true,
     async beforeEnd() {
       if (output.value() !== undefined || output.hasGivenUp()) return undefined;
       output.miss();
