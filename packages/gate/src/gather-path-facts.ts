@@ -291,10 +291,11 @@ export function literalPath(
  */
 export async function findRealLocation(path: string): Promise<string | undefined> {
   try {
-    return realpathSync.native(path === "" ? "/" : path);
-  } catch {
-    return belowRealFolder(path) ?? walk(path);
-  }
+    const place = path === "" ? "/" : path;
+    // Looked at first, because following what is not there throws, which takes longer.
+    if (lstatSync(place, { throwIfNoEntry: false }) !== undefined) return realpathSync.native(place);
+  } catch {}
+  return belowRealFolder(path) ?? walk(path);
 }
 
 /** The usual case of a file that is to be made: its folder is there, and nothing has its name. */

@@ -1,6 +1,5 @@
 // @io
 import { type Dirent, lstatSync, statSync } from "node:fs";
-import { readdir } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
 import { matchesName } from "./covers-path.ts";
@@ -14,6 +13,7 @@ import {
   type PathEnvironment,
 } from "./gather-path-facts.ts";
 import { isHook } from "./git/find-hooks-folder.ts";
+import { listFolder } from "./list-folder.ts";
 import { isInside, type PolicyRule } from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
@@ -104,7 +104,7 @@ export async function findEmptied(command: string, paths: readonly PathFact[]): 
     (path) => posix.dirname(path),
   );
   const emptied = [...names].map(async ([folder, gone]): Promise<readonly PathFact[]> => {
-    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    const entries = await listFolder(folder);
     const areGone = (own: readonly Dirent[], fewest: number): boolean =>
       own.length >= fewest && own.every(({ name }) => gone.includes(posix.join(folder, name)));
     const shown = entries.filter(({ name }) => !name.startsWith("."));
@@ -352,7 +352,7 @@ async function findBelow(folder: string, options: BelowOptions): Promise<Below> 
   let seen = 0;
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
     if (seen >= limit) return { isIncomplete: true };
-    const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
+    const entries = await listFolder(at);
     if (environment !== undefined) entriesLeft(environment, Math.min(entries.length, limit - seen) + 1);
     for (const entry of entries) {
       seen += 1;

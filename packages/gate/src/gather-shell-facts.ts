@@ -2,11 +2,7 @@
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
 import { parseJson } from "@retinue/base/foundation/json-record.ts";
-import {
-  type ResolvedProgram,
-  resolveProgram,
-  searchPathOutside,
-} from "@retinue/base/foundation/resolve-program.ts";
+import { createProgramFinder } from "@retinue/base/foundation/resolve-program.ts";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
 import { followMadeLinks } from "./follow-made-links.ts";
 import { gatherGitFiles } from "./gather-git-files.ts";
@@ -334,22 +330,15 @@ function doubtfulProgram(
 ): Pick<UnitFacts, "program"> {
   const name = words[0]?.text ?? "";
   if (!readOnly || isBuiltin(name)) return {};
-  const known = programs.get(environment) ?? new Map<string, ResolvedProgram>();
-  programs.set(environment, known);
   const { policy, searchPath = process.env["PATH"] } = environment;
-  const { workingDirectories } = policy;
-  const found =
-    known.get(name) ??
-    resolveProgram(name, {
-      searchPath: searchPathOutside(searchPath, workingDirectories),
-      folders: workingDirectories,
-    });
-  known.set(name, found);
+  const find = finders.get(environment) ?? createProgramFinder(searchPath, policy.workingDirectories);
+  finders.set(environment, find);
+  const found = find(name);
   return found.type === "unsure" ? { program: found.reason } : {};
 }
 
-/** Looked up once for all commands of a call. */
-const programs = new WeakMap<PathEnvironment, Map<string, ResolvedProgram>>();
+/** One for all commands of a call. */
+const finders = new WeakMap<PathEnvironment, ReturnType<typeof createProgramFinder>>();
 
 const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
 

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { resolveProgram } from "./resolve-program.ts";
+import { createProgramFinder, resolveProgram, searchPathOutside } from "./resolve-program.ts";
 
 const system = "/usr/bin:/bin";
 let root = "";
@@ -49,5 +49,37 @@ describe("a script of the system is what its name says", () => {
       type: "unsure",
       reason: expect.stringContaining(project),
     });
+  });
+});
+
+describe("a finder that looks only as far as it must finds what the whole search path leads to", () => {
+  const paths = (): readonly (readonly [string, string | undefined])[] => [
+    ["the system's folders", system],
+    ["the system's folders twice, and one that is not there", `/nowhere:${system}:${system}`],
+    ["a folder of the project first", `${project}:${system}`],
+    ["the project by a detour", `${own}/../project:${system}`],
+    ["the project by a link", `${linkToProject()}:${system}`],
+    ["links into the project", `${own}:${system}`],
+    ["folders that depend on where it runs", `.:bin:${system}`],
+    ["nothing but the project", project],
+    ["nothing but a folder that is not there", "/nowhere"],
+    ["nothing", ""],
+    ["no search path", undefined],
+  ];
+  const linkToProject = (): string => {
+    const link = join(root, "link");
+    rmSync(link, { force: true });
+    symlinkSync(project, link);
+    return link;
+  };
+
+  test("for each of several search paths and programs [PRM-9]", () => {
+    for (const [what, path] of paths()) {
+      const find = createProgramFinder(path, [project]);
+      for (const name of ["grep", "gzip", "zcat", "sh", "node", "none-of-this-name"]) {
+        const whole = resolve(name, searchPathOutside(path, [project]));
+        expect({ what, name, found: find(name) }).toEqual({ what, name, found: whole });
+      }
+    }
   });
 });

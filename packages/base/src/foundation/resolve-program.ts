@@ -26,18 +26,71 @@ interface ResolveOptions {
   readonly folders: readonly string[];
 }
 
+/** Where programs are looked for. */
+interface ProgramSearch {
+  /** The first file that a name leads to. */
+  readonly first: (name: string) => string | undefined;
+  /** The real folders in which no program is taken. */
+  readonly avoided: readonly string[];
+}
+
 /**
  * Finds the file that a program's name leads to, and whether it is that program: a binary, or a script that the system
  * brought. Version managers put scripts, links to themselves or copies of themselves in its place, which look into the
  * folder for what to run.
  */
 export function resolveProgram(name: string, { searchPath, folders }: ResolveOptions): ResolvedProgram {
-  for (const folder of searchPath.split(":")) {
-    const file = posix.join(folder, name);
-    if (!isRunnable(file)) continue;
-    return doubtAbout(name, file, { searchPath, folders }) ?? { type: "found", file };
-  }
-  return { type: "missing" };
+  const first = (wanted: string): string | undefined => firstIn(wanted, searchPath);
+  return resolveIn(name, { first, avoided: folders.map((folder) => realOf(folder) ?? folder) });
+}
+
+/**
+ * Finds programs on a search path that `searchPathOutside` would make real first, but looks only at the folders up to the
+ * one that holds the program. It remembers what it has looked up, so it serves one call.
+ */
+export function createProgramFinder(
+  path: string | undefined,
+  folders: readonly string[],
+): (name: string) => ResolvedProgram {
+  const entries = new Set((path ?? "").split(":").filter((entry) => entry.startsWith("/")));
+  const places = new Map<string, string | undefined>();
+  const found = new Map<string, ResolvedProgram>();
+  const avoided = folders.map((folder) => realOf(folder) ?? folder);
+  const placeOf = (entry: string): string | undefined => {
+    if (!places.has(entry)) {
+      const real = realOf(entry);
+      const isAvoided =
+        real === undefined || [...folders, ...avoided].some((folder) => isBelow(real, folder));
+      places.set(entry, isAvoided ? undefined : real);
+    }
+    return places.get(entry);
+  };
+  const first = (name: string): string | undefined => {
+    for (const entry of entries) {
+      const place = isRunnable(`${entry}/${name}`) ? placeOf(entry) : undefined;
+      if (place !== undefined) return posix.join(place, name);
+    }
+    // Where no folder of the path is left, programs are found in those of the system.
+    return firstIn(name, searchPathOutside(path, folders));
+  };
+  return (name) => {
+    const known = found.get(name) ?? resolveIn(name, { first, avoided });
+    found.set(name, known);
+    return known;
+  };
+}
+
+function resolveIn(name: string, search: ProgramSearch): ResolvedProgram {
+  const file = search.first(name);
+  if (file === undefined) return { type: "missing" };
+  return doubtAbout(name, file, search) ?? { type: "found", file };
+}
+
+function firstIn(name: string, searchPath: string): string | undefined {
+  return searchPath
+    .split(":")
+    .map((folder) => posix.join(folder, name))
+    .find(isRunnable);
 }
 
 /**
@@ -45,10 +98,13 @@ export function resolveProgram(name: string, { searchPath, folders }: ResolveOpt
  * where there is none, a person's own script of that name.
  */
 export function findOwnProgram(name: string, { searchPath, folders }: ResolveOptions): string | undefined {
-  const found = searchPath.split(":").map((folder) => resolveProgram(name, { searchPath: folder, folders }));
-  const sure = found.find((each) => each.type === "found");
-  const script = found.find((each) => each.type === "unsure" && each.script !== undefined);
-  return sure?.file ?? (script?.type === "unsure" ? script.script : undefined);
+  let script: string | undefined;
+  for (const folder of searchPath.split(":")) {
+    const found = resolveProgram(name, { searchPath: folder, folders });
+    if (found.type === "found") return found.file;
+    if (found.type === "unsure") script ??= found.script;
+  }
+  return script;
 }
 
 /** A search path without the folders in which version managers put what stands in the place of programs. */
@@ -62,14 +118,13 @@ function isShimFolder(folder: string): boolean {
 }
 
 /** Why a file is not known to be the program of this name. */
-function doubtAbout(name: string, file: string, options: ResolveOptions): ResolvedProgram | undefined {
+function doubtAbout(name: string, file: string, search: ProgramSearch): ResolvedProgram | undefined {
   const unsure = (reason: string) => ({ type: "unsure", reason }) as const;
   const passed = linksFrom(file);
   const real = realOf(file);
   if (passed === undefined || real === undefined) return unsure(`${file} leads nowhere`);
   const places = [...passed, real];
-  const avoided = options.folders.map((folder) => realOf(folder) ?? folder);
-  const inside = places.find((place) => avoided.some((folder) => isBelow(place, folder)));
+  const inside = places.find((place) => search.avoided.some((folder) => isBelow(place, folder)));
   if (inside !== undefined) return unsure(`${name} is ${inside}, a file of the project`);
   const shim = places.find((place) => isShimFolder(posix.dirname(place)));
   if (shim !== undefined) return unsure(`${name} is ${shim}, which chooses by the folder what it runs`);
@@ -78,7 +133,7 @@ function doubtAbout(name: string, file: string, options: ResolveOptions): Resolv
   const start = beginningOf(real);
   if (start === undefined) return unsure(`${real} cannot be read`);
   if (start.startsWith("#!")) {
-    const reason = doubtAboutScript(name, real, { start, options });
+    const reason = doubtAboutScript(name, real, { start, search });
     return reason === undefined ? undefined : { ...unsure(reason), script: file };
   }
   return isShared(real, base) ? unsure(`${name} is ${real}, one program under several names`) : undefined;
@@ -136,9 +191,9 @@ const startedByScript: ReadonlyMap<string, readonly string[]> = new Map([
   ["which", []],
 ]);
 
-function doubtAmong(names: readonly string[], options: ResolveOptions): string | undefined {
+function doubtAmong(names: readonly string[], search: ProgramSearch): string | undefined {
   for (const name of names) {
-    const found = resolveProgram(name, options);
+    const found = resolveIn(name, search);
     if (found.type === "unsure") return found.reason;
   }
   return undefined;
@@ -148,19 +203,19 @@ function doubtAmong(names: readonly string[], options: ResolveOptions): string |
 function doubtAboutScript(
   name: string,
   real: string,
-  { start, options }: { readonly start: string; readonly options: ResolveOptions },
+  { start, search }: { readonly start: string; readonly search: ProgramSearch },
 ): string | undefined {
   const [interpreter = "", ...rest] = (start.slice(2).split("\n")[0] ?? "").trim().split(/\s+/);
   const isSystems = /^\/(?:usr\/)?s?bin\//.test(real) || /^\/(?:nix|gnu)\/store\//.test(real);
   if (isSystems && /^\/(?:usr\/bin|bin|nix\/store\/.+|gnu\/store\/.+)\/[\w.+-]+$/.test(interpreter)) {
     const started = startedByScript.get(name);
     const isShell = /^(?:ba|da|k|z)?sh$/.test(posix.basename(interpreter));
-    if (started !== undefined) return doubtAmong(started, options);
+    if (started !== undefined) return doubtAmong(started, search);
     if (!isShell && posix.basename(interpreter) !== "env") return undefined;
   }
   const isNpm = /\/node_modules\/npm\/bin\/np[mx]-cli\.js$/.test(real);
   if (isNpm && /^\/(?:usr\/)?bin\/env$/.test(interpreter) && rest.length === 1 && rest[0] === "node") {
-    const node = resolveProgram("node", options);
+    const node = resolveIn("node", search);
     if (node.type !== "missing") return node.type === "found" ? undefined : node.reason;
   }
   return `${name} is ${real}, a script, which may choose by the folder what it runs`;
@@ -190,22 +245,30 @@ const systemFolder = /^\/(?:usr\/)?(?:s?bin|lib|libexec)(?:\/|$)/;
 function linksFrom(file: string): readonly string[] | undefined {
   const passed = [file];
   for (let at = file; passed.length < 40; ) {
-    let target: string;
-    try {
-      target = readlinkSync(at);
-    } catch {
-      return passed;
-    }
+    const target = targetOf(at);
+    if (target === undefined) return passed;
     at = posix.resolve(realOf(posix.dirname(at)) ?? posix.dirname(at), target);
     passed.push(at);
   }
   return undefined;
 }
 
+/** Where a link leads; looked at first, because what is no link is not read without throwing. */
+function targetOf(path: string): string | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+      ? readlinkSync(path)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 function isRunnable(file: string): boolean {
   try {
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return false;
     accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
+    return true;
   } catch {
     return false;
   }

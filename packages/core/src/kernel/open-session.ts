@@ -173,6 +173,7 @@ export async function openSession<Output>(
         await tools.dispose();
       } finally {
         services.inbox?.[Symbol.dispose]();
+        await services.unattended?.close();
         services.liveText.close();
         await record.close();
         await servers[Symbol.asyncDispose]();
@@ -323,10 +324,18 @@ function openServices(
     toolContext: createToolContexts(runtime, plan, environment),
     asking: approver && openAsking(approver, plan, { projectRoot, mode: runtime.live?.reading?.mode }),
     tree: runtime.live?.tree ?? createTreeBudget(plan.treeLimits, { ...limits.settings }),
-    unattended: createUnattendedBudget(
-      runtime.discovered.settings.settings.plain.quota?.maxUsdUnattended,
-      limits.settings,
-    ),
+    ...(runtime.quotas === undefined || options.planOnly === true
+      ? {}
+      : {
+          unattended: createUnattendedBudget({
+            session: plan.sessionId,
+            maxUsd: runtime.discovered.settings.settings.plain.quota?.maxUsdUnattended,
+            quotas: runtime.quotas,
+            clock: runtime.clock,
+            isOfAgent: (runtime.environment["CLAUDECODE"] ?? "") !== "",
+            unknownPrice: limits.settings?.unknownPrice,
+          }),
+        }),
   };
 }
 

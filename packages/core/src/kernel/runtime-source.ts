@@ -154,7 +154,9 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
     await folders.checkFolders(options, place.cwd);
     const { environment: env, ...same } = place;
     const answer =
-      options.trusted === undefined ? await findTrust({ ...same, env }) : { trusted: options.trusted };
+      options.trusted === undefined
+        ? await findTrust({ ...same, env }, { isSession: true })
+        : { trusted: options.trusted };
     const { trusted } = answer;
     const changed = "changed" in answer ? answer.changed : undefined;
     const guide = async (found: Found) => {

@@ -1,8 +1,9 @@
 // @io
 
-import { readdir, stat } from "node:fs/promises";
+import { type Stats, statSync } from "node:fs";
 import { posix } from "node:path";
 import { matchesName } from "../covers-path.ts";
+import { listFolder } from "../list-folder.ts";
 import type { GlobRequest, ShellAnalysis, Surroundings } from "./model.ts";
 
 /** Where a command is to run. */
@@ -13,11 +14,15 @@ export interface ShellPlace extends Omit<Surroundings, "matches"> {
 
 const maxPasses = 4;
 
+/** Loaded once; asking for a loaded module again is not free. */
+let parser: Promise<[typeof import("unbash"), typeof import("./analyze-with.ts")]> | undefined;
+
 /** Understands a Bash command: its grammar is loaded at the first call, and its file patterns are looked up. Never throws. */
 export async function loadAnalysis(command: string, place: ShellPlace): Promise<ShellAnalysis> {
   const kept = recent.get(keyOf(command, place));
   if (kept !== undefined) return kept;
-  const [grammar, { analyzeWith }] = await Promise.all([import("unbash"), import("./analyze-with.ts")]);
+  parser ??= Promise.all([import("unbash"), import("./analyze-with.ts")]);
+  const [grammar, { analyzeWith }] = await parser;
   const found = new Map<string, readonly string[] | "too-many">();
   const { directory: _, ...around } = place;
   const surroundings: Surroundings = {
@@ -98,7 +103,7 @@ async function findGlobMatches(pattern: string, folder: string): Promise<readonl
     found = next.flat();
     if (found.length > maxMatches) return undefined;
   }
-  const kept = onlyFolders ? await foldersOf(found, folder) : found;
+  const kept = onlyFolders ? foldersOf(found, folder) : found;
   return [...kept].sort((left, right) => (left < right ? -1 : 1));
 }
 
@@ -108,28 +113,25 @@ async function matchIn(prefix: string, name: string, folder: string): Promise<re
   const place = posix.resolve(folder, prefix === "" ? "." : prefix);
   if (!/[*?[]/.test(name.replace(/\\[\s\S]/g, ""))) {
     const literal = name.replace(/\\([\s\S])/g, "$1");
-    const isThere = await stat(posix.join(place, literal)).then(
-      () => true,
-      () => false,
-    );
-    return isThere ? [join(literal)] : [];
+    return statOf(posix.join(place, literal)) === undefined ? [] : [join(literal)];
   }
-  const entries = await readdir(place).catch(() => []);
+  const entries = (await listFolder(place)).map((entry) => entry.name);
   const showsHidden = name.startsWith(".") || name.startsWith("\\.");
   return entries
     .filter((entry) => (showsHidden || !entry.startsWith(".")) && matchesName(name, entry))
     .map(join);
 }
 
-async function foldersOf(paths: readonly string[], folder: string): Promise<readonly string[]> {
-  const checked = await Promise.all(
-    paths.map(async (path) => {
-      const isFolder = await stat(posix.resolve(folder, path)).then(
-        (entry) => entry.isDirectory(),
-        () => false,
-      );
-      return isFolder ? [`${path}/`] : [];
-    }),
+function foldersOf(paths: readonly string[], folder: string): readonly string[] {
+  return paths.flatMap((path) =>
+    statOf(posix.resolve(folder, path))?.isDirectory() === true ? [`${path}/`] : [],
   );
-  return checked.flat();
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }

@@ -3,7 +3,6 @@ import { quoteRows } from "@retinue/core/inspection/describe-quote.ts";
 import { suggestUpdates } from "@retinue/core/kernel/suggest-updates.ts";
 import type {
   Answer,
-  ElicitationQuestion,
   FormQuestion,
   PermissionQuestion,
   PlanQuestion,
@@ -19,7 +18,30 @@ export async function answerByHost(
   question: Question,
   { connection, directory, signal }: { connection: Connection; directory: string; signal: AbortSignal },
 ): Promise<Answer> {
-  if (question.kind === "elicitation") return answerElicitation(connection, question, signal);
+  if (question.kind === "elicitation") {
+    // The question of an MCP server goes to hooks and then to the host; one that answers no questions declines it.
+    const { server: subject, message, schema, url, elicitationId } = question;
+    const id = elicitationId === undefined ? {} : { elicitation_id: elicitationId };
+    const about = { mcp_server_name: subject, mode: url === undefined ? "form" : "url", ...id };
+    const fields = {
+      ...about,
+      message,
+      ...(schema === undefined ? {} : { requested_schema: schema }),
+      ...(url === undefined ? {} : { url }),
+    };
+    const { observed } = connection;
+    const before = await observed().fire("Elicitation", { fields, signal, subject });
+    const answer = before.some(isBlocking)
+      ? declined
+      : (decided(before) ?? (await elicitByHost(connection, fields, signal)));
+    const { type: _type, ...given } = answer;
+    const after = await observed().fire("ElicitationResult", {
+      fields: { ...about, ...given },
+      signal,
+      subject,
+    });
+    return after.some(isBlocking) ? declined : (decided(after) ?? answer);
+  }
   const { host, channel } = connection;
   host.setState("requires_action");
   try {
@@ -115,35 +137,6 @@ function reasonType(reason: string, blocked: string | undefined): string {
 
 type ElicitationAnswer = Extract<Answer, { type: "elicited" }>;
 const declined: ElicitationAnswer = { type: "elicited", action: "decline" };
-
-/** The question of an MCP server goes to hooks and then to the host; one that answers no questions declines it. */
-async function answerElicitation(
-  connection: Connection,
-  question: ElicitationQuestion,
-  signal: AbortSignal,
-): Promise<Answer> {
-  const { server: subject, message, schema, url, elicitationId } = question;
-  const id = elicitationId === undefined ? {} : { elicitation_id: elicitationId };
-  const about = { mcp_server_name: subject, mode: url === undefined ? "form" : "url", ...id };
-  const fields = {
-    ...about,
-    message,
-    ...(schema === undefined ? {} : { requested_schema: schema }),
-    ...(url === undefined ? {} : { url }),
-  };
-  const { observed } = connection;
-  const before = await observed().fire("Elicitation", { fields, signal, subject });
-  const answer = before.some(isBlocking)
-    ? declined
-    : (decided(before) ?? (await elicitByHost(connection, fields, signal)));
-  const { type: _type, ...given } = answer;
-  const after = await observed().fire("ElicitationResult", {
-    fields: { ...about, ...given },
-    signal,
-    subject,
-  });
-  return after.some(isBlocking) ? declined : (decided(after) ?? answer);
-}
 
 /** The first answer of a callback, where one gives an answer. */
 function decided(outputs: readonly JsonRecord[]): ElicitationAnswer | undefined {

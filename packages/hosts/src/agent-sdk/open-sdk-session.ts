@@ -84,7 +84,26 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
       const { continue: _continue, forkSession: _fork, ...fresh } = wanted;
       return open(fresh);
     });
-    return wrap(tree, runtime, hosted);
+    const { facts } = tree;
+    return {
+      tree,
+      session: facts,
+      initialMode: facts.plan.policy.mode,
+      hasRunningChildren: () =>
+        facts.isTeamBusy() ||
+        tree.list().some((task) => task.background && task.team === undefined && !hasEnded(task)),
+      outputFile: sessionRecord(facts).outputOf,
+      receive(server, message) {
+        const found = hosted.get(server);
+        if (found === undefined)
+          throw new RetinueError("unknown-server", `There is no in-process server ${server}.`);
+        found.receive(message);
+      },
+      async [Symbol.asyncDispose]() {
+        await tree.close();
+        await runtime[Symbol.asyncDispose]();
+      },
+    };
   } catch (error) {
     await runtime[Symbol.asyncDispose]();
     throw error;
@@ -92,33 +111,6 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
 }
 
 type Runtime = ReturnType<typeof createPrintRuntime>;
-
-function wrap(
-  tree: AgentTree,
-  runtime: AsyncDisposable,
-  hosted: ReadonlyMap<string, HostMcpServer>,
-): OpenSdkSession {
-  const { facts } = tree;
-  return {
-    tree,
-    session: facts,
-    initialMode: facts.plan.policy.mode,
-    hasRunningChildren: () =>
-      facts.isTeamBusy() ||
-      tree.list().some((task) => task.background && task.team === undefined && !hasEnded(task)),
-    outputFile: sessionRecord(facts).outputOf,
-    receive(server, message) {
-      const found = hosted.get(server);
-      if (found === undefined)
-        throw new RetinueError("unknown-server", `There is no in-process server ${server}.`);
-      found.receive(message);
-    },
-    async [Symbol.asyncDispose]() {
-      await tree.close();
-      await runtime[Symbol.asyncDispose]();
-    },
-  };
-}
 
 /** Servers that the host has switched off are denied, wherever they are configured. */
 function settingsOf({ settings, servers, context }: SessionSetup): JsonRecord {

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
-import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
 import type { TreeOptions } from "@retinue/core/kernel/agent-tree.ts";
 import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
@@ -138,8 +137,14 @@ function liveControlsOf(connection: SdkConnection): SessionPorts {
       },
       uuidFor(event) {
         if (event.type === "assistant-answered") return connection.answers.ids();
-        if (event.type === "user-added" && event.origin === "tool-results")
-          return resultIds(event, connection);
+        if (event.type === "user-added" && event.origin === "tool-results") {
+          // The lines of results have the ids under which the results were shown.
+          const { message } = event;
+          const { results } = connection;
+          const blocks = typeof message.content === "string" ? [] : message.content;
+          const ids = results.idsOf(blocks.filter((block) => block.type === "tool_result"));
+          return ids.map((id) => id ?? randomUUID());
+        }
         if (event.type !== "user-added" || !["prompt", "message"].includes(event.origin)) return undefined;
         const { promptId } = connection;
         connection.promptId = undefined;
@@ -149,16 +154,6 @@ function liveControlsOf(connection: SdkConnection): SessionPorts {
       written: (event, uuids) => void lineIds.set(event, uuids),
     },
   };
-}
-
-/** The lines of results have the ids under which the results were shown. */
-function resultIds(
-  { message }: Extract<RunEvent, { type: "user-added" }>,
-  { results }: SdkConnection,
-): readonly string[] {
-  const blocks = typeof message.content === "string" ? [] : message.content;
-  const ids = results.idsOf(blocks.filter((block) => block.type === "tool_result"));
-  return ids.map((id) => id ?? randomUUID());
 }
 
 type HookWatch = NonNullable<SessionPorts["watchHook"]>;

@@ -61,7 +61,25 @@ export async function prepareTurn(
   const uuid = written.uuid ?? randomUUID();
   const verbatim = written.verbatim || isUnknownCommand(written, session);
   const prompt = { ...written, uuid, verbatim };
-  const begin = createBeginning(session, prompt, context);
+  // `init` and the replayed prompt, with the first event of the turn.
+  let hasStarted = false;
+  const begin: () => void = () => {
+    if (hasStarted) return;
+    hasStarted = true;
+    if (context.state.described !== session)
+      for (const message of describeChanges(session, context)) context.emit(message);
+    context.state.described = session;
+    context.emit(initOf(session, context));
+    if (!context.options.connection().request.replay) return;
+    context.emit({
+      ...prompt.line,
+      type: "user",
+      parent_tool_use_id: null,
+      session_id: session.session.plan.sessionId,
+      uuid: prompt.uuid ?? randomUUID(),
+      isReplay: true,
+    });
+  };
   const turn: Turn = { id, prompt, begin, signal, inTools: false, startedAt: Date.now(), userMessages: 0 };
   state.turn = turn;
   if (isClear(written)) {
@@ -174,28 +192,6 @@ function localFacts(session: OpenSdkSession, { state, options }: TurnContext): L
     model: choices.model ?? session.session.plan.model.value,
     apiMs: state.apiMs,
     wallMs: Date.now() - startedAt,
-  };
-}
-
-/** `init` and the replayed prompt, with the first event of the turn. */
-function createBeginning(session: OpenSdkSession, prompt: QueuedPrompt, context: TurnContext): () => void {
-  let hasStarted = false;
-  return () => {
-    if (hasStarted) return;
-    hasStarted = true;
-    if (context.state.described !== session)
-      for (const message of describeChanges(session, context)) context.emit(message);
-    context.state.described = session;
-    context.emit(initOf(session, context));
-    if (!context.options.connection().request.replay) return;
-    context.emit({
-      ...prompt.line,
-      type: "user",
-      parent_tool_use_id: null,
-      session_id: session.session.plan.sessionId,
-      uuid: prompt.uuid ?? randomUUID(),
-      isReplay: true,
-    });
   };
 }
 

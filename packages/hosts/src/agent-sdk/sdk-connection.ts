@@ -137,7 +137,12 @@ export function createSdkConnection(
   { isHosted, speaks, write }: ConnectionEnd,
 ): SdkConnection {
   const managed = readManagedSettings(options.managedSettings);
-  const context = withDenials(given, managed.deny);
+  const deny = managed.deny;
+  const { session } = given;
+  const context: CommandContext = {
+    ...given,
+    session: { ...session, disallowedTools: [...(session.disallowedTools ?? []), ...deny] },
+  };
   const { host: cli } = context;
   const bypasses =
     options.dangerouslySkipPermissions === true || options.permissionMode === "bypassPermissions";
@@ -274,14 +279,6 @@ function checkpointFolderOf({ host, options }: SdkConnection): string | undefine
   const session = host.current()?.session;
   if (session === undefined || options.sessionPersistence === false) return undefined;
   return checkpointFolder(sessionRecord(session).directory);
-}
-
-function withDenials(context: CommandContext, deny: readonly string[]): CommandContext {
-  const { session } = context;
-  return {
-    ...context,
-    session: { ...session, disallowedTools: [...(session.disallowedTools ?? []), ...deny] },
-  };
 }
 
 type Lazy = () => SdkConnection;

@@ -62,8 +62,11 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
     session_id: context.sessionId,
   });
   switch (event.type) {
-    case "assistant-answered":
-      return assistantMessages(event, context);
+    case "assistant-answered": {
+      // One message per block; why the model stopped is not known yet when a block is complete.
+      const ids = context.lineIds(event);
+      return event.message.content.map((block, index) => blockMessage(block, event, context, ids[index]));
+    }
     case "user-added":
       return userMessages(event, context);
     case "turn-started":
@@ -101,8 +104,29 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
       return [system("quota_renewed", { provider: event.provider, content: quotaSentence(event) })];
     case "compaction-started":
       return [system("status", { status: "compacting" })];
-    case "context-compacted":
-      return compactionMessages(event, context, system);
+    case "context-compacted": {
+      const { trigger, preTokens, postTokens, durationMs, summary } = event;
+      return [
+        system("status", { status: null, compact_result: "success" }),
+        system("compact_boundary", {
+          compact_metadata: {
+            trigger,
+            pre_tokens: preTokens,
+            post_tokens: postTokens,
+            duration_ms: Math.round(durationMs),
+          },
+        }),
+        {
+          type: "user",
+          message: { role: "user", content: textOf(summary) },
+          ...own(context),
+          timestamp: now(),
+          isSynthetic: true,
+          isReplay: false,
+        },
+        ...(trigger === "manual" ? [commandOutput("Compacted ", context.sessionId)] : []),
+      ];
+    }
     case "agents-interrupted":
       return [system("agents_interrupted", { agents: event.agents })];
     case "call-finished":
@@ -110,34 +134,6 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
     default:
       return [];
   }
-}
-
-function compactionMessages(
-  event: Extract<RunEvent, { type: "context-compacted" }>,
-  context: SdkMessageContext,
-  system: (subtype: string, fields: JsonRecord) => SdkMessage,
-): readonly SdkMessage[] {
-  const { trigger, preTokens, postTokens, durationMs, summary } = event;
-  return [
-    system("status", { status: null, compact_result: "success" }),
-    system("compact_boundary", {
-      compact_metadata: {
-        trigger,
-        pre_tokens: preTokens,
-        post_tokens: postTokens,
-        duration_ms: Math.round(durationMs),
-      },
-    }),
-    {
-      type: "user",
-      message: { role: "user", content: textOf(summary) },
-      ...own(context),
-      timestamp: now(),
-      isSynthetic: true,
-      isReplay: false,
-    },
-    ...(trigger === "manual" ? [commandOutput("Compacted ", context.sessionId)] : []),
-  ];
 }
 
 function now(): string {
@@ -226,12 +222,6 @@ export function own(context: SdkMessageContext, uuid = context.uuid()): JsonReco
 
 type Answer = Extract<RunEvent, { type: "assistant-answered" }>;
 export type AnswerHead = Pick<Answer, "id" | "model" | "usage" | "requestId">;
-
-/** One message per block; why the model stopped is not known yet when a block is complete. */
-function assistantMessages(event: Answer, context: SdkMessageContext): readonly SdkMessage[] {
-  const ids = context.lineIds(event);
-  return event.message.content.map((block, index) => blockMessage(block, event, context, ids[index]));
-}
 
 export function blockMessage(
   block: AssistantBlock,
@@ -338,7 +328,13 @@ export function programResult(result: unknown, content?: ToolResultBlock["conten
     const { durationMs: _duration, exitCode: _code, ...rest } = result;
     return { ...rest, stdout: result["stdout"].trimEnd(), isImage: false, noOutputExpected: false };
   }
-  if (isServerResult(result)) return serverResult(result, content);
+  if (isServerResult(result)) {
+    // The blocks that a tool of a server gave, beside its structured content where it has one.
+    if (content === undefined) return result;
+    const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
+    const { structuredContent } = result;
+    return structuredContent === undefined ? blocks : { content, structuredContent };
+  }
   if (typeof result["filePath"] !== "string" || !["create", "update"].includes(String(result["type"])))
     return result;
   const isNew = result["type"] === "create";
@@ -356,14 +352,6 @@ function isCommandResult(result: JsonRecord): result is JsonRecord & { readonly 
 
 function isServerResult({ server, tool }: JsonRecord): boolean {
   return typeof server === "string" && typeof tool === "string";
-}
-
-/** The blocks that a tool of a server gave, beside its structured content where it has one. */
-function serverResult(result: JsonRecord, content: ToolResultBlock["content"] | undefined): unknown {
-  if (content === undefined) return result;
-  const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
-  const { structuredContent } = result;
-  return structuredContent === undefined ? blocks : { content, structuredContent };
 }
 
 function textsOf(part: Exclude<NonNullable<ToolResultBlock["content"]>, string>[number]): readonly string[] {

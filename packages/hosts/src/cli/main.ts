@@ -24,7 +24,12 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
       : await (await import("./program/run-program.ts")).runProgram(arguments_, host);
     // A file that cannot be written says so a moment after the write.
     await new Promise((resolve) => setImmediate(resolve));
-    refuseLostOutput(host);
+    // Work whose output could not be written was not done for the one that waits for it; a reader that went away wanted no more.
+    const {
+      stdout: { closed },
+    } = host;
+    if (closed?.aborted === true && isRetinueError(closed.reason) && closed.reason.code !== "reader-gone")
+      throw closed.reason;
     return code;
   } catch (error) {
     return reportError(
@@ -33,12 +38,6 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
       arguments_.some((argument) => /^--debug(=|$)/.test(argument)),
     );
   }
-}
-
-/** Work whose output could not be written was not done for the one that waits for it; a reader that went away wanted no more. */
-function refuseLostOutput({ stdout: { closed } }: CliHost): void {
-  if (closed?.aborted === true && isRetinueError(closed.reason) && closed.reason.code !== "reader-gone")
-    throw closed.reason;
 }
 
 /** One sentence, its advice on the next line, and the exit code that goes with it. A stack trace only when asked for. */

@@ -43,7 +43,26 @@ export async function merge(
   options: MergeCommandOptions,
 ): Promise<number> {
   const { host } = context;
-  const asked = readMergeOptions(options);
+  const { into, check, unchecked, only, resolver, apply, discard, dryRun } = options;
+  if (
+    discard !== undefined &&
+    [into, check, unchecked, only, resolver, apply, dryRun].some((option) => option !== undefined)
+  )
+    throw misuse("--discard removes children and merges nothing.", "Leave the other options out.");
+  if (unchecked === true && check !== undefined)
+    throw misuse("--unchecked runs no checks, and --check names one.", "Write one of the two.");
+  const empty = (check ?? []).find((command) => command.trim() === "");
+  if (empty !== undefined)
+    throw misuse("--check needs a command.", "Write, for example, --check 'npm test'.");
+  const asked: MergeOptions = {
+    into,
+    checks: unchecked === true ? [] : check,
+    only,
+    resolver: resolver === "none" ? false : resolver,
+    apply,
+    discard,
+    dryRun,
+  };
   const { check: _check, ...flags } = options;
   const request = readPrintOptions(flags, { words: [], cwd: host.cwd, session: context.session });
   const written = words.length === 0 ? undefined : words.join(" ");
@@ -80,29 +99,6 @@ export async function merge(
     forget();
     host.endQuestions();
   }
-}
-
-function readMergeOptions(options: MergeCommandOptions): MergeOptions {
-  const { into, check, unchecked, only, resolver, apply, discard, dryRun } = options;
-  if (
-    discard !== undefined &&
-    [into, check, unchecked, only, resolver, apply, dryRun].some((option) => option !== undefined)
-  )
-    throw misuse("--discard removes children and merges nothing.", "Leave the other options out.");
-  if (unchecked === true && check !== undefined)
-    throw misuse("--unchecked runs no checks, and --check names one.", "Write one of the two.");
-  const empty = (check ?? []).find((command) => command.trim() === "");
-  if (empty !== undefined)
-    throw misuse("--check needs a command.", "Write, for example, --check 'npm test'.");
-  return {
-    into,
-    checks: unchecked === true ? [] : check,
-    only,
-    resolver: resolver === "none" ? false : resolver,
-    apply,
-    discard,
-    dryRun,
-  };
 }
 
 /** A check that the person has written on the command line is allowed by that, as far as no rule denies it; others are asked about. */

@@ -43,7 +43,24 @@ export async function replay(
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   try {
     await using runtime = createPrintRuntime(context, { approvals: "refuse" });
-    const asked = readOptions(options);
+    const { tools, from, agent, model, prompt, ...others } = options;
+    if (tools !== undefined && tools !== "recorded" && tools !== "real")
+      throw misuse(`--tools must be recorded or real for a replay, but is ${JSON.stringify(tools)}.`);
+    if (from === undefined && (model !== undefined || prompt !== undefined))
+      throw misuse(
+        `--${model === undefined ? "prompt" : "model"} needs --from: the message from which on it counts.`,
+        "Give the number of an answer, or the beginning of the id of a message.",
+      );
+    const { systemPrompt, appendSystemPrompt } = others;
+    const asked: ReplaySessionOptions = {
+      tools,
+      from,
+      agent,
+      model,
+      prompt,
+      systemPrompt,
+      appendSystemPrompt,
+    };
     const report = await runtime.replay(written, { ...asked, signal: stop.signal });
     if (stop.signal.aborted) return exitCodeOf(stop.signal.reason);
     if (options.json === true) host.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
@@ -76,33 +93,6 @@ function describe(host: CliHost, report: Parameters<typeof describeReplay>[0] & 
 interface ReplayExtras {
   readonly notes: readonly string[];
   readonly replayedAs?: string;
-}
-
-function readOptions({
-  tools,
-  from,
-  agent,
-  model,
-  prompt,
-  ...others
-}: ReplayCommandOptions): ReplaySessionOptions {
-  if (tools !== undefined && tools !== "recorded" && tools !== "real")
-    throw misuse(`--tools must be recorded or real for a replay, but is ${JSON.stringify(tools)}.`);
-  if (from === undefined && (model !== undefined || prompt !== undefined))
-    throw misuse(
-      `--${model === undefined ? "prompt" : "model"} needs --from: the message from which on it counts.`,
-      "Give the number of an answer, or the beginning of the id of a message.",
-    );
-  const { systemPrompt, appendSystemPrompt } = others;
-  return {
-    tools,
-    from,
-    agent,
-    model,
-    prompt,
-    systemPrompt,
-    appendSystemPrompt,
-  };
 }
 
 const runners = { vitest: "vitest", node: "node:test" } as const;

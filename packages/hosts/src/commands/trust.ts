@@ -24,7 +24,11 @@ export async function trust(
   folder: string | undefined,
   options: TrustOptions,
 ): Promise<number> {
-  refuseContradiction(options);
+  const { show, remove: takesBack, yes, json } = options;
+  if (takesBack === true && (show === true || yes === true || json === true))
+    throw misuse("--remove takes no other options: it takes trust back without a question.");
+  if (yes === true && (show === true || json === true))
+    throw misuse("--show and --json change nothing.", "Leave out --yes.");
   const host = { ...context.host, cwd: findFolder(context.host.cwd, folder) };
   const { trust: _forThisRun, ...session } = context.session;
   const project = openProject({ ...context, host, session }, { toleratesBrokenFiles: true });
@@ -45,13 +49,6 @@ export async function trust(
   const folderNow = await project.trust.grant(found.lock);
   host.stdout.write(`${folderNow} is trusted now. \`retinue trust --remove\` takes it back.\n`);
   return 0;
-}
-
-function refuseContradiction({ show, remove: takesBack, yes, json }: TrustOptions): void {
-  if (takesBack === true && (show === true || yes === true || json === true))
-    throw misuse("--remove takes no other options: it takes trust back without a question.");
-  if (yes === true && (show === true || json === true))
-    throw misuse("--show and --json change nothing.", "Leave out --yes.");
 }
 
 function findFolder(cwd: string, written = "."): string {
@@ -113,16 +110,22 @@ function describeTrust(
   const lines = [
     stripControlCharacters(heading),
     isolated,
-    ...describeChanges(lock, paint),
+    ...describeChanges({ answer, lock }, paint),
     ...sections,
     ...nothing,
   ];
   return `${[...lines, ...nestedLines(nested, nameOf, paint), ""].join("\n")}\n`;
 }
 
-/** What changed since somebody accepted the configuration. */
-export function describeChanges(lock: TrustOverview["lock"], paint: Paint): readonly string[] {
-  if (lock.type === "none") return [];
+/** What changed since somebody accepted the configuration of a folder that was trusted. */
+export function describeChanges(
+  { answer, lock }: Pick<TrustOverview, "answer" | "lock">,
+  paint: Paint,
+): readonly string[] {
+  if (lock.type === "none") {
+    const isGone = !answer.trusted && answer.changed !== undefined;
+    return isGone ? ["", goneAdvice] : [];
+  }
   if (lock.type === "broken")
     return lock.diagnostics.flatMap(({ message, advice }) => ["", paint.error(message), advice ?? ""]);
   const open = openDifferences(lock.differences);
@@ -133,6 +136,9 @@ export function describeChanges(lock: TrustOverview["lock"], paint: Paint): read
     ...open.flatMap((difference) => paintLines(differenceLines(difference), paint).split("\n")).map(indent),
   ];
 }
+
+const goneAdvice =
+  "retinue.lock was here and is gone, so nothing says what was accepted. Bring it back from version control, or read what the folder may do.";
 
 function indent(line: string): string {
   return `  ${line}`;

@@ -32,7 +32,33 @@ export function createServerFactory({ sdk, hub, version, leadsTeam }: AgentServe
       { name: "retinue", title: "Retinue", version },
       { capabilities: { tools: {} }, instructions },
     );
-    addListing(server, hub);
+    server.registerTool(
+      "list_agents",
+      {
+        title: "List agents",
+        description: "Lists the agents, when to use each, and what it may do.",
+        inputSchema: inputs.list_agents,
+        outputSchema: outputs.list_agents,
+        annotations: { readOnlyHint: true, openWorldHint: false },
+      },
+      () =>
+        explained(async () => {
+          const agents = (await hub.agents()).registry.list();
+          const { text } = describeAgents(
+            agents.map(({ definition }) => definition),
+            { maxCharacters: maxList },
+          );
+          return said(text === "" ? "There are no agents." : text, {
+            agents: agents.map(({ id, definition }) => ({
+              name: id,
+              description: definition.description,
+              tools: definition.tools ?? ["*"],
+              model: definition.model ?? "inherit",
+              scope: definition.source.scope,
+            })),
+          });
+        }),
+    );
     addReading(server, hub);
     addSpawning(server, { sdk, hub, era });
     addMessages(server, { sdk, hub, era });
@@ -204,36 +230,6 @@ function clientsOf(server: McpServer, { sdk, hub, era }: Surroundings) {
       maxQuestions: canBeAsked(server, servingOf(context)) ? maxQuestions[era] : 0,
     }),
   };
-}
-
-function addListing(server: McpServer, hub: AgentHub): void {
-  server.registerTool(
-    "list_agents",
-    {
-      title: "List agents",
-      description: "Lists the agents, when to use each, and what it may do.",
-      inputSchema: inputs.list_agents,
-      outputSchema: outputs.list_agents,
-      annotations: { readOnlyHint: true, openWorldHint: false },
-    },
-    () =>
-      explained(async () => {
-        const agents = (await hub.agents()).registry.list();
-        const { text } = describeAgents(
-          agents.map(({ definition }) => definition),
-          { maxCharacters: maxList },
-        );
-        return said(text === "" ? "There are no agents." : text, {
-          agents: agents.map(({ id, definition }) => ({
-            name: id,
-            description: definition.description,
-            tools: definition.tools ?? ["*"],
-            model: definition.model ?? "inherit",
-            scope: definition.source.scope,
-          })),
-        });
-      }),
-  );
 }
 
 function addReading(server: McpServer, hub: AgentHub): void {

@@ -136,7 +136,15 @@ async function exchange(
     signal: gone.signal,
     ...(method === "GET" || method === "HEAD" ? {} : { body }),
   });
-  await send(outgoing, await answer(request, sent.promise));
+  const response = await answer(request, sent.promise);
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  outgoing.flushHeaders();
+  if (response.body === null) {
+    outgoing.end();
+    return;
+  }
+  // A client that goes away ends the stream; that is no failure of ours.
+  await pipeline(Readable.fromWeb(response.body), outgoing).catch(() => undefined);
 }
 
 function sendText(outgoing: ServerResponse, status: number, text: string): void {
@@ -171,15 +179,4 @@ function headersOf({ headers }: IncomingMessage): Headers {
     for (const each of [value ?? []].flat()) made.append(name, each);
   }
   return made;
-}
-
-async function send(outgoing: ServerResponse, response: Response): Promise<void> {
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-  outgoing.flushHeaders();
-  if (response.body === null) {
-    outgoing.end();
-    return;
-  }
-  // A client that goes away ends the stream; that is no failure of ours.
-  await pipeline(Readable.fromWeb(response.body), outgoing).catch(() => undefined);
 }

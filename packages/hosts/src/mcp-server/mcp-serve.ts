@@ -31,7 +31,16 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
   refuseOwnClient(context.host);
   const host = inFolder(context.host, options.cwd);
   checkFlags(session, host.cwd);
-  const own = readOptions(options, { host, session });
+  // The main agent of a server says nothing, so that few options of a run mean something.
+  const stray = strayFlag(options, "mcp-server", ["http", "tokenFile", "cwd"]);
+  if (stray !== undefined)
+    throw misuse(`${stray} has no meaning for a server.`, "`retinue mcp serve --help` shows what it takes.");
+  const request = readPrintOptions(options, { words: [], cwd: host.cwd, session });
+  const { tools } = request.session;
+  // Those are the tools of the agents; starting one is what the server itself does.
+  const own: RuntimeSessionOptions = Array.isArray(tools)
+    ? { ...request.session, tools: [...tools, "Agent"] }
+    : request.session;
   const place = readPlace(options, host);
   const log = (message: string): void => host.stderr.write(`retinue: ${stripControlCharacters(message)}\n`);
   const stop = Promise.withResolvers<RetinueError>();
@@ -106,15 +115,4 @@ function readPlace({ http, tokenFile }: McpServeOptions, host: CliHost): Place {
   const port = http === true ? 0 : Number(http);
   const token = loadToken({ ...host, ...(tokenFile === undefined ? {} : { file: tokenFile }) });
   return { type: "http", port, token };
-}
-
-function readOptions(options: McpServeOptions, { host, session }: CommandContext): RuntimeSessionOptions {
-  // The main agent of a server says nothing, so that few options of a run mean something.
-  const stray = strayFlag(options, "mcp-server", ["http", "tokenFile", "cwd"]);
-  if (stray !== undefined)
-    throw misuse(`${stray} has no meaning for a server.`, "`retinue mcp serve --help` shows what it takes.");
-  const request = readPrintOptions(options, { words: [], cwd: host.cwd, session });
-  const { tools } = request.session;
-  // Those are the tools of the agents; starting one is what the server itself does.
-  return Array.isArray(tools) ? { ...request.session, tools: [...tools, "Agent"] } : request.session;
 }

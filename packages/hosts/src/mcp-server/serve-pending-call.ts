@@ -32,11 +32,37 @@ export async function servePendingCall(
   try {
     while (true) {
       const pendingMessages = await pendingCall.next();
-      if (pendingMessages.type === "ended") return resultOf(pendingCall, pendingMessages.outcome);
+      if (pendingMessages.type === "ended") {
+        const outcome = pendingMessages.outcome;
+        if (outcome.type === "refused")
+          return { content: [{ type: "text", text: outcome.reason }], isError: true };
+        const data = isRecord(outcome.data) ? outcome.data : {};
+        const agentId = String(data.agentId);
+        if (outcome.type === "launched") {
+          return {
+            content: [{ type: "text", text: launchedText(agentId, data) }],
+            structuredContent: data,
+          };
+        }
+        const denials = deniedCalls(pendingCall.agents.get(agentId)?.state()?.ending);
+        const refusals = denials.map(({ reason }) => `- ${reason}`);
+        const text =
+          refusals.length === 0 ? outcome.text : `${outcome.text}\n\nNot allowed:\n${refusals.join("\n")}`;
+        return {
+          content: [{ type: "text", text }],
+          structuredContent: { ...data, content: bounded(data.content), denials },
+          ...(outcome.isError ? { isError: true } : {}),
+        };
+      }
       const { question } = pendingMessages;
       if (era === "modern") {
         pendingCall.leave();
-        return askInResult(sdk, pendingCall, question);
+        const { id, form } = question;
+        const request = sdk.inputRequired.elicit({
+          message: form.message,
+          requestedSchema: wireSchema(form.schema),
+        });
+        return sdk.inputRequired({ inputRequests: { [id]: request }, requestState: pendingCall.id });
       }
       question.reply(await elicit(question, context, signal));
     }
@@ -76,14 +102,6 @@ async function elicit(
   }
 }
 
-function askInResult(sdk: Sdk, pendingCall: PendingCall, { id, form }: OpenQuestion): InputRequiredResult {
-  const request = sdk.inputRequired.elicit({
-    message: form.message,
-    requestedSchema: wireSchema(form.schema),
-  });
-  return sdk.inputRequired({ inputRequests: { [id]: request }, requestState: pendingCall.id });
-}
-
 type WireSchema = Parameters<ServerContext["mcpReq"]["elicitInput"]>[0] extends infer Params
   ? Params extends { requestedSchema: infer Schema }
     ? Schema
@@ -93,29 +111,6 @@ type WireSchema = Parameters<ServerContext["mcpReq"]["elicitInput"]>[0] extends 
 function wireSchema(schema: OpenQuestion["form"]["schema"]): WireSchema {
   // The same shape; only that ours cannot be written to.
   return structuredClone(schema) as WireSchema;
-}
-
-type Outcome = Extract<Awaited<ReturnType<PendingCall["next"]>>, { readonly type: "ended" }>["outcome"];
-
-function resultOf(pendingCall: PendingCall, outcome: Outcome): CallToolResult {
-  if (outcome.type === "refused") return { content: [{ type: "text", text: outcome.reason }], isError: true };
-  const data = isRecord(outcome.data) ? outcome.data : {};
-  const agentId = String(data.agentId);
-  if (outcome.type === "launched") {
-    return {
-      content: [{ type: "text", text: launchedText(agentId, data) }],
-      structuredContent: data,
-    };
-  }
-  const denials = deniedCalls(pendingCall.agents.get(agentId)?.state()?.ending);
-  const refusals = denials.map(({ reason }) => `- ${reason}`);
-  const text =
-    refusals.length === 0 ? outcome.text : `${outcome.text}\n\nNot allowed:\n${refusals.join("\n")}`;
-  return {
-    content: [{ type: "text", text }],
-    structuredContent: { ...data, content: bounded(data.content), denials },
-    ...(outcome.isError ? { isError: true } : {}),
-  };
 }
 
 /** Many clients give the structured content to their model, so the limit for texts holds there too. */

@@ -166,8 +166,22 @@ async function answer(
   const given = { isPublic: publicFiles.has(path) || path === "/" };
   const refusal = guardRequest(request.headers, given, { token, cookie, hosts: hostsOf(host, port) });
   if (refusal !== undefined) return send(response, refusal.status, "text/plain", `${refusal.message}\n`);
-  if (request.method === "POST" && path === "/api/act") return act(state, request, response);
-  if (request.method === "POST" && path === "/api/login") return beginLogin(state, request, response);
+  if (request.method === "POST" && path === "/api/act") {
+    const wanted = await readActRequest(request);
+    const query = new URLSearchParams({ project: wanted.project, id: wanted.sessionId });
+    const { transcripts } = await placeOf(state, query);
+    const { acting } = state.options;
+    const done =
+      (await state.options.act?.(wanted, acting.user)) ??
+      (await performAct(wanted, { ...acting, transcripts, signal: state.closing.signal }));
+    send(response, 200, "application/json", JSON.stringify(done));
+    return;
+  }
+  if (request.method === "POST" && path === "/api/login") {
+    const address = await loginsOf(state).begin(await readLoginRequest(request));
+    send(response, 200, "application/json", JSON.stringify({ address }));
+    return;
+  }
   if (request.method !== "GET")
     return send(response, 405, "text/plain", "This address cannot be written to.\n");
   return path === "/" ? enter(state, url, { response, port }) : get(state, { url, path }, response);
@@ -330,32 +344,12 @@ function sessionParts({ options }: ServerState, place: SessionPlace): Readonly<R
   };
 }
 
-async function act(state: ServerState, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const wanted = await readActRequest(request);
-  const query = new URLSearchParams({ project: wanted.project, id: wanted.sessionId });
-  const { transcripts } = await placeOf(state, query);
-  const { acting } = state.options;
-  const done =
-    (await state.options.act?.(wanted, acting.user)) ??
-    (await performAct(wanted, { ...acting, transcripts, signal: state.closing.signal }));
-  send(response, 200, "application/json", JSON.stringify(done));
-}
-
 function loginsOf({ options: { logins } }: ServerState): StudioLogins {
   if (logins === undefined)
     throw new RetinueError("misuse", "This studio begins no logins.", {
       advice: "Use `retinue mcp login NAME` where the sessions run.",
     });
   return logins;
-}
-
-async function beginLogin(
-  state: ServerState,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const address = await loginsOf(state).begin(await readLoginRequest(request));
-  send(response, 200, "application/json", JSON.stringify({ address }));
 }
 
 const maxUnread = 16 * 1024 * 1024;

@@ -40,8 +40,8 @@ export interface AgentServices {
   /** The main agent of the session. */
   readonly main: AgentPlan["agent"];
   readonly tree: TreeBudget;
-  /** What may be taken after a wait for a quota. */
-  readonly unattended: UnattendedBudget;
+  /** What may be taken after a wait for a quota, where one is waited for. */
+  readonly unattended?: UnattendedBudget;
   /** Takes down what models are asked; absent where nothing is recorded. */
   readonly recordRequest?: RecordRequest;
   /** Puts calls of all agents to the same person, in one queue; absent where nobody can be asked. */

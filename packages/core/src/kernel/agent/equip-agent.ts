@@ -157,7 +157,7 @@ function waitingOf(
   { runtime: { quotas, clock }, unattended }: AgentServices,
   { stopwatch, child }: AgentOwn,
 ): readonly Capability[] {
-  if (quotas === undefined) return [];
+  if (quotas === undefined || unattended === undefined) return [];
   const held = holding(stopwatch, ...(child === undefined ? [] : [child.waiting]));
   const park = child?.control.park;
   const whileWaiting = <T>(wait: () => Promise<T>): Promise<T> =>

@@ -39,7 +39,12 @@ export function followInbox(
         questions.push(...own.map((question) => ({ ...question, project, sessionId: id, title })));
       }
     }
-    const update = ordered(questions);
+    // Those that wait in the order in which they were asked, then the newest of the others.
+    const waiting = questions.filter(({ state }) => state === "waiting").toSorted((a, b) => a.at - b.at);
+    const answered = questions
+      .filter(({ state }) => state !== "waiting")
+      .toSorted((a, b) => (b.answeredAt ?? 0) - (a.answeredAt ?? 0));
+    const update: readonly InboxQuestion[] = [...waiting, ...answered.slice(0, maxAnswered)];
     const text = JSON.stringify(update);
     if (text !== sent) send(update);
     sent = text;
@@ -57,13 +62,4 @@ export function followInbox(
 async function sessionsWithQuestions(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder).catch(() => []);
   return names.filter((name) => isSessionId(name) && existsSync(sessionFiles(folder, name).approvals));
-}
-
-/** Those that wait in the order in which they were asked, then the newest of the others. */
-function ordered(questions: readonly InboxQuestion[]): readonly InboxQuestion[] {
-  const waiting = questions.filter(({ state }) => state === "waiting").toSorted((a, b) => a.at - b.at);
-  const answered = questions
-    .filter(({ state }) => state !== "waiting")
-    .toSorted((a, b) => (b.answeredAt ?? 0) - (a.answeredAt ?? 0));
-  return [...waiting, ...answered.slice(0, maxAnswered)];
 }

@@ -73,7 +73,8 @@ export function projectTrust(gather: () => Promise<ProjectFacts>): ProjectTrust 
       const lock = shown ?? (await judgeLock(placeOf(facts)));
       if (lock.type === "broken") throw brokenLock(lock);
       const accepted = lock.type === "compared" ? lock.hashes : [];
-      return orError(await storeOf(discovered).trust(discovered.paths.cwd, accepted)).folder;
+      const known = { accepted, hasLock: lock.type === "compared" };
+      return orError(await storeOf(discovered).trust(discovered.paths.cwd, known)).folder;
     },
     async revoke() {
       const { discovered } = await gather();

@@ -76,7 +76,9 @@ export function addCommands(program: Command, entries: readonly CommandEntry[], 
       });
     });
   }
-  showSubcommands(program);
+  // The usage of a group names what is below it.
+  for (const group of program.commands.filter(({ commands }) => commands.length > 0))
+    group.usage(`[${visibleNames(group).join("|")}] [options]`);
 }
 
 /** `agents show <name>`: the words before the first argument are the path. */
@@ -98,12 +100,6 @@ function findParent(program: Command, path: readonly string[]): Command {
 
 function isGroup({ usage }: CommandEntry, entries: readonly CommandEntry[]): boolean {
   return entries.some((other) => other.usage.startsWith(`${usage} `));
-}
-
-/** The usage of a group names what is below it. */
-function showSubcommands(program: Command): void {
-  for (const group of program.commands.filter(({ commands }) => commands.length > 0))
-    group.usage(`[${visibleNames(group).join("|")}] [options]`);
 }
 
 function visibleNames(parent: Command): readonly string[] {

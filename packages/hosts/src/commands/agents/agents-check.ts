@@ -24,7 +24,15 @@ export async function agentsCheck(
   options: CheckOptions,
 ): Promise<number> {
   const { stdout } = context.host;
-  const checked = await check(context, paths);
+  // What is discovered here, or only the files and folders named; `--agents` whenever it is given.
+  const { agents, option, nameOf, textOf } = openProject(context, { toleratesBrokenFiles: true });
+  const { files, diagnostics } = await agents.check(paths);
+  const checked: Checked = {
+    files: [...new Set([...files, ...(option === undefined ? [] : [option.file])])],
+    diagnostics: [...(option?.diagnostics ?? []), ...diagnostics],
+    nameOf,
+    textOf,
+  };
   const counts = countBySeverity(checked.diagnostics);
   const isBad = counts.error > 0 || (options.strict === true && counts.warning > 0);
   const shown = checked.diagnostics.filter(({ severity }) => options.quiet !== true || severity === "error");
@@ -37,18 +45,6 @@ export async function agentsCheck(
 interface Checked extends AgentCheck {
   nameOf(file: string): string;
   textOf(file: string): string | undefined;
-}
-
-/** What is discovered here, or only the files and folders named; `--agents` whenever it is given. */
-async function check(context: CommandContext, paths: readonly string[]): Promise<Checked> {
-  const { agents, option, nameOf, textOf } = openProject(context, { toleratesBrokenFiles: true });
-  const { files, diagnostics } = await agents.check(paths);
-  return {
-    files: [...new Set([...files, ...(option === undefined ? [] : [option.file])])],
-    diagnostics: [...(option?.diagnostics ?? []), ...diagnostics],
-    nameOf,
-    textOf,
-  };
 }
 
 function asText(

@@ -47,7 +47,27 @@ export async function runEval(options: RunEvalOptions): Promise<EvalOutcome> {
   await checkSetup(open, options);
   const waiting = open.values();
   const budget = createBudget(plan, spent);
-  const failures = createFailures();
+  // The runs of this start that failed before an answer.
+  const excluded = new Set<string | undefined>();
+  let count = 0;
+  let first: string | undefined;
+  const failures = {
+    add({ model }: EvalCell, { endedBy, reason }: EvalResult): void {
+      if (lasting.has(endedBy)) excluded.add(model);
+      count += 1;
+      first ??= reason;
+    },
+    excludes({ model }: EvalCell): boolean {
+      const isExcluded = excluded.has(model);
+      if (isExcluded) count += 1;
+      return isExcluded;
+    },
+    describe(): string | undefined {
+      if (count === 0) return undefined;
+      const runs = count === 1 ? "1 run has" : `${count} runs have`;
+      return `${runs} no result, and the same command runs them again: ${first ?? "no answer."}`;
+    },
+  };
   let stopped: string | undefined;
 
   async function work(): Promise<void> {
@@ -130,30 +150,6 @@ const lasting: ReadonlySet<string> = new Set([
   "no-credentials",
   "unknown-model",
 ]);
-
-/** The runs of this start that failed before an answer. */
-function createFailures() {
-  const excluded = new Set<string | undefined>();
-  let count = 0;
-  let first: string | undefined;
-  return {
-    add({ model }: EvalCell, { endedBy, reason }: EvalResult): void {
-      if (lasting.has(endedBy)) excluded.add(model);
-      count += 1;
-      first ??= reason;
-    },
-    excludes({ model }: EvalCell): boolean {
-      const isExcluded = excluded.has(model);
-      if (isExcluded) count += 1;
-      return isExcluded;
-    },
-    describe(): string | undefined {
-      if (count === 0) return undefined;
-      const runs = count === 1 ? "1 run has" : `${count} runs have`;
-      return `${runs} no result, and the same command runs them again: ${first ?? "no answer."}`;
-    },
-  };
-}
 
 function usedUp({ budgetUsd }: EvalPlan): string {
   return `The budget of $${budgetUsd} is used up.`;

@@ -27,7 +27,11 @@ export async function inspect(
   words: readonly string[],
   options: InspectOptions,
 ): Promise<number> {
-  checkOptions(options);
+  const { json, html, follow } = options;
+  if (html === "")
+    throw misuse("--html needs the name of a file.", "Write, for example, --html session.html.");
+  if (follow === true && (json === true || html !== undefined))
+    throw misuse("--follow shows a session in the terminal.", "Leave out --json and --html, or --follow.");
   const written = words.length === 0 ? undefined : words.join(" ");
   const source = await openFolder(host).sessions.inspect(written);
   const { stdout } = host;
@@ -52,13 +56,6 @@ export async function inspect(
   if (options.json === true) stdout.write(`${JSON.stringify(inspection, undefined, 2)}\n`);
   else if (options.html === undefined) stdout.write(renderInspection(inspection, view));
   return 0;
-}
-
-function checkOptions({ json, html, follow }: InspectOptions): void {
-  if (html === "")
-    throw misuse("--html needs the name of a file.", "Write, for example, --html session.html.");
-  if (follow === true && (json === true || html !== undefined))
-    throw misuse("--follow shows a session in the terminal.", "Leave out --json and --html, or --follow.");
 }
 
 const lookMs = 500;

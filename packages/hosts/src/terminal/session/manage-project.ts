@@ -29,8 +29,34 @@ export async function listManaged(
 ): Promise<readonly ManagedItem[]> {
   const project = openProject(context, { toleratesBrokenFiles: true });
   switch (topic) {
-    case "agents":
-      return listAgents(project);
+    case "agents": {
+      const [{ agents }, off] = await Promise.all([project.agents.list({ all: true }), offRules(project)]);
+      const widest = widthOf(agents.map(({ id }) => id));
+      return agents.map(({ id, definition, about, model, tools, deniedBy }) => {
+        const { file, scope } = definition.source;
+        const rule = `Agent(${id})`;
+        const isOff = deniedBy !== undefined;
+        return {
+          id,
+          label: `${id.padEnd(widest)}  ${about}`,
+          detail: isOff ? "switched off" : `${model} · ${scopeName(scope)}`,
+          page: [
+            definition.description,
+            "",
+            `model: ${model}`,
+            `tools: ${tools}`,
+            `file: ${file === undefined ? "none; it is built in" : project.nameOf(file)}`,
+            ...(isOff ? [`off: the rule ${deniedBy} denies it`] : []),
+            "",
+            definition.prompt,
+          ].join("\n"),
+          file,
+          draft: isOff ? undefined : `@agent-${id} `,
+          isOff,
+          toggle: toggleRule(rule, { isOff, off }),
+        };
+      });
+    }
     case "permissions":
       return listRules(project);
     case "mcp":
@@ -53,35 +79,6 @@ const maxNameWidth = 24;
 
 function scopeName(scope: string): string {
   return scope === "builtin" ? "built-in" : scope;
-}
-
-async function listAgents(project: CliProject): Promise<readonly ManagedItem[]> {
-  const [{ agents }, off] = await Promise.all([project.agents.list({ all: true }), offRules(project)]);
-  const widest = widthOf(agents.map(({ id }) => id));
-  return agents.map(({ id, definition, about, model, tools, deniedBy }) => {
-    const { file, scope } = definition.source;
-    const rule = `Agent(${id})`;
-    const isOff = deniedBy !== undefined;
-    return {
-      id,
-      label: `${id.padEnd(widest)}  ${about}`,
-      detail: isOff ? "switched off" : `${model} · ${scopeName(scope)}`,
-      page: [
-        definition.description,
-        "",
-        `model: ${model}`,
-        `tools: ${tools}`,
-        `file: ${file === undefined ? "none; it is built in" : project.nameOf(file)}`,
-        ...(isOff ? [`off: the rule ${deniedBy} denies it`] : []),
-        "",
-        definition.prompt,
-      ].join("\n"),
-      file,
-      draft: isOff ? undefined : `@agent-${id} `,
-      isOff,
-      toggle: toggleRule(rule, { isOff, off }),
-    };
-  });
 }
 
 async function listRules({ permissions, nameOf }: CliProject): Promise<readonly ManagedItem[]> {

@@ -57,8 +57,19 @@ export class RunEvents {
         const text = `The conversation was compacted from ${count(event.preTokens)} to ${count(event.postTokens)} tokens.`;
         return [{ type: "compaction", state: "ended", text }];
       }
-      default:
-        return noticesOf(event);
+      default: {
+        if (event.type === "agents-interrupted") {
+          const names = event.agents
+            .map(({ agentType, description }) => `${agentType} (${description})`)
+            .join(", ");
+          return [notice(`These agents were cut off when the session ended before: ${names}.`)];
+        }
+        if (event.type === "loop-noticed")
+          return [notice(`${event.call.name}: the same call ${event.times} times with the same result.`)];
+        if (event.type !== "run-stalled") return [];
+        const seconds = Math.round(event.silentMs / 1000);
+        return [notice(`Nothing was heard for ${seconds} s${event.stops ? "; the run is stopped" : ""}.`)];
+      }
     }
   }
 
@@ -85,20 +96,6 @@ export class RunEvents {
 
 function textOfBlock(block: { readonly type: string }): string {
   return "text" in block && typeof block.text === "string" ? block.text : "";
-}
-
-function noticesOf(event: RunEvent): readonly SessionEvent[] {
-  if (event.type === "agents-interrupted") {
-    const names = event.agents
-      .map(({ agentType, description }) => `${agentType} (${description})`)
-      .join(", ");
-    return [notice(`These agents were cut off when the session ended before: ${names}.`)];
-  }
-  if (event.type === "loop-noticed")
-    return [notice(`${event.call.name}: the same call ${event.times} times with the same result.`)];
-  if (event.type !== "run-stalled") return [];
-  const seconds = Math.round(event.silentMs / 1000);
-  return [notice(`Nothing was heard for ${seconds} s${event.stops ? "; the run is stopped" : ""}.`)];
 }
 
 function notice(text: string): SessionEvent {

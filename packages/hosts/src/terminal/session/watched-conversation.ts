@@ -183,7 +183,24 @@ export class WatchedConversation implements Disposable {
   }
 
   #showAgent(task: WatchedAgent): void {
-    const agent = snapshotOf(task);
+    const { state, lastSignAt, startedAt = lastSignAt } = task;
+    const isRunning = state === "running";
+    const agent: AgentSnapshot = {
+      id: task.id,
+      ...(task.parentId === undefined ? {} : { parentId: task.parentId }),
+      ...(task.depth === undefined ? {} : { depth: task.depth }),
+      name: task.name ?? task.agentType,
+      description: task.description,
+      state: state === "interrupted" ? "stopped" : state,
+      isBackground: task.background,
+      activity: task.activity,
+      tokens: task.tokens,
+      startedAt,
+      callId: task.callId,
+      costUsd: task.costUsd,
+      ...(isRunning ? {} : { endedAt: lastSignAt }),
+      ...(isRunning || task.reason === undefined || state === "completed" ? {} : { reason: task.reason }),
+    };
     const text = JSON.stringify(agent);
     const isNew = !this.#agents.has(task.id);
     if (this.#agents.get(task.id) === text) return;
@@ -197,24 +214,3 @@ export class WatchedConversation implements Disposable {
 type WatchedEntry = AgentEntry & { readonly rest?: string };
 
 const maxComplete = 20;
-
-function snapshotOf(task: WatchedAgent): AgentSnapshot {
-  const { state, lastSignAt, startedAt = lastSignAt } = task;
-  const isRunning = state === "running";
-  return {
-    id: task.id,
-    ...(task.parentId === undefined ? {} : { parentId: task.parentId }),
-    ...(task.depth === undefined ? {} : { depth: task.depth }),
-    name: task.name ?? task.agentType,
-    description: task.description,
-    state: state === "interrupted" ? "stopped" : state,
-    isBackground: task.background,
-    activity: task.activity,
-    tokens: task.tokens,
-    startedAt,
-    callId: task.callId,
-    costUsd: task.costUsd,
-    ...(isRunning ? {} : { endedAt: lastSignAt }),
-    ...(isRunning || task.reason === undefined || state === "completed" ? {} : { reason: task.reason }),
-  };
-}

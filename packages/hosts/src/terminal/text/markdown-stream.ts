@@ -184,7 +184,10 @@ export class MarkdownStream {
       return wrapRow(inlineSpans(heading[2] ?? "", headingStyle(heading[1] ?? "")), width);
     if (/^([-*_])(\s*\1){2,}\s*$/.test(rest)) return [[span("─".repeat(Math.min(width, 40)), dim)]];
     const quote = /^(>\s?)+/.exec(rest);
-    if (quote !== null) return quoteRows(rest.slice(quote[0].length), spaces, width);
+    if (quote !== null) {
+      const text = rest.slice(quote[0].length);
+      return wrapRow(inlineSpans(text, dim), width, { first: [span(`${spaces}│ `, dim)] });
+    }
     const item = /^([-*+]|\d{1,9}[.)])\s+(\[[ xX]\]\s+)?(.*)$/.exec(rest);
     if (item !== null) {
       this.#isInList = true;
@@ -229,10 +232,6 @@ function itemRows(item: RegExpExecArray, spaces: string, width: number): readonl
   const first = [span(`${indent}${marker} `, plain), ...(box === "" ? [] : [span(box, dim)])];
   const rest = [span(" ".repeat(indent.length + marker.length + 1 + box.length))];
   return wrapRow(inlineSpans(text), width, { first, rest });
-}
-
-function quoteRows(text: string, spaces: string, width: number): readonly Row[] {
-  return wrapRow(inlineSpans(text, dim), width, { first: [span(`${spaces}│ `, dim)] });
 }
 
 /** Emphasis or code that was opened and not closed. */
