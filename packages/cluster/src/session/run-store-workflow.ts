@@ -266,14 +266,7 @@ function ended(ending: RunEnding): ProgramOutcome {
   };
 }
 
-/** What those who watch are shown of it. */
-export interface WorkflowProgress {
-  readonly type: "workflow-progressed";
-  readonly agents: number;
-  readonly done: number;
-  readonly failed: number;
-}
-
+/** Shows watchers how far the run has come. */
 function publish({ publish: send }: AgentContext, state: WorkflowRunState): void {
   const { agents, done } = workflowTotals(state);
   const count = state.steps.filter((step) => step.state === "failed").length;

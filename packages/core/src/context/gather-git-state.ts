@@ -12,7 +12,7 @@ import {
 import { type OwnGitCall, runOwnGit } from "@retinue/gate/git/own-git.ts";
 import { noSubmodules } from "@retinue/gate/shell/programs/git-commands.ts";
 import type { Wall } from "../tools/sandbox/wall.ts";
-import { type EnvironmentFacts, localDate } from "./environment-facts.ts";
+import { type EnvironmentFacts, localDate } from "./build-system-prompt.ts";
 import {
   bounded,
   type GitState,

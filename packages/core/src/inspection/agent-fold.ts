@@ -1,7 +1,7 @@
 import { defined } from "@retinue/base/foundation/defined.ts";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { addUsage } from "../conversation/usage.ts";
-import { interruptedReason } from "../tasks/drive-task.ts";
+import { interruptedReason } from "../protocol/agent-state.ts";
 import { changesQuotaWait, quotaWaitOf } from "../tasks/transcript-task.ts";
 import type { AgentState, InFlight, InspectedAgent, RecordedTotals, Step } from "./inspection.ts";
 import {

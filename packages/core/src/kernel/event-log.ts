@@ -1,6 +1,5 @@
 /** Numbered events in one order, for readers that are there and for those who come later. */
 export interface EventLog<Event extends { readonly seq: number }> {
-  readonly lastSeq: number;
   push(event: Event): void;
   /** Calls back with each event as it happens; the returned function ends it. */
   listen(listener: (event: Event) => void): () => void;
@@ -33,9 +32,6 @@ export function createEventLog<Event extends { readonly seq: number }>(): EventL
   }
 
   return {
-    get lastSeq() {
-      return lastSeq;
-    },
     push(event) {
       if (isEnded) return;
       lastSeq = event.seq;

@@ -31,7 +31,7 @@ import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import { createWall } from "../tools/sandbox/wall.ts";
 import { readApprovals } from "./approvals/open-inbox.ts";
-import { restrictionsOnly } from "./options/restrictions-only.ts";
+import { restrictionsOnly } from "./options/normalize-runtime-options.ts";
 import type { RuntimeSetup } from "./options/runtime-options.ts";
 import { findTrust } from "./project/lock/judge-lock.ts";
 import type { FolderContext, ProgramParts, RuntimeContext, SharedResources } from "./runtime-context.ts";

@@ -19,7 +19,7 @@ import { plannedTools } from "./agent/open-child.ts";
 import { planBelow } from "./agent/open-nested.ts";
 import { compact, openConversation, type SessionParts, type StreamOptions, stream } from "./conversation.ts";
 import { type LoopTool, toolsForLoops } from "./loop-tools/tools-for-loops.ts";
-import { createIntegration, type Integrated } from "./merge/integrate-run.ts";
+import { createIntegration, type Integrated } from "./merge/create-integration.ts";
 import type { IntegrateOption, MergeHandle, MergeOptions } from "./merge/merge-options.ts";
 import type { MergeParts } from "./merge/run-merge.ts";
 import { startMerge } from "./merge/start-merge.ts";
@@ -32,7 +32,7 @@ import { createSessionTasks, type SessionTasks } from "./session-tasks.ts";
 import type { SessionWorkflows } from "./workflows/session-workflows.ts";
 
 export type { ModelFacts } from "../models/model.ts";
-export { hasEnded, type TaskState, wasCutOff } from "../tasks/drive-task.ts";
+export { hasEnded, type TaskState, wasCutOff } from "../protocol/agent-state.ts";
 export { commandEndNotice } from "../tasks/end-notice.ts";
 export type { TaskEvent } from "../tasks/task-manager.ts";
 export type { TaskView } from "../tools/task-source.ts";

@@ -79,7 +79,8 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
     for (const message of conversation.ports.takeMessages()) yield* add(conversation, message, "message");
     if (tally.turns() >= input.maxTurns) {
       // At the limit the agent either stops, or gets one last turn without tools to hand in what it has.
-      const error = `The limit of ${input.maxTurns} turns was reached.`;
+      const turns = input.maxTurns === 1 ? "1 turn" : `${input.maxTurns} turns`;
+      const error = `The limit of ${turns} was reached.`;
       if (input.lastTurn !== true) return { status: "partial", reason: "max_turns", error };
       return yield* requestFinalAnswer(conversation, { reason: "max_turns", error });
     }

@@ -11,7 +11,7 @@ import type { Model, ModelEvent } from "./model.ts";
 import { ModelError } from "./model-error.ts";
 import { factorySettings, findProvider } from "./provider-entry.ts";
 import type { QuotaTurn, QuotaWindow, QuotaWindows } from "./quota-window.ts";
-import type { QuotaReport } from "./read-quota.ts";
+import type { QuotaReport } from "./read-quota-report.ts";
 import type { CoolDown, CoolDowns, GatePass, RequestGate, RequestGates } from "./request-gate.ts";
 import type { StallLimits } from "./stall-watch.ts";
 

@@ -12,7 +12,7 @@ import {
   toIdentity,
 } from "@retinue/base/storage/process-identity.ts";
 import { withFileLock } from "@retinue/base/storage/with-file-lock.ts";
-import { longestQuotaMs, type QuotaReport } from "./read-quota.ts";
+import { longestQuotaMs, type QuotaReport } from "./read-quota-report.ts";
 
 /** How an account stands: `closing` while only last turns should be taken, `closed` while no request may be made. */
 export type QuotaStanding =

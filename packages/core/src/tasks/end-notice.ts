@@ -1,9 +1,9 @@
 import { escapeControlTags } from "@retinue/base/foundation/escape-control-tags.ts";
 import type { UserMessage } from "../conversation/message.ts";
 import { contextTokens } from "../conversation/usage.ts";
+import type { TaskState } from "../protocol/agent-state.ts";
 import type { CommandRecord } from "../tools/command/command-record.ts";
 import type { TaskView } from "../tools/task-source.ts";
-import type { TaskState } from "./drive-task.ts";
 
 /** What a parent is shown when a child in the background has ended. */
 export function endNotice(

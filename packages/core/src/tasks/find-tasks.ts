@@ -8,9 +8,9 @@ import type { InFlightCall } from "../conversation/interrupted-agent.ts";
 import { readEarlierPlans } from "../journal/journaled-plan.ts";
 import { isAgentId, isSessionId, sessionFiles } from "../journal/session-files.ts";
 import { findDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
+import { interruptedReason } from "../protocol/agent-state.ts";
 import { readChildMeta } from "./child-meta.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
-import { interruptedReason } from "./drive-task.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";
 import { loadQueueNumber, queueMarkFile } from "./watch-control.ts";
 

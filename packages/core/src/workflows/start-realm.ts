@@ -11,7 +11,7 @@ import { spawnProcess } from "@retinue/base/foundation/spawn-process.ts";
 import type { Invocation } from "../tools/sandbox/sandbox.ts";
 import type { Wall } from "../tools/sandbox/wall.ts";
 import { readScriptMessage } from "./read-script-message.ts";
-import { realmProgram } from "./realm-source.ts";
+import { realmProgram } from "./realm-program.ts";
 import type { ScriptAnswer, ScriptMessage, ScriptStart } from "./script-message.ts";
 
 /** Where the scripts of one run are carried out: a process of their own, or this one for functions of a program. */

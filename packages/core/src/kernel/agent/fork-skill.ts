@@ -6,7 +6,7 @@ import { hasCommands } from "@retinue/config/skills/skill-pieces.ts";
 import type { CallRequest, LoopPorts } from "../../loop/loop-ports.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
-import type { Spawner } from "../../tasks/spawner.ts";
+import type { Spawn } from "../../tasks/create-agent-tool.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
 import type { FolderContext } from "../runtime-context.ts";
 import type { AuthorizeWithHooks } from "./create-authorize.ts";
@@ -28,7 +28,7 @@ export function createForkSkill({
   children,
 }: {
   readonly plan: AgentPlan;
-  readonly children: () => { readonly spawner: Spawner; readonly tool: Tool };
+  readonly children: () => { readonly spawner: { readonly spawn: Spawn }; readonly tool: Tool };
 }): ForkSkill {
   const refusal = plan.spawn === "none" ? "this agent may not start others" : undefined;
   return {

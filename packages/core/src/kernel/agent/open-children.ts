@@ -4,13 +4,12 @@ import type { LoopPorts } from "../../loop/loop-ports.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { LimitFacts } from "../../planning/limit-plan.ts";
+import { hasEnded } from "../../protocol/agent-state.ts";
 import { createChildMemory } from "../../tasks/child-record.ts";
 import { createAgentTool, type Spawn, type SpawnOutcome } from "../../tasks/create-agent-tool.ts";
-import { hasEnded } from "../../tasks/drive-task.ts";
 import { lostMessageNotice } from "../../tasks/end-notice.ts";
 import { findTasks } from "../../tasks/find-tasks.ts";
 import { createChildMail, createMessenger } from "../../tasks/messenger.ts";
-import type { Spawner } from "../../tasks/spawner.ts";
 import { createSendMessageTool } from "../../teams/create-send-message-tool.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { SessionSetup } from "../options/runtime-options.ts";
@@ -24,8 +23,9 @@ import { createWorkflowTool, type WorkflowCalls } from "../workflows/create-work
 import { createSessionWorkflows, type SessionWorkflows } from "../workflows/session-workflows.ts";
 import { type ChildSession, listedAgents, quotedPrice, sessionFacts } from "./child-session.ts";
 import type { Capability } from "./open-agent.ts";
-import { openSpawner } from "./open-child.ts";
 import { createNestedCount, openNested } from "./open-nested.ts";
+import type { Spawner } from "./open-spawner.ts";
+import { openSpawner } from "./open-spawner.ts";
 
 /** What a session says about its children, besides what they share with it. */
 export interface ChildrenParts

@@ -5,9 +5,9 @@ import type { Model } from "../../models/model.ts";
 import type { ChildPlan } from "../../planning/agent-plan.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { ChildPlanned } from "../../planning/plan-agent.ts";
+import { hasEnded } from "../../protocol/agent-state.ts";
 import { carveBudget } from "../../tasks/carve-budget.ts";
 import { createAgentTool } from "../../tasks/create-agent-tool.ts";
-import { hasEnded } from "../../tasks/drive-task.ts";
 import { isInterrupted } from "../../tasks/find-interrupted.ts";
 import { findLostNotices } from "../../tasks/find-lost-notices.ts";
 import { findTasks } from "../../tasks/find-tasks.ts";
@@ -26,7 +26,7 @@ import {
   sessionFacts,
 } from "./child-session.ts";
 import type { Capability } from "./open-agent.ts";
-import { openSpawner } from "./open-child.ts";
+import { openSpawner } from "./open-spawner.ts";
 import { planChild } from "./plan-child.ts";
 
 /** What a subagent gets to start agents: the Agent tool for those it names, their reports, and their end with its own. */
