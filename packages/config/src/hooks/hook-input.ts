@@ -186,7 +186,7 @@ function taskFields({ taskId, subject, description, teammate, team, receipt }: T
     task_description: description,
     teammate_name: teammate,
     team_name: team,
-    ...(receipt === undefined ? {} : { receipt }),
+    receipt,
   };
 }
 

@@ -1,7 +1,7 @@
 // @io
 import { release, type } from "node:os";
 import { basename, join, resolve } from "node:path";
-import type { ProcessResult } from "@retinue/base/foundation/run-process.ts";
+import type { ProcessResult } from "@retinue/base/foundation/start-process.ts";
 import { loadBeginning } from "@retinue/config/instructions/find-instruction-files.ts";
 import {
   askRepository,

@@ -7,7 +7,7 @@ import { findHome, withHome } from "@retinue/base/foundation/find-home.ts";
 import * as folders from "@retinue/base/foundation/find-working-folder.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { runProcess } from "@retinue/base/foundation/run-process.ts";
+import { runProcess } from "@retinue/base/foundation/start-process.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import { type AgentInput, defineAgent } from "@retinue/config/agents/define-agent.ts";
 import {

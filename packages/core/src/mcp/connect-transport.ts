@@ -2,7 +2,7 @@
 import type { StreamableHTTPClientTransport, Transport } from "@modelcontextprotocol/client";
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { runProcess } from "@retinue/base/foundation/run-process.ts";
+import { runProcess } from "@retinue/base/foundation/start-process.ts";
 import type { McpServer, McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
 import { commandEnvironment } from "@retinue/gate/command-environment.ts";
 import { connectProcess, maxMessage } from "./connect-process.ts";

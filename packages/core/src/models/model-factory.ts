@@ -1,6 +1,6 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { defined } from "@retinue/base/foundation/defined.ts";
-import { endSentence } from "@retinue/base/foundation/end-sentence.ts";
+import { endSentence } from "@retinue/base/foundation/first-sentence.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import type { AnthropicAccess } from "./anthropic/create-anthropic-model.ts";

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { isRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
+import { withFileLock } from "@retinue/base/storage/owner-lock.ts";
 import {
   livenessOf,
   type ProcessIdentity,
   thisProcess,
   toIdentity,
 } from "@retinue/base/storage/process-identity.ts";
-import { withFileLock } from "@retinue/base/storage/with-file-lock.ts";
 import { longestQuotaMs, type QuotaReport } from "./read-quota-report.ts";
 
 /** How an account stands: `closing` while only last turns should be taken, `closed` while no request may be made. */

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { runProcess } from "@retinue/base/foundation/run-process.ts";
+import { runProcess } from "@retinue/base/foundation/start-process.ts";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
 import { mainAgentId } from "../../conversation/agent-event.ts";
 import { type Act, appendAct } from "../../journal/append-act.ts";

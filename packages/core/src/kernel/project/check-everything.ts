@@ -9,7 +9,7 @@ import { createRegistry } from "@retinue/config/agents/agent-registry.ts";
 import { lintDefinition } from "@retinue/config/agents/lint-definition.ts";
 import { lintRegistry } from "@retinue/config/agents/lint-registry.ts";
 import { type AgentPlace, createAgentFileLoader } from "@retinue/config/discovery/find-agent-files.ts";
-import { folderAbove, formatFacts, formatIds, formatOfFile } from "@retinue/config/formats/format-places.ts";
+import { folderAbove, formatFacts, formatIds, formatOfFile } from "@retinue/config/formats/format-facts.ts";
 import { loadSessionInstructions } from "@retinue/config/instructions/load-session-instructions.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import { listWorkflowFiles } from "@retinue/config/workflows/list-workflow-files.ts";

@@ -20,11 +20,8 @@ import {
   forgetMcpChoices,
   rejectMcpServers,
 } from "@retinue/config/settings/approve-mcp-servers.ts";
-import {
-  chooseMcpServers,
-  type HeldServer,
-  type McpEntry,
-} from "@retinue/config/settings/choose-mcp-servers.ts";
+import { chooseMcpServers, type HeldServer } from "@retinue/config/settings/choose-mcp-servers.ts";
+import type { McpEntry } from "@retinue/config/settings/load-mcp-entries.ts";
 import { hideInAddress } from "../../mcp/hide-secrets.ts";
 import type { McpStatus } from "../../mcp/mcp-connections.ts";
 import {

@@ -1,10 +1,11 @@
 import type { Skill, SkillScope } from "@retinue/config/skills/skill.ts";
 import {
+  builtinSaved,
   listWorkflowFiles,
+  type SavedWorkflow,
   type WorkflowScope,
   type WorkflowSearch,
 } from "@retinue/config/workflows/list-workflow-files.ts";
-import { builtinSaved, type SavedWorkflow } from "@retinue/config/workflows/saved-workflow.ts";
 import { removesTool } from "@retinue/gate/decide.ts";
 import type { PolicyRule } from "@retinue/gate/permission-policy.ts";
 import type { FolderContext } from "../runtime-context.ts";

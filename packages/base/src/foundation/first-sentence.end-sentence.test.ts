@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { endSentence } from "./end-sentence.ts";
+import { endSentence } from "./first-sentence.ts";
 
 test.each([
   ["no more", "no more."],

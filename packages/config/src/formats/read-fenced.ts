@@ -3,7 +3,7 @@ import type { Diagnostic, Place } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { parseJsonDocument, withoutByteOrderMark } from "@retinue/base/foundation/parse-json-document.ts";
 import { findNodeAtLocation, type ParseError, parseTree, parse as parseWithComments } from "jsonc-parser";
-import { bareKey } from "../agents/definition-keys.ts";
+import { bareKey } from "../agents/agent-vocabulary.ts";
 import { type Frontmatter, readFrontmatter } from "../agents/read-frontmatter.ts";
 import type { PlaceOf, ReadContext } from "./portable-agent.ts";
 

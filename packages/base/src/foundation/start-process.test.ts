@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { livingCommands } from "@retinue/testing/living-commands.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type RunRequest, runProcess } from "./run-process.ts";
 import { findGroupMembers } from "./spawn-process.ts";
+import { type RunRequest, runProcess } from "./start-process.ts";
 
 /** Part of what the commands are known by: another run of these tests may be under way. */
 const mark = process.pid;

@@ -5,7 +5,7 @@ import { codexFormat } from "./codex/codex-format.ts";
 import { copilotFormat } from "./copilot/copilot-format.ts";
 import { cursorFormat } from "./cursor/cursor-format.ts";
 import { factoryFormat } from "./factory/factory-format.ts";
-import type { FormatId } from "./format-places.ts";
+import type { FormatId } from "./format-facts.ts";
 import { geminiFormat } from "./gemini/gemini-format.ts";
 import { gooseFormat } from "./goose/goose-format.ts";
 import { kiroFormat, kiroMarkdownFormat } from "./kiro/kiro-format.ts";
