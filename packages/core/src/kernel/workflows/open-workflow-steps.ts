@@ -185,10 +185,10 @@ export function stepRequest(
     model,
     effort: effortOf(effort),
     isolation: isolationOf(isolation),
-    ...(verify === undefined ? {} : { verify }),
+    verify,
     origin: "model",
     background: false,
-    workflow: { runId, ...(phase === undefined ? {} : { phase }) },
+    workflow: { runId, phase },
   };
 }
 
@@ -238,7 +238,7 @@ async function runStep(order: StepOrder, { outer, spawner, runId }: StepPlace): 
     const branch = spawner.takeWorktree(agentId)?.branch;
     if (state?.ending === undefined)
       return { type: "nothing", reason: "The agent ended without saying how." };
-    const done = { type: "done", toolUses, ...(branch === undefined ? {} : { branch }) } as const;
+    const done = { type: "done", toolUses, branch } as const;
     return outcomeOf(state.ending, { text, schema, value: output?.value(), done });
   } finally {
     end();
