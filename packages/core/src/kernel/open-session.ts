@@ -31,6 +31,7 @@ import { createUnattendedBudget } from "./agent/wait-for-quota.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import { chooseFallbacks, chooseModel, modelFinder, refuseUnserved } from "./choose-model.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
+import { runningTasks } from "./hooks/running-tasks.ts";
 import { createLiveText, liveFiles } from "./live/live-text.ts";
 import { chooseSession, openTranscript } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
@@ -161,6 +162,12 @@ async function openMain<Output>(
       environment,
       fork: createForkSkill({ plan, children: () => children }),
       tasks: () => tasks.list().filter(({ parentId }) => parentId === plan.agent.id),
+      runningTasks: () =>
+        runningTasks({
+          agents: tasks.list(),
+          workflows: session.workflows?.runs.list() ?? [],
+          commands: tools.commands(),
+        }),
       first: [
         ...(control === undefined ? [] : [{ messages: control.takeMessages }]),
         ...(live?.reading === undefined ? [] : [{ messages: live.reading.takeMessages }]),

@@ -114,7 +114,8 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       continue;
     }
     const text = textOf(answer.message);
-    if (input.askWhenSilent === true && answer.stopReason === "end_turn" && text.trim() === "") {
+    const isSilent = answer.stopReason === "end_turn" && text.trim() === "";
+    if (input.askWhenSilent === true && isSilent && ports.handsInValue?.() !== true) {
       if (asked) return { status: "partial", reason: "no_result", error: silenceError };
       asked = true;
       yield* add(conversation, emptyAnswerPrompt, "system");
@@ -149,7 +150,7 @@ export const continueRequest: UserMessage = {
 };
 
 /** Asked once of an agent that ends without a word, so that an empty success cannot happen. */
-const emptyAnswerPrompt: UserMessage = {
+export const emptyAnswerPrompt: UserMessage = {
   role: "user",
   content: [
     {
