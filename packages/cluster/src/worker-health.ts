@@ -4,7 +4,7 @@ import { classifyFault } from "./classify-fault.ts";
 export interface WorkerHealthOptions {
   /** Finds out what is wrong with this machine; undefined where it can run agents. */
   readonly probe: (error?: unknown) => Promise<string | undefined>;
-  /** Told when the worker puts itself aside and when it returns. */
+  /** Called when the worker puts itself aside and when it returns. */
   readonly report: (text: string) => void;
 }
 

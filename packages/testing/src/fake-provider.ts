@@ -105,7 +105,7 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
   };
   const server = createServer((incoming, response) => {
     serve(session, incoming, response).catch((error: unknown) => {
-      // A client that went away ends the waits inside; then no one is left to be notified.
+      // A client that went away ends the waits inside; then nothing is left to be notified.
       if (response.headersSent || response.destroyed) return response.destroy();
       return sendJson(response, 400, anthropicWire.errorBody("invalid-request", messageOf(error)));
     });
@@ -206,7 +206,7 @@ interface AnswerPlace {
   readonly counted: Partial<Usage>;
 }
 
-/** A request that the script does not foresee is refused in a way that no one tries again. */
+/** A request that the script does not foresee is refused in a way that is not retried. */
 async function takeAnswer(
   { script }: Session,
   request: ModelRequest,
@@ -221,7 +221,7 @@ async function takeAnswer(
 }
 
 interface Quota {
-  /** Counts a request, with what the headers of the answer say of it; a refusal where there is nothing left. */
+  /** Counts a request, with what the headers of the answer report; a refusal where there is nothing left. */
   take(response: ServerResponse, wire: Wire): Refusal | undefined;
 }
 

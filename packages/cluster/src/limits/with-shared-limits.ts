@@ -12,7 +12,7 @@ export interface LimitedModelOptions {
   readonly agent: string;
   readonly budget: SharedBudget | undefined;
   readonly coolDowns: SharedCoolDowns;
-  /** Told when the provider could not be reached several times in a row, before the next attempt. */
+  /** Called when the provider could not be reached several times in a row, before the next attempt. */
   readonly unreachable?: (message: string) => Promise<void>;
 }
 

@@ -15,7 +15,7 @@ const maxPending = 10_000;
 const reconnectMs = 200;
 
 export interface PostgresBus extends Bus {
-  /** The channel of a topic, for a NOTIFY inside somebody's transaction. */
+  /** The channel of a topic, for a NOTIFY inside another transaction. */
   channelOf(topic: string): string;
   /** Called when the connection is back after a break, in which events may have been missed. */
   onGap(listener: () => void): void;

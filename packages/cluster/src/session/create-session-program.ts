@@ -193,7 +193,7 @@ function createStoreExecutor(
   });
 }
 
-/** The options of a session without those that give rights, but for what this worker accepts; they are wishes of a plan too. */
+/** The options of a session without those that give rights, but for what this worker accepts; they are requests of a plan too. */
 function withinAccepted(
   given: TravellingOptions,
   decided: AgentPlan | undefined,
@@ -219,7 +219,7 @@ function withinAccepted(
   };
 }
 
-/** What was asked for and does not hold on this worker is said to its operator as well. */
+/** What was asked for and does not hold on this worker is reported to its operator as well. */
 function reportNotes(
   { options, context }: Pick<SessionWork, "options" | "context">,
   notes: readonly string[],
@@ -247,7 +247,7 @@ function runChild(
         narrowed.notes.filter((note) => !placed.notes.includes(note)),
       );
       const handle = session.runPlan({ ...narrowed, sessionId }, { output });
-      // Not as if somebody had stopped the agent itself: another worker continues it.
+      // Unlike a stop of the agent itself: another worker continues it.
       const close = (): void => void session.close().catch(() => undefined);
       if (signal.aborted) close();
       else signal.addEventListener("abort", close, { once: true });
@@ -284,7 +284,7 @@ function withPrompt(plan: ChildPlan, { progress, prompt }: SessionWork): ChildPl
 
 /**
  * A worker that is kept to folders serves other people, so it accepts nothing wider unless its operator says so. One that works in
- * every folder a plan names serves those who share its store, and takes their plans as they are.
+ * every folder a plan names serves the users who share its store, and takes their plans as they are.
  */
 function acceptedOf(
   { accepts, folders = [] }: SessionProgramOptions,

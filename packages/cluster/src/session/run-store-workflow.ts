@@ -112,10 +112,10 @@ async function restOrEnd(
   }
 }
 
-/** Those who wait for the end of a step, by the id of its agent. */
+/** The waiters for the end of a step, by the id of its agent. */
 type Waiting = Map<string, (ending: RunEnding) => void>;
 
-/** What a log says of the steps of a run, by the ids of their agents. */
+/** What a log has of the steps of a run, by the ids of their agents. */
 interface KnownSteps {
   readonly ends: Map<string, RunEnding>;
   readonly shapes: Map<string, StepShape>;
@@ -125,7 +125,7 @@ function noSteps(): KnownSteps {
   return { ends: new Map(), shapes: new Map() };
 }
 
-/** The steps of the run that this one goes on with, and of those that that one went on with; the newest counts. */
+/** The steps of the run that this one continues, and of those that that one continued; the newest counts. */
 async function readEarlier({ log }: Store, continues: string | undefined): Promise<KnownSteps> {
   const all = noSteps();
   const seen = new Set<string>();

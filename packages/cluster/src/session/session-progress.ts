@@ -14,7 +14,7 @@ export type SessionEntry =
   | { readonly type: "used"; readonly question: string }
   /** A call is about to be made; its place in the log is its idempotency key. */
   | { readonly type: "call"; readonly id: string; readonly tool: string }
-  /** What came of all calls of an answer is in the transcript. */
+  /** The outcomes of all calls of an answer are in the transcript. */
   | { readonly type: "turn" }
   | { readonly type: "run-ended"; readonly ending: JsonValue };
 
@@ -25,7 +25,7 @@ export interface Question {
   readonly tool: string;
   readonly input: JsonValue;
   readonly reason: string;
-  /** From the main agent to the one that asks. */
+  /** From the main agent to the agent that asks. */
   readonly path: readonly string[];
   /** Rules that together would have allowed the call; absent in logs of earlier versions. */
   readonly suggestedRules?: readonly string[];

@@ -114,7 +114,7 @@ interface GivenStoreAnswer {
   readonly by: string;
 }
 
-/** For those who have found the question themselves. The first answer counts; whoever is second is told whose that was. */
+/** For callers that have found the question themselves. The first answer counts; a second caller gets the first one's. */
 export async function answerQuestion(
   store: Store,
   { id, agent, question }: StoreApproval,

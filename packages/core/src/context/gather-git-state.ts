@@ -92,7 +92,7 @@ export async function gatherGitState(question: GitQuestion): Promise<GitState | 
   };
 }
 
-/** Git was told to start nothing of the repository's; what it would start nevertheless could do nothing. */
+/** Git was configured to start nothing of the repository's; what it would start nevertheless could do nothing. */
 async function isolation(
   { directory, home, environment, wall }: GitQuestion,
   root: string,

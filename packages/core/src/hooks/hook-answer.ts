@@ -35,7 +35,7 @@ export type HookReading = (
   | { readonly type: "answer"; readonly answer: HookAnswer }
   | { readonly type: "failed"; readonly reason: string }
 ) & {
-  /** What a command printed, for those who watch. */
+  /** What a command printed, for watchers. */
   readonly printed?: { readonly stdout: string; readonly stderr: string; readonly exitCode?: number };
 };
 

@@ -192,7 +192,7 @@ function processNames(): readonly string[] {
   try {
     return readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   } catch {
-    // There is nothing to look with just now; the one that ends a hook ends its group in any case.
+    // There is nothing to look with just now; what ends a hook ends its group in any case.
     return [];
   }
 }

@@ -15,7 +15,7 @@ import { readAssistantBlocks, readUserBlocks } from "./read-assistant-blocks.ts"
 import { type ChainLine, type ChainOptions, selectChain } from "./select-chain.ts";
 
 export interface RebuiltConversation extends Omit<SettledConversation, "answers" | "inFlight"> {
-  /** The calls of the last answer of which no one knows what became of them, and what repeating them would do. */
+  /** The calls of the last answer whose outcome is unknown, and what repeating them would do. */
   readonly inFlight: readonly { readonly call: ToolUseBlock; readonly repeats: Repeats }[];
   /** The line that the next one hangs on; absent when the file holds no conversation. */
   readonly leaf?: string;
@@ -236,7 +236,7 @@ interface SettledConversation {
   readonly messages: readonly Message[];
   /** Results of calls of the last answer that are in no line of the conversation yet. */
   readonly unrecorded: readonly ToolResultBlock[];
-  /** The calls of the last answer of which no one knows what became of them. */
+  /** The calls of the last answer whose outcome is unknown. */
   readonly inFlight: readonly ToolUseBlock[];
   /** The first line of each answer among the messages. */
   readonly answers: readonly string[];

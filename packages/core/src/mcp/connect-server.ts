@@ -36,7 +36,7 @@ export interface RequestLimits {
   readonly traceParent?: string;
 }
 
-/** One living connection. After its end every request fails; the one that needs another one makes it. */
+/** One living connection. After its end every request fails; the next caller makes another one. */
 export interface ServerConnection {
   readonly version?: string;
   readonly instructions?: string;
@@ -208,7 +208,7 @@ function canLogIn(
   return !hasOwn && credentials !== undefined;
 }
 
-/** A server that is there and does not know who asks, by either way of HTTP. */
+/** A server that is there and refuses an unknown client, by either way of HTTP. */
 function isUnauthorized(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return [Reflect.get(error, "status"), Reflect.get(error, "code")].some(

@@ -222,7 +222,7 @@ function withoutNamesakes(servers: readonly McpServer[]): {
 
 /**
  * Runs the work when it is asked for, and once more after a pause where it was asked for meanwhile: one at a time, however
- * often somebody asks. The work must not reject.
+ * often it is asked for. The work must not reject.
  */
 export function runSpaced(
   work: () => Promise<void>,

@@ -20,7 +20,7 @@ export interface ServerTransport {
   readonly describe: () => string;
   /** Ends what the transport alone does not: a session at the server, the program's server object. */
   readonly release?: () => Promise<void>;
-  /** Tokens and headers that are not in the configuration, and must not be shown to anybody. */
+  /** Tokens and headers that are not in the configuration, and must not be shown. */
   readonly secrets?: () => readonly string[];
 }
 
@@ -135,7 +135,7 @@ interface LoginRequest {
 
 type Send = StreamableHTTPClientTransport["send"];
 
-/** A call that needs more scopes than the token has: a program's account gets them at once, a person has to log in again. */
+/** A call that needs more scopes than the token has: a program's account gets them immediately, a person has to log in again. */
 function withStepUp(
   send: Send,
   {

@@ -5,7 +5,7 @@ import { noUsage, type Usage } from "../conversation/usage.ts";
 /** Counts what an answer has taken so far that may never be finished. */
 export interface AttemptUsage {
   onEvent(event: ModelEvent): void;
-  /** Since the last asking; undefined where the answer had not begun. */
+  /** Since the last asking; undefined where the answer had not started. */
   take(): Usage | undefined;
 }
 

@@ -32,14 +32,14 @@ export interface ModelFactoryOptions {
   readonly random: () => number;
   /** How long a provider may be silent; absent parts are as usual. */
   readonly timeouts?: Partial<StallLimits>;
-  /** Wraps each model before anybody asks it. */
+  /** Wraps each model before its first request. */
   readonly wrap?: (model: Model) => Model;
 }
 
 export interface ModelFactory {
   /** The model, ready to be asked; the same object for the same reference. */
   model(reference: ChosenModel): Promise<Model>;
-  /** A model that the program made, as patient as the others. */
+  /** A model that the program made, retrying like the others. */
   retrying(model: Model): Model;
   /** Which program would serve a model, and why that one. */
   describe(reference: ChosenModel): AdapterChoice;
@@ -47,7 +47,7 @@ export interface ModelFactory {
 
 const defaultTimeouts: StallLimits = { firstTokenMs: 300_000, betweenTokensMs: 120_000 };
 
-/** Makes models of every provider, patient ones, and shares connections and cool-downs between them. */
+/** Makes models of every provider, which retry, and shares connections and cool-downs between them. */
 export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
   const { environment } = options;
   const models = new Map<string, Promise<Model>>();
@@ -141,7 +141,7 @@ function isAnthropics(baseUrl: string | undefined): boolean {
   );
 }
 
-/** What tells one account of a provider from another, as the environment names it. */
+/** What distinguishes one account of a provider from another, as the environment names it. */
 export function accountOf(
   provider: string,
   environment: ModelFactoryOptions["environment"],
@@ -245,8 +245,8 @@ interface RetryOptions {
 }
 
 /**
- * The same model, made patient: a error that may pass is answered by asking again. That is safe in the middle of an
- * answer too, because no one acts on an answer before its `message-ended`, and after that event nothing is repeated.
+ * The same model with retries: an error that may pass is answered by asking again. That is safe in the middle of an
+ * answer too, because nothing acts on an answer before its `message-ended`, and after that event nothing is repeated.
  */
 export function withRetry(model: Model, options: RetryOptions): Model {
   const { coolDown, clock, maxAttempts, maxWaitMs = tenMinutes } = options;
@@ -265,13 +265,13 @@ export function withRetry(model: Model, options: RetryOptions): Model {
             pass.turn?.leave();
             if (event.type === "quota-reported") continue;
             isAnswered ||= event.type === "message-ended";
-            // What the taker does with the answer takes no one's place.
+            // What the taker does with the answer takes no place.
             if (isAnswered) pass.leave("answered");
             yield event;
           }
           return;
         } catch (error) {
-          // Known to all before the turn is free: whoever takes it next must not ask once more.
+          // Known to all before the turn is free: the next request must not ask once more.
           const closedUntil = await noteRefusal(error, options);
           pass.leave(error instanceof ModelError && refusals.has(error.code) ? "refused" : "failed");
           signal.throwIfAborted();
@@ -349,7 +349,7 @@ function quotaExhausted({ facts }: Model, closedUntil: number, cause?: ModelErro
 }
 
 interface Entry extends GatePass {
-  /** Held until it is known how the quota stands. */
+  /** Held until the state of the quota is known. */
   readonly turn: QuotaTurn | undefined;
 }
 

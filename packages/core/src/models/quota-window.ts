@@ -14,14 +14,14 @@ import {
 } from "@retinue/base/storage/process-identity.ts";
 import { maxQuotaMs, type QuotaReport } from "./read-quota-report.ts";
 
-/** How an account stands: `closing` while only last turns should be taken, `closed` while no request may be made. */
+/** The state of an account: `closing` while only last turns should be taken, `closed` while no request may be made. */
 export type QuotaStanding =
   | { readonly type: "open" }
   | { readonly type: "closing" | "closed"; readonly until: number };
 
 /** The right to make one request. */
 export interface QuotaTurn {
-  /** Called when the answer has begun or the request has failed; further calls do nothing. */
+  /** Called when the answer has started or the request has failed; further calls do nothing. */
   leave(): void;
 }
 
@@ -29,15 +29,15 @@ export interface QuotaTurn {
 export interface QuotaWindow {
   standing(): QuotaStanding;
   /**
-   * Gives the right to ask, or the time until which no one has it. Near the end of a quota, and after it was used up, requests
-   * are made one after another, so that a single one finds out how things stand.
+   * Gives the right to ask, or the time until which it is not available. Near the end of a quota, and after it was used up, requests
+   * are made one after another, so that a single one finds out the state of the quota.
    */
   enter(
     signal: AbortSignal,
   ): Promise<
     { readonly type: "entered"; readonly turn: QuotaTurn } | Extract<QuotaStanding, { until: number }>
   >;
-  /** A request was answered; the report is what the answer said of the quota. */
+  /** A request was answered; the report is what the answer contained about the quota. */
   answered(report: QuotaReport | undefined): Promise<void>;
   /**
    * A request was refused; gives until when no other is made, in milliseconds since 1970: what the provider said, but later
@@ -57,7 +57,7 @@ export interface QuotaWindowOptions {
 
 export interface QuotaWindows {
   of(provider: string): QuotaWindow;
-  /** What tells the account from others in files: a name and a digest. */
+  /** What distinguishes the account from others in files: a name and a digest. */
   accountOf(provider: string): string;
   /** Where the files of all accounts are. */
   readonly directory: string;
@@ -65,7 +65,7 @@ export interface QuotaWindows {
 
 export interface QuotaWindowsOptions extends Pick<QuotaWindowOptions, "clock" | "now"> {
   readonly directory: string;
-  /** What tells one account of a provider from another: addresses and keys. Only their digest is written anywhere. */
+  /** What distinguishes one account of a provider from another: addresses and keys. Only their digest is written anywhere. */
   readonly accountOf: (provider: string) => unknown;
 }
 

@@ -23,7 +23,7 @@ export function readQuotaReport(header: HeaderReader, model = ""): QuotaReport |
 
 /**
  * Of a refusal with status 429: how long until there is a new quota. Undefined where it is only a rate that was exceeded, and
- * where no one says when there is a new one.
+ * where nothing states when there is a new one.
  */
 export function readQuotaReset(header: HeaderReader): number | undefined {
   if (header("anthropic-ratelimit-unified-status") === "rejected") {

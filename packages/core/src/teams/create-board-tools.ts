@@ -189,7 +189,7 @@ async function assign(
   });
 }
 
-/** Tells a member that joins of the tasks that were made for it before. */
+/** Notifies a member that joins of the tasks that were made for it before. */
 export async function announceTasks(store: TeamStore, member: string): Promise<void> {
   const notified = new Set(
     store

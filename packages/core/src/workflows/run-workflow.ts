@@ -89,7 +89,7 @@ const maxName = 200;
 const maxPhases = 1000;
 /** Of a prompt, a result and a line so much is kept to be shown; transcripts and the journal have the whole. */
 const maxShown = 4000;
-/** Steps that nobody waited for have so long to end. */
+/** Steps that were not awaited have so long to end. */
 const endingMs = 5_000;
 
 interface Scope {
@@ -401,7 +401,7 @@ function comparedWith({ compared }: Run, label: string, key: string): EarlierSte
   return found;
 }
 
-/** Why the journal has no result of a step, for a run that went on; undefined for one that begins. */
+/** Why the journal has no result of a step, for a run that was continued; undefined for one that begins. */
 function whyNew(
   { journal }: Run,
   { key, parts }: ContentKey,

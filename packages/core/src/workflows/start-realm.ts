@@ -66,7 +66,7 @@ export async function startRealm(
   { limits = realmLimits, signal, wall }: RealmOptions,
 ): Promise<ProcessRealm> {
   signal.throwIfAborted();
-  // Nobody guesses under which name a context is called.
+  // The name of a context cannot be guessed.
   const name = `r${randomBytes(12).toString("hex")}`;
   const child = await spawnBehind(wall, {
     file: process.execPath,

@@ -1,7 +1,7 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { abortable } from "@retinue/base/foundation/abortable.ts";
 
-/** How many steps work at once, and which of them wait for the first of their kind. */
+/** How many steps work concurrently, and which of them wait for the first of their kind. */
 export interface StepSlots {
   /** Resolves when there is a place, in the order of the calls. */
   enter(signal: AbortSignal): Promise<Disposable>;

@@ -50,7 +50,7 @@ export type JournalLine =
       readonly agentId: string;
       readonly label: string;
       readonly phase?: string;
-      /** What decides its outcome, so that it can be said later what is different. */
+      /** What decides its outcome, so that differences can be reported later. */
       readonly parts?: StepParts;
     }
   | {
@@ -63,12 +63,12 @@ export type JournalLine =
     }
   | { readonly type: "failed"; readonly key?: string; readonly agentId?: string; readonly error: string };
 
-/** Where the steps of one run are written down before anybody learns of them. */
+/** Where the steps of one run are recorded before they are reported. */
 export interface WorkflowJournal extends EarlierSteps {
   append(line: JournalLine): void;
-  /** The whole state, for those who look at it from outside. */
+  /** The whole state, for readers outside. */
   save(state: WorkflowRunState): void;
-  /** From now on another process may go on with the run. */
+  /** From now on another process may continue the run. */
   close(): void;
 }
 
@@ -86,7 +86,7 @@ export async function openJournal(
     };
   const { transcripts, sessionId } = place;
   const files = workflowFiles(transcripts, sessionId, runId);
-  // Sessions that had the run before are locked as well: whoever continues it in another one would pay for the same steps.
+  // Sessions that had the run before are locked as well: continuing it in another one would pay for the same steps.
   const others = (await sessionsOfRun(transcripts, runId)).filter((session) => session !== sessionId).sort();
   const journals = [...others.map((session) => workflowFiles(transcripts, session, runId).journal)];
   const locks = takeLocks(runId, journals);
@@ -127,7 +127,7 @@ async function openLocked(
 ): Promise<WorkflowJournal> {
   const files = workflowFiles(transcripts, sessionId, runId);
   const earlier = await readEarlierSteps(transcripts, runId);
-  // Opening costs more than writing, so it stays open while the run goes on.
+  // Opening costs more than writing, so it stays open while the run continues.
   const descriptor = openSync(files.journal, "a+", 0o600);
   let isOpen = true;
   // What a crash has cut off ends here, so that it does not swallow the next line.
@@ -205,7 +205,7 @@ function readParts(value: unknown): StepParts {
   return Object.fromEntries(Object.entries(value).filter(([, part]) => typeof part === "string"));
 }
 
-/** The sessions of a project that have worked on a run; the one that did last comes first. */
+/** The sessions of a project that have worked on a run; the last one comes first. */
 export async function sessionsOfRun(transcripts: string, runId: string): Promise<readonly string[]> {
   const sessions = (await readdir(transcripts).catch(() => [])).filter(isSessionId);
   const found = await Promise.all(

@@ -17,7 +17,7 @@ export interface CallHookDependencies {
 }
 
 export interface CallHooks {
-  /** Hooks speak first; what they change or leave open goes through the rules. */
+  /** Hooks run first; what they change or leave open goes through the rules. */
   readonly wrapAuthorize: (authorize: AuthorizeWithHooks) => LoopPorts["authorize"];
   /** Hooks may answer in the place of the one that would be asked. */
   readonly beforeAsk: BeforeAsk;

@@ -31,9 +31,9 @@ export interface GivenTool {
   readonly tool: Readonly<Record<string, unknown>>;
 }
 
-/** What is said about tools: which built-in ones exist, and those of the program. */
+/** What is specified about tools: which built-in ones exist, and those of the program. */
 export interface GivenTools {
-  /** Absent: nothing is said about them. */
+  /** Absent: nothing is specified about them. */
   readonly names?: readonly string[] | "all";
   readonly objects: readonly GivenTool[];
 }
@@ -176,7 +176,7 @@ function readTool(tool: unknown, key?: string): GivenTool {
   return { name, tool };
 }
 
-/** A word that means nothing would be taken for the strictest, without anybody hearing why a call is refused. */
+/** A word that means nothing would be taken for the strictest, without a report why a call is refused. */
 function checkWord(
   tool: string,
   fields: Readonly<Record<string, unknown>>,

@@ -2,7 +2,7 @@ import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { ModelInput, SessionOptions } from "./runtime-options.ts";
 import type { OutputSchema } from "./typed-output.ts";
 
-/** What is said about a child of a session; its rights come from the session. */
+/** The options of a child of a session; its rights come from the session. */
 export interface ChildOptions<Output = unknown>
   extends Partial<
     Pick<
@@ -32,7 +32,7 @@ export interface ChildOptions<Output = unknown>
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What is said about a child that the runtime starts: also the rights of the session that is opened for it. */
+/** The options of a child that the runtime starts: also the rights of the session that is opened for it. */
 export interface SpawnOptions<Output = unknown>
   extends Omit<ChildOptions<Output>, "model" | "cwd" | "env">,
     Pick<SessionOptions, (typeof childSessionKeys)[number]> {
@@ -55,7 +55,7 @@ export const childSessionKeys = [
   "hooks",
 ] as const;
 
-/** Undefined where nothing is said about the session, so that children can share one. */
+/** Undefined where no option concerns the session, so that children can share one. */
 export function sessionOptionsOf(
   options: SpawnOptions,
   { hasModel }: { readonly hasModel: boolean },

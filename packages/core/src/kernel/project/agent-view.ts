@@ -45,7 +45,7 @@ export function deniedCalls(ending: RunEnding | undefined): readonly DeniedCall[
     .map(({ call, reason }) => ({ tool: call.name, reason }));
 }
 
-/** `partial` is what it has said of the answer that it is giving. */
+/** `partial` is the part of its current answer that has arrived. */
 export function viewOfState(state: TaskState, partial: string): AgentView {
   const { ending, usage } = state;
   const denials = deniedCalls(ending);

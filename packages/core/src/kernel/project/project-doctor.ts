@@ -102,7 +102,7 @@ async function checkInstructions({
   };
 }
 
-/** Which model would answer where no provider is configured; nothing is said where one is. */
+/** Which model would answer where no provider is configured; nothing is reported where one is. */
 async function checkLocalModels({
   discovered,
   trust,

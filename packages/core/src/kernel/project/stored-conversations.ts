@@ -53,7 +53,7 @@ export interface StoredConversations {
   renewedIds(sessionId: string): Promise<ReadonlyMap<string, string>>;
   rename(sessionId: string, title: string): Promise<void>;
   remove(sessionId: string): Promise<void>;
-  /** What an agent was told and said; while it runs, the results of the calls in flight only say that nothing is known. */
+  /** The messages to and from an agent; while it runs, the results of the calls in flight only say that nothing is known. */
   agentMessages(sessionId: string, agentId: string): Promise<AgentMessages>;
 }
 

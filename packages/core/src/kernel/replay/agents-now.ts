@@ -98,7 +98,7 @@ export function createAgentsNow({ recording, open, changes = {} }: AgentsNowOpti
   };
 }
 
-/** What was said about the session, for one that only plans. */
+/** The options of the session, for one that only plans. */
 function optionsOf({ agent, options, plan }: RecordedRun): SessionOptions {
   const { permissionMode, ...given } = options;
   const mode = permissionMode === undefined ? undefined : parsePermissionMode(permissionMode);

@@ -17,7 +17,7 @@ export interface SessionTeamParts {
   readonly settings: TeamRuntime;
   readonly plan: AgentPlan;
   readonly tasks: TaskManager;
-  /** Starts a child without asking anybody. */
+  /** Starts a child without a question. */
   readonly spawn: Spawn;
   /** Starts a child as if a call of the Agent tool had asked for it. */
   readonly authorizedSpawn: Spawn;

@@ -135,7 +135,7 @@ export async function* runMemberProcess(
         await control.takePlace?.(signal).catch(() => undefined);
       isIdle = message.event.type === "run-idled";
       hasEnded ||= message.event.type === "run-ended";
-      // It has nothing more to hear, and ends when its own record is closed.
+      // It receives nothing more, and ends when its own record is closed.
       if (hasEnded) kill();
       yield message.event;
     }

@@ -68,7 +68,7 @@ export interface SessionTeam extends AsyncDisposable {
   working(): readonly string[];
   /** Whether there may be mail for the lead soon. */
   isBusy(): boolean;
-  /** Lets a lead that waits, and those who listen for it, look again. */
+  /** Lets a lead that waits, and its listeners, look again. */
   look(): void;
   /** Resolves with mail for the lead, when no member works any more, or after the time. */
   wait(signal: AbortSignal, limitMs: number): Promise<void>;
@@ -382,7 +382,7 @@ interface EndedMember {
   readonly text: string;
 }
 
-/** The lead hears of every ending once; one that ended with its session is taken up with it. */
+/** The lead is notified of every ending once; one that ended with its session is taken up with it. */
 async function reportEnd({ child, state, text }: EndedMember, { live }: TeamCreation): Promise<void> {
   const { store } = live;
   const name = child.task.team?.member;
@@ -480,7 +480,7 @@ async function waitForEnd(
 const maxEndMs = 10_000;
 const lookMs = 25;
 
-/** Members that worked when the process died go on; those that were idle do when there is mail for them. */
+/** Members that worked when the process died continue; those that were idle do when there is mail for them. */
 async function recoverMembers(creation: TeamCreation, signal: AbortSignal): Promise<void> {
   const { live, parts } = creation;
   const { store } = live;

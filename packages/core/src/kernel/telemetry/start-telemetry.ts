@@ -28,7 +28,7 @@ export interface Telemetry {
 
 export interface StartTelemetryOptions {
   readonly settings: TelemetrySettings;
-  /** Starts exporters as the environment says; otherwise those of the program are used. */
+  /** Starts exporters as the environment specifies; otherwise those of the program are used. */
   readonly startsExporters: boolean;
   /** Where packages may be installed besides this program's own place. */
   readonly directories: readonly string[];

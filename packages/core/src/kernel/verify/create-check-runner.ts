@@ -58,7 +58,7 @@ export function createCheckRunner(
       const outcome = await bash.call(request.input, {
         ...context,
         directory: startOf(plan),
-        // Under a name of its own, so that it starts in the agent's folder and a `cd` in it moves nobody.
+        // Under a name of its own, so that it starts in the agent's folder and a `cd` in it has no effect on others.
         agent: { id: request.call.id, name: plan.agent.name },
         ...(allowed.allowedBy === undefined ? {} : { allowedBy: allowed.allowedBy }),
         ...(allowed.run === undefined ? {} : { judged: allowed.run }),
@@ -134,7 +134,7 @@ async function reasonOf(
   if (exitCode === 0 && !isError) {
     const reason = ranNothing(stdout);
     if (reason === undefined || persistedOutputPath === undefined) return reason;
-    // What was cut out may tell of tests.
+    // What was cut out may mention tests.
     return ranNothing(await readEnd(persistedOutputPath).catch(() => stdout));
   }
   if (exitCode === undefined)

@@ -32,7 +32,7 @@ export interface TreeQuestion {
   readonly signal: AbortSignal;
   /** `files` where an earlier look has found no git, so that it is not looked for again. */
   readonly kind?: TreeView["kind"] | undefined;
-  /** What differs from it is changed, whoever has done it. */
+  /** What differs from it is changed, by any process. */
   readonly base?: TreeView | undefined;
 }
 

@@ -78,7 +78,7 @@ const unused: Asking = {
   },
 };
 
-/** A check is the command of whoever named it: of the person, or of the agent whose call it was. */
+/** A check is the command of its author: of the person, or of the agent whose call it was. */
 function asking(
   plan: AgentPlan,
   services: AgentServices,
@@ -103,7 +103,7 @@ function asking(
   };
   const person = askAs([]);
   const caller = askAs(callerScopes(plan));
-  // Hooks are told of what a model runs, also where it has the runtime run it.
+  // Hooks are notified of what a model runs, also where it has the runtime run it.
   const ofCaller: LoopPorts["authorize"] = (request, options) =>
     (hooks?.()?.wrapAuthorize(caller.authorize) ?? caller.authorize)(request, options);
   return {

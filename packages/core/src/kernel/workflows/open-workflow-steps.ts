@@ -71,7 +71,7 @@ export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOpt
       ),
     async shape(step) {
       const { registry } = (await outer.loadRegistry()).discovered;
-      // Definitions may change while a run goes on.
+      // Definitions may change while a run continues.
       if (registry !== known) plans.clear();
       known = registry;
       const { agentType, model, effort, isolation } = step;
@@ -255,7 +255,7 @@ async function runElsewhere(
   const { schema } = options;
   const wrong = schema === undefined ? undefined : refuseSchema(schema);
   if (wrong !== undefined) return refused(wrong);
-  // The next one of its kind need not wait for this process to hear of an answer.
+  // The next one of its kind need not wait for this process to be notified of an answer.
   order.answered();
   let ending = elsewhere.ended(agentId);
   if (ending === undefined) {
@@ -346,7 +346,7 @@ async function recover(
     () => undefined,
   );
   const recovered: RecoveredStep = loaded === undefined ? { type: "lost" } : recoverStep(loaded, hasSchema);
-  // An agent goes on only in its own session; what it has finished counts in every one.
+  // An agent continues only in its own session; what it has finished counts in every one.
   const isOwn = sessionId === outer.parent.plan.sessionId;
   return recovered.type === "cut-off" && !isOwn ? { type: "lost" } : recovered;
 }
@@ -386,7 +386,7 @@ interface EarlierAgent {
 /** The tool through which an agent hands in a value for a schema. */
 const handInTool = "StructuredOutput";
 
-/** What a transcript says about a step that has no end in the journal. Total: any lines will do. */
+/** What a transcript shows about a step that has no end in the journal. Total: any lines will do. */
 function recoverStep({ messages, records }: EarlierAgent, hasSchema: boolean): RecoveredStep {
   if (messages.length === 0) return { type: "lost" };
   const ending = records.findLast(({ runEnding }) => isRecord(runEnding))?.runEnding;

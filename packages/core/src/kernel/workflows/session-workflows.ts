@@ -37,7 +37,7 @@ export interface WorkflowRequest {
   readonly resumeFromRunId?: string | undefined;
   /** Labels of steps that run again although they are finished. */
   readonly fresh?: readonly string[] | undefined;
-  /** The most US dollars and tokens of the run, beside what settings say. */
+  /** The most US dollars and tokens of the run, beside those of settings. */
   readonly maxBudgetUsd?: number | undefined;
   readonly maxTokens?: number | undefined;
   readonly callId?: string | undefined;
@@ -322,12 +322,12 @@ async function start(request: WorkflowRequest, parts: Starting): Promise<LiveWor
     if (ending.status !== "killed" && request.notifies === true) notify(workflowEndNotice(ended));
     emit({ type: "ended", at, ...ending });
   });
-  // So the caller hears of a run that could not begin, and of several that were started one after another in this order.
+  // So the caller is notified of a run that could not begin, and of several that were started one after another in this order.
   await Promise.race([began.promise, live.ended]);
   return live;
 }
 
-/** A run of many steps changes all the time; those who look at its file see it a moment later. */
+/** A run of many steps changes all the time; readers of its file see it a moment later. */
 const saveAfterMs = 1_000;
 /** Writing a large file on a slow disk holds everything up: so many times as long as it took is waited before the next one. */
 const saveShare = 30;
@@ -372,7 +372,7 @@ function refuseElsewhere({ meta }: FoundWorkflow, settings: WorkflowSettings): v
     });
 }
 
-/** How many equal failures in a row end a phase, where no one says otherwise. */
+/** How many equal failures in a row end a phase, by default. */
 const defaultBreaker = 10;
 
 async function refuseResume(runId: string, { runs, session }: Starting): Promise<void> {
@@ -403,7 +403,7 @@ function argsOf(args: unknown): string | undefined {
   }
 }
 
-/** The script as it runs, for those who look at it or change it. */
+/** The script as it runs, for reading and changing it. */
 function keepScript(folder: string, { meta, text }: FoundWorkflow, runId: string): string {
   const name =
     meta.name

@@ -61,7 +61,7 @@ export function createWorkflowRuns(clockOf: (epochMs: number) => number): Workfl
           runId,
           taskId,
           change,
-          // Those who keep events do not keep a state for each.
+          // Sinks that keep events do not keep a state for each.
           get state() {
             return state;
           },

@@ -13,7 +13,7 @@ import { certificateError, unreachableError } from "../unreachable-error.ts";
 export interface ErrorPlace {
   /** `provider/model`, for the message. */
   readonly model: string;
-  /** Whether the answer had begun. */
+  /** Whether the answer had started. */
   readonly hasStarted: boolean;
 }
 

@@ -220,7 +220,7 @@ interface CacheMark {
   readonly cache_control: { readonly type: "ephemeral"; readonly ttl?: "1h" };
 }
 
-/** Five minutes, which is what the provider does where nothing is said. */
+/** Five minutes, which is what the provider does by default. */
 const defaultMark: CacheMark = { cache_control: { type: "ephemeral" } };
 const longMark: CacheMark = { cache_control: { type: "ephemeral", ttl: "1h" } };
 const deferredMark = { defer_loading: true } as const;
@@ -275,7 +275,7 @@ function isForced(request: ModelRequest, target: RequestTarget): boolean {
   return typeof request.toolChoice === "object" && target.traits.forcedTool;
 }
 
-/** A model that cannot be forced to a tool is left to choose; the one that asked sees from the answer whether it did. */
+/** A model that cannot be forced to a tool is left to choose; the caller sees from the answer whether it did. */
 function toolChoice(request: ModelRequest, target: RequestTarget): Pick<WireRequest, "tool_choice"> {
   const { toolChoice: choice } = request;
   if (choice === "none") return { tool_choice: { type: "none" } };
@@ -289,7 +289,7 @@ interface ThinkingSettings {
   readonly effort?: Effort;
 }
 
-/** The part of the window that is kept for an answer of which no one said how long it may be. */
+/** The part of the window that is kept for an answer without a configured length. */
 const answerShare = 0.16;
 
 function thinkingSettings(

@@ -30,7 +30,7 @@ export async function listAccountModels(
 ): Promise<AccountModels | undefined> {
   const token = environment["ANTHROPIC_AUTH_TOKEN"]?.trim();
   const key = environment["ANTHROPIC_API_KEY"]?.trim();
-  // As requests for answers have it, so that what is said here is true of them.
+  // As requests for answers have it, so that what is reported here is true of them.
   const credential = token || key;
   if (credential === undefined || credential === "") return undefined;
   const base = environment["ANTHROPIC_BASE_URL"]?.trim() || defaultBaseUrl;

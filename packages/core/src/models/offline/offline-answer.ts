@@ -24,7 +24,7 @@ import {
 } from "./outline-of.ts";
 import { type ManifestFacts, readManifest, readReadme } from "./read-manifest.ts";
 
-/** The first line of every answer, so that no one takes this program for a language model. */
+/** The first line of every answer, so that this program is not taken for a language model. */
 export const offlineLabel =
   "[offline model: no language model is asked. This answer comes from a small program that runs the real tools and quotes " +
   "what they return; it understands nothing and changes nothing.]";

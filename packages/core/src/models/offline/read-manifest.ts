@@ -1,6 +1,6 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 
-/** What a project's own description says of it. */
+/** What a project's own description contains. */
 export interface ManifestFacts {
   readonly title?: string;
   /** Commands a person can type, with what they run. */

@@ -59,7 +59,7 @@ type BashInput = z.infer<typeof input>;
 
 interface Command {
   readonly input: BashInput;
-  /** What runs: the command as it was judged, or as it was given where no one judged it. */
+  /** What runs: the command as it was judged, or as it was given where it was not judged. */
   readonly text: string;
   readonly shell: Shell;
   readonly directory: string;
@@ -104,7 +104,7 @@ export function createBashTool(options: BashToolOptions): Tool {
   });
 }
 
-/** What of the output so far is told to those that watch. */
+/** The output so far, for watchers. */
 const progressLines = 20;
 const progressLength = 2_000;
 
@@ -348,7 +348,7 @@ function outcomeOf(
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How long a command may run, and what to report to a model whose wish was cut. */
+/** How long a command may run, and what to report to a model whose request was cut. */
 interface TimeLimit {
   readonly milliseconds: number;
   readonly note?: string;

@@ -34,11 +34,11 @@ export function namedFiles(command: string, { bases, roots }: NamedFilesPlace): 
   );
 }
 
-/** More words than anybody writes in a command. */
+/** More words than a command has in practice. */
 const maxWords = 400;
 const maxFolders = 40;
 
-/** Quotes join what stands beside them, as in a shell: `"$CLAUDE_PROJECT_DIR"/guard.sh` is one word. */
+/** Quotes join what is beside them, as in a shell: `"$CLAUDE_PROJECT_DIR"/guard.sh` is one word. */
 const shellWord = /(?:"(?:\\[\s\S]|[^"\\])*"|'[^']*'|\\[\s\S]|[^\s;|&<>()"'`\\])+/g;
 const variable = /\$\{[^}]*\}|\$\w+/g;
 
