@@ -136,3 +136,19 @@ test("signals reach the command on the other Node, and its end is the end [CLI-1
   });
   expect(code).toBe(143);
 });
+
+test.each([
+  "-p",
+  "--help",
+])("a checkout that is not built says how to build it, in one line: %s", async (word) => {
+  const folder = createFolder();
+  mkdirSync(join(folder, "bin"));
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+  writeFileSync(join(folder, "bin/retinue.js"), readFileSync(script));
+  const { out, err, code } = await launch(join(folder, "bin/retinue.js"), [word]);
+  expect({ out, err, code }).toEqual({
+    out: "",
+    err: "retinue is not built in this folder; `npm run build` does it.\n",
+    code: 1,
+  });
+});

@@ -209,6 +209,56 @@ describe("a trusted folder whose lock does not fit its files", () => {
     expect(await trusted(fixture)).toMatchObject({ trusted: true });
     await askAboutLock({ host: host("y"), session: {} });
     expect(asked).toHaveLength(2);
+    rmSync(join(fixture.cwd, "retinue.lock"));
+    await askAboutLock({ host: host("n"), session: {} });
+    expect(asked).toHaveLength(3);
+    expect(said.join("")).toContain("retinue.lock was here and is gone");
+    await askAboutLock({ host: host("y"), session: {} });
+    await askAboutLock({ host: host("y"), session: {} });
+    expect(asked).toHaveLength(4);
+  });
+
+  it("a lock that is gone is missed, asked about and accepted, until there is one again [PRT-4]", async () => {
+    const fixture = await createFixture();
+    const lock = join(fixture.cwd, "retinue.lock");
+    const text = readFileSync(lock, "utf8");
+    rmSync(lock);
+    fixture.write(".claude/settings.json", {
+      hooks: { Stop: [{ hooks: [{ type: "command", command: "./evil.sh" }] }] },
+    });
+    expect(await trusted(fixture)).toMatchObject({ trusted: false, why: "its retinue.lock is gone" });
+    const { err } = await fixture.run(["-p", "hello", "--model", "nowhere/none"]);
+    expect(err).toContain("counts as not trusted, because its retinue.lock is gone");
+    expect(err).toContain("1 hook does not run");
+    expect((await fixture.run(["trust", "--show"])).out).toContain("retinue.lock was here and is gone");
+    await fixture.run(["trust", "--yes"]);
+    expect(await trusted(fixture)).toMatchObject({ trusted: true });
+    writeFileSync(lock, text);
+    fixture.write(".claude/settings.json", stopHook);
+    await fixture.run(["-p", "hello", "--model", "nowhere/none"]);
+    rmSync(lock);
+    expect(await trusted(fixture)).toMatchObject({ trusted: false, why: "its retinue.lock is gone" });
+  });
+
+  it.each([
+    ["agents", "lock"],
+    ["-p", "hello", "--model", "nowhere/none"],
+  ])("a lock that came after the trust is noted by retinue %s [PRT-4]", async (...arguments_) => {
+    const fixture = await createFixture();
+    const lock = join(fixture.cwd, "retinue.lock");
+    const state = join(fixture.home, ".claude.json");
+    writeFileSync(state, readFileSync(state, "utf8").replace(/,\s*"retinueHasLock": true/, ""));
+    expect(readFileSync(state, "utf8")).not.toContain("retinueHasLock");
+    await fixture.run(arguments_);
+    rmSync(lock);
+    expect(await trusted(fixture)).toMatchObject({ trusted: false });
+  });
+
+  it("a folder without trust is given none by its lock [PRT-4]", async () => {
+    const fixture = await createFixture();
+    await fixture.run(["trust", "--remove"]);
+    await fixture.run(["agents", "lock"]);
+    expect(await trusted(fixture)).toMatchObject({ trusted: false });
   });
 
   it("a lock that cannot be read trusts nothing, and cannot be accepted [PRT-4]", async () => {

@@ -66,6 +66,7 @@ describe("approvals from the command line", () => {
       ["trust", "--yes"],
       ["mcp", "add", "x", "--", "true"],
       ["teams", "stop", "a"],
+      ["--bg", "Go on."],
     ];
     for (const words of asAgent)
       expect(await retinue(words, { CLAUDECODE: "1" })).toMatchObject({

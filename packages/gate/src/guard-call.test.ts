@@ -126,3 +126,29 @@ describe("[PRM-1] what removes a home, a project or a folder of the system asks 
     }
   });
 });
+
+describe("[LIM-7] no mode lets a command of an agent start a session that goes on beyond the limits of its own", () => {
+  test.each([
+    'retinue --bg "go on"',
+    "retinue --model haiku --background go",
+    "npx retinue run --bg go",
+    "node ./bin/retinue.js -p x --bg",
+    "cd /p && retinue go --bg &",
+    "bash -c 'retinue --bg go'",
+    'retinue "--bg" go',
+    "retinue --b\\g go",
+    "xargs -a list retinue --bg",
+    "env -i retinue --bg go",
+  ])("%s", async (command) => {
+    expect(await judge(command)).toBe("deny");
+  });
+
+  test.each([
+    "retinue -p go",
+    "retinue agents --json",
+    "cd retinue && tool --bg",
+    "grep -rn retinue-bg .",
+  ])("%s is no such command", async (command) => {
+    expect(await judge(command)).not.toBe("deny");
+  });
+});

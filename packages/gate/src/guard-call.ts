@@ -129,7 +129,7 @@ function isAnswering(text: string): boolean {
 const answering = new RegExp(
   `^retinue(?:\\.js)?\\s+(?:-\\S+\\s+(?:[^-\\s]\\S*\\s+)?)*(?:${personCommands
     .map((path) => path.replaceAll(" ", "\\s+"))
-    .join("|")})(?![\\w-])`,
+    .join("|")})(?![\\w-])|^retinue(?:\\.js)?\\s(?:[^\\n;&|]*\\s)?--(?:bg|background)(?![\\w-])`,
 );
 
 /**

@@ -3,7 +3,7 @@ import { hasErrors } from "@retinue/base/foundation/diagnostic.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import { refuseAgentName } from "../agents/refuse-agent-name.ts";
 import type { FieldTaker } from "./field-reader.ts";
-import { type FormatId, formatFacts } from "./format-places.ts";
+import { type FormatId, formatFacts } from "./format-facts.ts";
 import type {
   PortableAgent,
   PortableMode,
@@ -12,7 +12,7 @@ import type {
   PortableTool,
   ToolClass,
 } from "./portable-agent.ts";
-import type { SourceFields, SourceRefusal } from "./read-source.ts";
+import type { SourceFields, SourceRefusal } from "./read-fenced.ts";
 import { plainClasses, type ToolWords } from "./tool-words.ts";
 
 /** An agent without anything but what each format must fill in. */

@@ -22,6 +22,8 @@ export type TrustAnswer =
       readonly why: string;
       /** Differences from its lock that a person has accepted, by their hashes. */
       readonly accepted?: readonly string[] | undefined;
+      /** Its project had a lock while it was trusted. */
+      readonly hasLock?: boolean | undefined;
     }
   | {
       readonly trusted: false;
@@ -45,10 +47,20 @@ export type TrustOutcome =
 /** Which folders a person has accepted as theirs to run things from. */
 export interface TrustStore {
   readonly isTrusted: (folder: string) => Promise<TrustAnswer>;
-  /** With the differences from its lock that are accepted; those accepted before are forgotten. */
-  readonly trust: (folder: string, accepted?: readonly string[]) => Promise<TrustOutcome>;
+  /** With what is accepted of its lock; what was accepted before is forgotten. */
+  readonly trust: (folder: string, lock?: AcceptedLock) => Promise<TrustOutcome>;
+  /** Notes that the project of a trusted folder has a lock, so that it is missed when it is gone. Trusts nothing. */
+  readonly noteLock: (folder: string) => Promise<TrustOutcome>;
   /** Takes trust back where it is: for the folder itself, or for the one above that covers it. */
   readonly untrust: (folder: string) => Promise<TrustOutcome>;
+}
+
+/** How the lock of a project stands when its folder is trusted. */
+export interface AcceptedLock {
+  /** Differences from it that are accepted, by their hashes. */
+  readonly accepted?: readonly string[] | undefined;
+  /** Whether there is one. */
+  readonly hasLock?: boolean | undefined;
 }
 
 export interface TrustStoreOptions extends UpdateFileOptions {
@@ -82,19 +94,27 @@ export function createTrustStore(options: TrustStoreOptions): TrustStore {
     const by = await coveringFolder(root, state.folders, await realFolder(home));
     if (by === undefined)
       return { trusted: false, folder: root, why: `${root} has not been accepted as trusted` };
-    const accepted = state.accepted.get(root) ?? [];
-    return { trusted: true, folder: by, why: `${by} is accepted as trusted in ${stateFile}`, accepted };
+    return {
+      trusted: true,
+      folder: by,
+      why: `${by} is accepted as trusted in ${stateFile}`,
+      accepted: state.accepted.get(root) ?? [],
+      // A worktree has the lock of its repository.
+      hasLock: state.locked.get(root) ?? state.locked.get(by) ?? false,
+    };
   };
   return {
     isTrusted,
-    trust: async (folder, accepted) => {
+    trust: async (folder, { accepted, hasLock = false } = {}) => {
       const root = await trustRoot(folder, home);
       if (isTooWide(root, await realFolder(home))) {
         const why = `${root} contains the whole home directory; trust for it is never stored, only given for one session`;
         return { type: "refused", folder: root, why };
       }
-      return storeTrust(stateFile, { folder: root, trusted: true, accepted }, updating);
+      return storeTrust(stateFile, { folder: root, trusted: true, accepted, hasLock }, updating);
     },
+    noteLock: async (folder) =>
+      storeTrust(stateFile, { folder: await trustRoot(folder, home), hasLock: true }, updating),
     untrust: async (folder) => {
       const answer = await isTrusted(folder);
       if (answer.trusted) return storeTrust(stateFile, { folder: answer.folder, trusted: false }, updating);
@@ -185,10 +205,11 @@ async function readState(stateFile: string): ReturnType<typeof readKnown> {
 interface KnownFolders {
   readonly folders: ReadonlySet<string>;
   readonly accepted: ReadonlyMap<string, readonly string[]>;
+  readonly locked: ReadonlyMap<string, boolean>;
   readonly diagnostic?: Diagnostic;
 }
 
-const noFolders = { folders: new Set<string>(), accepted: new Map<string, readonly string[]>() };
+const noFolders: KnownFolders = { folders: new Set(), accepted: new Map(), locked: new Map() };
 
 async function readKnown(stateFile: string): Promise<KnownFolders> {
   const text = await readFile(stateFile, "utf8").catch((error: unknown) => {
@@ -255,31 +276,39 @@ function readTrustedFolders(text: string, file: string): KnownFolders {
       isRecord(project) && Object.hasOwn(project, acceptedKey) ? project[acceptedKey] : undefined;
     return isTexts(hashes) ? [[folder, hashes] as const] : [];
   });
-  return { folders: new Set(trusted.map(([folder]) => folder)), accepted: new Map(accepted) };
+  const locked = Object.entries(projects).flatMap(([folder, project]) => {
+    const hasLock = isRecord(project) && Object.hasOwn(project, lockedKey) ? project[lockedKey] : undefined;
+    return typeof hasLock === "boolean" ? [[folder, hasLock] as const] : [];
+  });
+  return {
+    folders: new Set(trusted.map(([folder]) => folder)),
+    accepted: new Map(accepted),
+    locked: new Map(locked),
+  };
 }
 
 function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((each) => typeof each === "string");
 }
 
-interface TrustChange {
+interface TrustChange extends AcceptedLock {
   readonly folder: string;
-  readonly trusted: boolean;
-  readonly accepted?: readonly string[] | undefined;
+  /** Absent: as it is. */
+  readonly trusted?: boolean;
 }
 
 /** The state with a folder's trust set or taken back; every other value stays as it was written. */
 function changeTrustedFolder(
   text: string | undefined,
-  { folder, trusted, accepted }: TrustChange,
+  { folder, trusted, accepted, hasLock }: TrustChange,
   file: string,
 ):
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "broken"; readonly diagnostic: Diagnostic } {
   const before = text === undefined || text.trim() === "" ? "{}\n" : withoutByteOrderMark(text);
-  const { folders, diagnostic } = readTrustedFolders(before, file);
+  const { folders, locked, diagnostic } = readTrustedFolders(before, file);
   if (diagnostic !== undefined) return { type: "broken", diagnostic };
-  if (!trusted && !folders.has(folder)) return { type: "text", text: text ?? before };
+  if (trusted === false && !folders.has(folder)) return { type: "text", text: text ?? before };
   // readTrustedFolders has found an object with an object under "projects", if anything.
   const { projects } = JSON.parse(before) as { projects?: Record<string, unknown> };
   const project = projects !== undefined && Object.hasOwn(projects, folder) ? projects[folder] : {};
@@ -288,13 +317,17 @@ function changeTrustedFolder(
   const formattingOptions = { insertSpaces: true, tabSize: 2, eol: before.includes("\r\n") ? "\r\n" : "\n" };
   const edit = (source: string, key: string, value: unknown): string =>
     applyEdits(source, modify(source, ["projects", folder, key], value, { formattingOptions }));
-  const withTrust = edit(before, trustKey, trusted);
-  const isNoted = Object.hasOwn(project, acceptedKey) || (accepted ?? []).length > 0;
-  const after = isNoted
-    ? edit(withTrust, acceptedKey, accepted?.length === 0 ? undefined : accepted)
-    : withTrust;
+  const changes: [key: string, value: unknown][] = [];
+  if (trusted !== undefined) {
+    changes.push([trustKey, trusted]);
+    const isNoted = Object.hasOwn(project, acceptedKey) || (accepted ?? []).length > 0;
+    if (isNoted) changes.push([acceptedKey, accepted?.length === 0 ? undefined : accepted]);
+  }
+  // That there is none is worth a word only where there was one, here or in the repository of a worktree.
+  if (hasLock === true || (hasLock === false && locked.size > 0)) changes.push([lockedKey, hasLock]);
+  const after = changes.reduce((source, [key, value]) => edit(source, key, value), before);
   // With a key written twice, the edit lands in the one that does not count.
-  if (readTrustedFolders(after, file).folders.has(folder) !== trusted) {
+  if (trusted !== undefined && readTrustedFolders(after, file).folders.has(folder) !== trusted) {
     return { type: "broken", diagnostic: wrongShape(file, "each key", "written twice") };
   }
   return { type: "text", text: text?.startsWith(byteOrderMark) === true ? byteOrderMark + after : after };
@@ -302,6 +335,8 @@ function changeTrustedFolder(
 
 const trustKey = "hasTrustDialogAccepted";
 const acceptedKey = "retinueAcceptedChanges";
+/** Whether the project of a folder had a lock when it was trusted or last used. */
+export const lockedKey = "retinueHasLock";
 
 function wrongShape(file: string, part: string, value: unknown): Diagnostic {
   const found = typeof value === "string" ? value : kindOf(value);

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
+import { thisProcess } from "@retinue/base/storage/process-identity.ts";
 import { type FakeProvider, startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { createWorkspace } from "@retinue/testing/sample-runtime.ts";
 import type { StepAnswer } from "@retinue/testing/script.ts";
@@ -64,7 +65,7 @@ async function openPlace(options: {
   const workspace = await createWorkspace();
   for (let number = 0; number < 25; number += 1) await workspace.write(`file-${number}.txt`, "text");
   const home = join(workspace.root, "home");
-  const start = () =>
+  const start = (environment: object = {}) =>
     createRuntime({
       cwd: workspace.project,
       home,
@@ -73,6 +74,7 @@ async function openPlace(options: {
         ANTHROPIC_BASE_URL: options.provider.url,
         ANTHROPIC_API_KEY: "key-of-a-test",
         RETINUE_LOCAL_MODELS: "0",
+        ...environment,
       },
       managedDirectory: join(workspace.root, "managed"),
       transcripts: true,
@@ -179,5 +181,43 @@ describe("a quota that is used up [LIM-7]", () => {
     const made = provider.requests.length;
     await collect(session.stream("Continue.", signal));
     expect(provider.requests.length).toBeGreaterThan(made);
+  });
+
+  test("the ceiling is one for all processes of a key, also for a session whose process has ended, and a prompt of an agent's command lifts nothing", async () => {
+    const clock = createQuickClock();
+    await using provider = await startFakeProvider({
+      respond: (request) =>
+        callsIn(request) >= 8 ? "Done." : workOf(8)({ ...request, system: ["You are a reader"] }),
+      quota: { requests: 4, everyMs: 5 * hour },
+      now: clock.now,
+    });
+    const quota = { wait: true, maxUsdUnattended: 1000 };
+    const { workspace, home, start } = await openPlace({ provider, clock, quota });
+    await using _workspace = workspace;
+    const file = join(home, ".claude", "quota", "unattended.json");
+    const go = async (prompt: string, options: object = {}, environment: object = {}) => {
+      await using runtime = start(environment);
+      await using session = await runtime.open(options);
+      const events = await collect(session.stream(prompt, new AbortController().signal));
+      return { ending: events.at(-1), id: session.id };
+    };
+    const first = await go("Go.");
+    expect(first.ending).toMatchObject({ ending: { status: "completed" } });
+    // It is closed, and nobody was there since.
+    const [entry] = JSON.parse(readFileSync(file, "utf8")).entries;
+    expect(entry).toMatchObject({ session: first.id });
+    expect(entry.usd).toBeGreaterThan(0);
+    expect(entry.process).toBeUndefined();
+    // Another process of the key has taken all there is, and goes on.
+    const other = { ...entry, session: "other", usd: 1000, process: thisProcess() };
+    const taken = { version: 1, entries: [other], holds: [] };
+    writeFileSync(file, JSON.stringify(taken));
+    const refused = { ending: { status: "partial", reason: "max_budget" } };
+    expect((await go("Go.")).ending).toMatchObject(refused);
+    const made = provider.requests.length;
+    expect((await go("Go.", {}, { CLAUDECODE: "1" })).ending).toMatchObject({
+      ending: { reason: "max_budget" },
+    });
+    expect(provider.requests.length).toBe(made);
   });
 });

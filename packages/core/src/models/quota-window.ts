@@ -5,14 +5,14 @@ import { join } from "node:path";
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { isRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
+import { withFileLock } from "@retinue/base/storage/owner-lock.ts";
 import {
   livenessOf,
   type ProcessIdentity,
   thisProcess,
   toIdentity,
 } from "@retinue/base/storage/process-identity.ts";
-import { withFileLock } from "@retinue/base/storage/with-file-lock.ts";
-import { longestQuotaMs, type QuotaReport } from "./read-quota.ts";
+import { longestQuotaMs, type QuotaReport } from "./read-quota-report.ts";
 
 /** How an account stands: `closing` while only last turns should be taken, `closed` while no request may be made. */
 export type QuotaStanding =
@@ -57,6 +57,10 @@ export interface QuotaWindowOptions {
 
 export interface QuotaWindows {
   of(provider: string): QuotaWindow;
+  /** What tells the account from others in files: a name and a digest. */
+  accountOf(provider: string): string;
+  /** Where the files of all accounts are. */
+  readonly directory: string;
 }
 
 export interface QuotaWindowsOptions extends Pick<QuotaWindowOptions, "clock" | "now"> {
@@ -68,13 +72,17 @@ export interface QuotaWindowsOptions extends Pick<QuotaWindowOptions, "clock" | 
 /** One window for each account, in a file that all processes of this user share. */
 export function createQuotaWindows({ directory, accountOf, ...time }: QuotaWindowsOptions): QuotaWindows {
   const windows = new Map<string, QuotaWindow>();
+  const nameOf = (provider: string): string => {
+    const digest = hash("sha256", JSON.stringify([provider, accountOf(provider)])).slice(0, 16);
+    return `${provider.replace(/[^\w-]/g, "_").slice(0, 40)}-${digest}`;
+  };
   return {
+    directory,
+    accountOf: nameOf,
     of(provider) {
       const known = windows.get(provider);
       if (known !== undefined) return known;
-      const digest = hash("sha256", JSON.stringify([provider, accountOf(provider)])).slice(0, 16);
-      const name = `${provider.replace(/[^\w-]/g, "_").slice(0, 40)}-${digest}.json`;
-      const window = openQuotaWindow({ ...time, file: join(directory, name) });
+      const window = openQuotaWindow({ ...time, file: join(directory, `${nameOf(provider)}.json`) });
       windows.set(provider, window);
       return window;
     },
@@ -175,7 +183,7 @@ export function openQuotaWindow({ file, clock, now }: QuotaWindowOptions): Quota
         // What was asked before the quota was used up says nothing about what comes after.
         if (standingOf(state, now()).type === "closed") return state;
         return {
-          ...(state.turn === undefined ? {} : { turn: state.turn }),
+          turn: state.turn,
           ...(report === undefined || !isWorthKnowing
             ? {}
             : { used: report.used, resetsAt: now() + report.resetsInMs }),

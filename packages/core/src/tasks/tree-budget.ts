@@ -77,10 +77,8 @@ export function createTreeBudget(
     refusal: () => exhausted(tree),
     agent(own) {
       const accounts = [createAccount("of the agent", own), tree];
-      const decide = (need: CallNeed): Reserved | "wait" =>
-        unknownPrice === "refuse" && isUnpriced(accounts, need)
-          ? { type: "refused", ...unpriced(need) }
-          : decideReservation(accounts, need, line.decideWaiting);
+      const decide = (need: CallNeed) =>
+        decideReservation(accounts, need, { unknownPrice, onSettled: line.decideWaiting });
       return {
         isLimited: accounts.some(({ usd, tokens }) => usd !== undefined || tokens !== undefined),
         reserve: (need, { signal }) => line.enter(() => decide(need), signal),
@@ -137,11 +135,15 @@ function createLine(): WaitingLine {
   };
 }
 
-function decideReservation(
+export function decideReservation(
   accounts: readonly Account[],
   need: CallNeed,
-  onSettled: () => void,
+  {
+    unknownPrice,
+    onSettled = () => undefined,
+  }: Pick<TreeBudgetOptions, "unknownPrice"> & { readonly onSettled?: () => void },
 ): Reserved | "wait" {
+  if (unknownPrice === "refuse" && isUnpriced(accounts, need)) return { type: "refused", ...unpriced(need) };
   const reserve = (output: number): Reservation => createReservation(accounts, { need, output }, onSettled);
   const now = affordableOutput(need, leftOf(accounts));
   if (now >= need.maxOutput) return reserve(need.maxOutput);
@@ -252,7 +254,7 @@ interface Account {
   refusal(needed?: Amount): LimitReached;
 }
 
-function createAccount(
+export function createAccount(
   whose: string,
   { costUsd: cost, tokens, toolCalls }: Pick<RunLimits, "costUsd" | "tokens" | "toolCalls"> = {},
 ): Account {

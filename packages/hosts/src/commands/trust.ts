@@ -110,16 +110,22 @@ function describeTrust(
   const lines = [
     stripControlCharacters(heading),
     isolated,
-    ...describeChanges(lock, paint),
+    ...describeChanges({ answer, lock }, paint),
     ...sections,
     ...nothing,
   ];
   return `${[...lines, ...nestedLines(nested, nameOf, paint), ""].join("\n")}\n`;
 }
 
-/** What changed since somebody accepted the configuration. */
-export function describeChanges(lock: TrustOverview["lock"], paint: Paint): readonly string[] {
-  if (lock.type === "none") return [];
+/** What changed since somebody accepted the configuration of a folder that was trusted. */
+export function describeChanges(
+  { answer, lock }: Pick<TrustOverview, "answer" | "lock">,
+  paint: Paint,
+): readonly string[] {
+  if (lock.type === "none") {
+    const isGone = !answer.trusted && answer.changed !== undefined;
+    return isGone ? ["", goneAdvice] : [];
+  }
   if (lock.type === "broken")
     return lock.diagnostics.flatMap(({ message, advice }) => ["", paint.error(message), advice ?? ""]);
   const open = openDifferences(lock.differences);
@@ -130,6 +136,9 @@ export function describeChanges(lock: TrustOverview["lock"], paint: Paint): read
     ...open.flatMap((difference) => paintLines(differenceLines(difference), paint).split("\n")).map(indent),
   ];
 }
+
+const goneAdvice =
+  "retinue.lock was here and is gone, so nothing says what was accepted. Bring it back from version control, or read what the folder may do.";
 
 function indent(line: string): string {
   return `  ${line}`;

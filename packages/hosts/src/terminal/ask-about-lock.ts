@@ -1,13 +1,12 @@
-import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { lockName } from "@retinue/core/kernel/project/lock/lock-name.ts";
+import { mayHaveLock } from "@retinue/core/kernel/project/lock/may-have-lock.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 
 /** Before a conversation in a folder that was trusted and whose configuration is not the one that was accepted: shows what changed, and asks. */
 export async function askAboutLock(context: CommandContext): Promise<void> {
   const { host, session } = context;
   // Nearly no folder has a lock, and what compares is not loaded for those.
-  if (!host.canAsk || session.trust === true || !hasLockAbove(host.cwd)) return;
+  const { cwd, home, environment: env, platform } = host;
+  if (!host.canAsk || session.trust === true || !mayHaveLock({ cwd, home, env, platform })) return;
   const [{ openProject }, { describeChanges }, { createPaint }] = await Promise.all([
     import("../shared/open-project.ts"),
     import("../commands/trust.ts"),
@@ -16,16 +15,10 @@ export async function askAboutLock(context: CommandContext): Promise<void> {
   const { trust } = openProject(context, { toleratesBrokenFiles: true });
   const { answer, lock } = await trust.changes();
   if (answer.trusted || answer.changed === undefined) return;
-  const lines = describeChanges(lock, createPaint(host.stdout.isColourAllowed));
+  const lines = describeChanges({ answer, lock }, createPaint(host.stdout.isColourAllowed));
   host.stdout.write(`${answer.folder} was trusted, and changed since.\n${lines.join("\n")}\n\n`);
   if (lock.type === "broken") return;
   const said = await host.ask("Trust it as it is now? [y/N] ").finally(host.endQuestions);
   if (/^y(?:es)?$/i.test(said.trim())) await trust.grant(lock);
   else host.stdout.write("It counts as not trusted: its hooks, servers and allow rules wait.\n");
-}
-
-function hasLockAbove(folder: string): boolean {
-  if (existsSync(join(folder, lockName))) return true;
-  const parent = dirname(folder);
-  return parent !== folder && hasLockAbove(parent);
 }

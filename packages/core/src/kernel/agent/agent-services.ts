@@ -3,22 +3,23 @@ import type { RecordRequest } from "../../journal/create-request-recorder.ts";
 import type { SessionFiles } from "../../journal/session-files.ts";
 import type { Model } from "../../models/model.ts";
 import type { AgentPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
-import type { TaskState } from "../../tasks/drive-task.ts";
+import type { TaskState } from "../../protocol/agent-state.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { AgentBudget, TreeBudget } from "../../tasks/tree-budget.ts";
 import type { Stopwatch } from "../../tasks/watch-run.ts";
 import type { ToolSearch } from "../../tools/create-tool-search.ts";
 import type { SessionInbox } from "../approvals/session-inbox.ts";
+import type { RunningTask } from "../hooks/running-tasks.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
 import type { LiveText } from "../live/live-text.ts";
 import type { TypedOutput } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers, SessionServers } from "../servers/session-servers.ts";
-import type { Verifier } from "../verify/verify-capability.ts";
-import type { AcceptedFiles } from "./accepted-files.ts";
+import type { Verifier } from "../verify/create-verifier.ts";
 import type { AgentSkills } from "./agent-skills.ts";
 import type { openAsking } from "./approval-routing.ts";
 import type { AssembledTools, createToolContexts } from "./assemble-tools.ts";
+import type { AcceptedFiles } from "./create-authorize.ts";
 import type { ForkSkill } from "./fork-skill.ts";
 import type { AgentParts, Capability } from "./open-agent.ts";
 import type { SessionSkills } from "./session-skills.ts";
@@ -39,8 +40,8 @@ export interface AgentServices {
   /** The main agent of the session. */
   readonly main: AgentPlan["agent"];
   readonly tree: TreeBudget;
-  /** What may be taken after a wait for a quota. */
-  readonly unattended: UnattendedBudget;
+  /** What may be taken after a wait for a quota, where one is waited for. */
+  readonly unattended?: UnattendedBudget;
   /** Takes down what models are asked; absent where nothing is recorded. */
   readonly recordRequest?: RecordRequest;
   /** Puts calls of all agents to the same person, in one queue; absent where nobody can be asked. */
@@ -88,6 +89,7 @@ export interface AgentOwn {
     readonly environment: Map<string, string>;
     readonly fork: ForkSkill;
     readonly tasks: () => readonly TaskState[];
+    readonly runningTasks: () => readonly RunningTask[];
     /** Before and behind what every agent has. */
     readonly first: readonly Capability[];
     readonly last: readonly Capability[];

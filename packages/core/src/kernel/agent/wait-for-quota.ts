@@ -1,42 +1,55 @@
+import { join } from "node:path";
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import type { QuotaPort } from "../../loop/loop-ports.ts";
 import type { Model } from "../../models/model.ts";
 import { ModelError } from "../../models/model-error.ts";
-import type { QuotaWindow } from "../../models/quota-window.ts";
+import type { QuotaWindow, QuotaWindows } from "../../models/quota-window.ts";
 import { withBudget } from "../../tasks/run-guard.ts";
-import { createTreeBudget } from "../../tasks/tree-budget.ts";
+import { type LedgerBudgetOptions, openUnattendedLedger } from "../../tasks/unattended-ledger.ts";
 import type { Capability } from "./open-agent.ts";
 
 /** What the agents of a session may take after a wait for a quota, until somebody gives the session another prompt. */
 export interface UnattendedBudget {
-  /** From here on calls are paid from it. */
-  begin(): void;
+  /** From here on calls to the provider are paid from it. */
+  begin(provider: string): Promise<void>;
   /** Somebody is there. */
-  end(): void;
+  end(): Promise<void>;
+  /** The session is closed. */
+  close(): Promise<void>;
   around(model: Model): Model;
 }
 
-export function createUnattendedBudget(
-  maxUsd: number | undefined,
-  options: { readonly unknownPrice?: "allow" | "refuse" | undefined } = {},
-): UnattendedBudget {
-  let current: ReturnType<ReturnType<typeof createTreeBudget>["agent"]> | undefined;
+interface UnattendedBudgetOptions extends Omit<LedgerBudgetOptions, "maxUsd"> {
+  readonly session: string;
+  /** Where there is no limit, nothing is written down. */
+  readonly maxUsd: number | undefined;
+  readonly quotas: QuotaWindows;
+  readonly clock: WaitClock;
+  /** Whether a command of an agent has started the session: then its prompts are nobody's. */
+  readonly isOfAgent: boolean;
+}
+
+export function createUnattendedBudget(options: UnattendedBudgetOptions): UnattendedBudget {
+  const { session, maxUsd, quotas, clock, isOfAgent, unknownPrice } = options;
+  const nothing = async (): Promise<void> => undefined;
+  if (maxUsd === undefined) return { begin: nothing, end: nothing, close: nothing, around: (model) => model };
+  const ledger = openUnattendedLedger({ file: join(quotas.directory, "unattended.json"), clock });
   return {
-    begin() {
-      if (maxUsd === undefined || current !== undefined) return;
-      const limits = { costUsd: { value: maxUsd, from: "quota.maxUsdUnattended" } };
-      const whose = "that may be spent unattended after a wait for the quota (quota.maxUsdUnattended)";
-      current = createTreeBudget(limits, { ...options, whose }).agent(undefined);
-    },
-    end() {
-      current = undefined;
-    },
+    begin: (provider) => ledger.begin({ session, account: quotas.accountOf(provider) }),
+    end: () => (isOfAgent ? nothing() : ledger.end(session)),
+    close: () => ledger.close(session),
     around: (model) => ({
       get facts() {
         return model.facts;
       },
-      stream: (request, asked) =>
-        (current === undefined ? model : withBudget(model, { budget: current })).stream(request, asked),
+      async *stream(request, asked) {
+        const payer = { session, account: quotas.accountOf(model.facts.provider) };
+        const counts = ledger.counts(payer);
+        if (!counts && isOfAgent && ledger.isInUse(payer.account)) await ledger.begin(payer);
+        else if (!counts) return yield* model.stream(request, asked);
+        const budget = ledger.budget(payer, { maxUsd, unknownPrice });
+        return yield* withBudget(model, { budget }).stream(request, asked);
+      },
     }),
   };
 }
@@ -70,7 +83,7 @@ export function waitForQuota(options: QuotaWaitOptions): Capability {
         await clock.sleep(Math.min(left + 1, lookAgainMs), signal);
       }
     });
-    unattended.begin();
+    await unattended.begin(provider);
   };
   const quota: QuotaPort = {
     closing() {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { noPrompt } from "../../print/run-print.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import type { RunFlags } from "../../shared/flags.ts";
-import { misuse } from "../../shared/misuse.ts";
+import { misuse, refuseAgents } from "../../shared/misuse.ts";
 import { openFolder, openProject } from "../../shared/open-project.ts";
 import { ownProgram } from "../../shared/own-program.ts";
 import { readPrintOptions } from "../../shared/print-options.ts";
@@ -16,6 +16,8 @@ export async function startBackground(
   { options, arguments_ }: { readonly options: RunFlags; readonly arguments_: readonly string[] },
 ): Promise<number> {
   const { host } = context;
+  // It would go on beyond the limits of the session that started it, and when that one is stopped.
+  refuseAgents(host);
   readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   if (options.inputFormat === "stream-json")
     throw misuse("--bg takes one prompt, and no messages from stdin.", "Leave out --input-format.");

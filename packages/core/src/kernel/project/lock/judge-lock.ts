@@ -2,11 +2,10 @@ import { canonicalJson } from "@retinue/base/foundation/canonical-json.ts";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { type LockEntry, lockName } from "@retinue/config/lock/lock-file.ts";
 import { createPaths } from "@retinue/config/settings/paths.ts";
-import { createTrustStore, type TrustAnswer } from "@retinue/config/settings/trust-store.ts";
+import { createTrustStore, type TrustAnswer, type TrustStore } from "@retinue/config/settings/trust-store.ts";
 import type { LockDifference } from "./compare-lock.ts";
-import type { LockedParts, LockPlace } from "./gather-lock.ts";
-import { lockFileOf } from "./lock-file-of.ts";
-import { readLockFile } from "./read-lock-file.ts";
+import type { LockedParts, LockPlace } from "./gather-parts.ts";
+import { lockFileOf, readLockFile } from "./read-lock-file.ts";
 
 /** What a lock says of the configuration as it is now. */
 export type LockJudgement =
@@ -32,7 +31,7 @@ export async function judgeLock(
   if (reading === undefined) return { type: "none", file };
   const { entries, diagnostics } = reading;
   if (entries === undefined) return { type: "broken", file, diagnostics };
-  const { gatherAllParts, gatherParts } = await import("./gather-lock.ts");
+  const { gatherAllParts, gatherParts } = await import("./gather-parts.ts");
   const parts = isWhole ? await gatherAllParts(place) : await gatherParts(place);
   return { type: "compared", file, ...(await compareParts(entries, parts, { place, file, isWhole })) };
 }
@@ -44,7 +43,7 @@ async function compareParts(
 ) {
   const [{ compareLock, matters }, { folderOf, isAbove, isOfPlugins }, { hashOf }] = await Promise.all([
     import("./compare-lock.ts"),
-    import("./gather-lock.ts"),
+    import("./gather-parts.ts"),
     import("./lock-entries.ts"),
   ]);
   const isAbsent = isOfPlugins(missingPlugins);
@@ -60,20 +59,43 @@ async function compareParts(
   return { differences, hashes, missingPlugins, diagnostics };
 }
 
-/** Trust in a folder as it is stored, which holds only as long as the files fit the lock of the project, where it has one. */
-export async function findTrust(place: LockPlace): Promise<TrustAnswer> {
-  const { cwd, home, env: environment, platform } = place;
-  const { stateFile } = createPaths({ cwd, home, environment, platform });
-  const answer = await createTrustStore({ stateFile, home }).isTrusted(cwd);
+/**
+ * Trust in a folder as it is stored, which holds only as long as the files fit the lock of the project, where it has one or had one
+ * before. A session notes the lock that it meets.
+ */
+export async function findTrust(
+  place: LockPlace,
+  { isSession = false }: { readonly isSession?: boolean } = {},
+): Promise<TrustAnswer> {
+  const store = trustStoreOf(place);
+  const answer = await store.isTrusted(place.cwd);
   if (!answer.trusted) return answer;
   const judgement = await judgeLock(place);
-  const why = refusalOf(judgement, answer.accepted ?? []);
-  return why === undefined ? answer : { trusted: false, folder: answer.folder, why, changed: why };
+  const why = refusalOf(judgement, answer);
+  if (why !== undefined) return { trusted: false, folder: answer.folder, why, changed: why };
+  // Where it cannot be noted, the lock counts all the same while it is there.
+  if (isSession && judgement.type === "compared" && answer.hasLock !== true) await store.noteLock(place.cwd);
+  return answer;
+}
+
+/** Notes in a trusted folder that it has a lock from now on. */
+export async function noteLock(place: LockPlace): Promise<void> {
+  const store = trustStoreOf(place);
+  const answer = await store.isTrusted(place.cwd);
+  if (answer.trusted && answer.hasLock !== true) await store.noteLock(place.cwd);
+}
+
+function trustStoreOf({ cwd, home, env: environment, platform }: LockPlace): TrustStore {
+  const { stateFile } = createPaths({ cwd, home, environment, platform });
+  return createTrustStore({ stateFile, home });
 }
 
 /** Why the files of a folder are not those that were accepted; undefined where they are. */
-export function refusalOf(judgement: LockJudgement, accepted: readonly string[]): string | undefined {
-  if (judgement.type === "none") return undefined;
+function refusalOf(
+  judgement: LockJudgement,
+  { accepted = [], hasLock = false }: Extract<TrustAnswer, { readonly trusted: true }>,
+): string | undefined {
+  if (judgement.type === "none") return hasLock ? `its ${lockName} is gone` : undefined;
   if (judgement.type === "broken")
     return `${lockName} cannot be used: ${judgement.diagnostics[0]?.message ?? "it is broken"}`;
   const open = judgement.hashes.filter((hash) => !accepted.includes(hash));

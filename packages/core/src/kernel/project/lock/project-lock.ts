@@ -4,10 +4,9 @@ import { writeLock } from "@retinue/config/lock/lock-file.ts";
 import { createPaths } from "@retinue/config/settings/paths.ts";
 import { writeNewFile } from "../write-new-file.ts";
 import { compareLock, type LockDifference } from "./compare-lock.ts";
-import { gatherAllParts, isOfPlugins, type LockPlace } from "./gather-lock.ts";
-import { judgeLock, type LockJudgement } from "./judge-lock.ts";
-import { lockFileOf } from "./lock-file-of.ts";
-import { readLockFile } from "./read-lock-file.ts";
+import { gatherAllParts, isOfPlugins, type LockPlace } from "./gather-parts.ts";
+import { judgeLock, type LockJudgement, noteLock } from "./judge-lock.ts";
+import { lockFileOf, readLockFile } from "./read-lock-file.ts";
 
 export type { LockDifference } from "./compare-lock.ts";
 export type { LockJudgement } from "./judge-lock.ts";
@@ -56,9 +55,10 @@ async function write(place: LockPlace, dryRun: boolean): Promise<WrittenLock> {
   // Parts of plugins that are not installed here stay as they were accepted.
   const text = writeLock([...entries, ...locked.filter(isOfPlugins(missingPlugins))]);
   const made = { file, parts: entries.length, differences, missingPlugins, diagnostics };
-  if (old?.text === text) return { ...made, status: "unchanged" };
-  if (dryRun) return { ...made, status: "would-write" };
+  if (dryRun) return { ...made, status: old?.text === text ? "unchanged" : "would-write" };
   const notes = createPaths({ cwd, home, environment, platform }).temporaryNotes;
-  await writeNewFile(file, text, { replaces: true, notes });
+  if (old?.text !== text) await writeNewFile(file, text, { replaces: true, notes });
+  await noteLock(place);
+  if (old?.text === text) return { ...made, status: "unchanged" };
   return { ...made, status: "written" };
 }
