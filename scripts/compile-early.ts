@@ -147,7 +147,7 @@ function gather(node: AnyNode, { parent, owner, body, isCalled }: Around): void 
   };
   const piece: Piece = {
     way: way(),
-    name: isDeclaration ? node.id.name : "",
+    name: isDeclaration ? (node.id?.name ?? "") : "",
     start: node.start,
     end: node.end,
     body: node.body.start + 1,
