@@ -114,7 +114,7 @@ interface GivenStoreAnswer {
   readonly by: string;
 }
 
-/** For those who have found the question themselves. The first answer counts; whoever is second is told whose that was. */
+/** For callers that have found the question themselves. The first answer counts; a second caller gets the first one's. */
 export async function answerQuestion(
   store: Store,
   { id, agent, question }: StoreApproval,
@@ -161,10 +161,10 @@ function alreadyAnswered(id: string, { record, at }: LogEntry): RetinueError {
 
 /** `answered by mara: allow`, for an answer in the inbox. */
 export function describeAnswer({ body }: Message): string | undefined {
-  const said = readSessionMessage(body);
-  if (said?.type !== "answer") return undefined;
+  const parsed = readSessionMessage(body);
+  if (parsed?.type !== "answer") return undefined;
   const by = isRecord(body) && typeof body["by"] === "string" ? ` by ${body["by"]}` : "";
-  return `answered${by}: ${said.answer.type}`;
+  return `answered${by}: ${parsed.answer.type}`;
 }
 
 /** Answers from the log; a question without an answer is written down and ends the activation. */
@@ -176,7 +176,12 @@ export function createParkingApprover(
   const answers = new Map(progress.answers);
   let open: Question | undefined;
   const ask = async (request: ApprovalRequest): Promise<ApprovalAnswer> => {
-    const question = toQuestion(request);
+    const { tool, input, reason, agentPath, suggestedRules, boundTo } = request;
+    const names = agentPath.map(({ name }) => name);
+    const text = JSON.stringify([tool, input, names, boundTo]);
+    const id = createHash("sha256").update(text).digest("hex").slice(0, 16);
+    // Input of a call comes from a model's JSON.
+    const question: Question = { id, tool, input: input as JsonValue, reason, path: names, suggestedRules };
     const answer = answers.get(question.id);
     if (answer !== undefined) {
       await context.record([{ type: "used", question: question.id }]);
@@ -202,12 +207,4 @@ export function createParkingApprover(
     },
   };
   return { approver, question: () => open };
-}
-
-function toQuestion({ tool, input, reason, agentPath, suggestedRules, boundTo }: ApprovalRequest): Question {
-  const names = agentPath.map(({ name }) => name);
-  const text = JSON.stringify([tool, input, names, boundTo]);
-  const id = createHash("sha256").update(text).digest("hex").slice(0, 16);
-  // Input of a call comes from a model's JSON.
-  return { id, tool, input: input as JsonValue, reason, path: names, suggestedRules };
 }

@@ -6,14 +6,7 @@ import { readPastRun } from "../journal/read-past-run.ts";
 import { readUsage } from "../journal/transcript-usage.ts";
 import { lookUpModel } from "../models/look-up-model.ts";
 import { isInside, quotedAndReal } from "../planning/predict-run.ts";
-import type {
-  CompactionStep,
-  InspectedQuote,
-  InspectedReceipt,
-  LostStep,
-  Step,
-  TurnStep,
-} from "./inspection.ts";
+import type { CompactionStep, InspectedQuote, InspectedReceipt, Step, TurnStep } from "./inspection.ts";
 
 /** What one line of an answer says about the whole of it; the last line of an answer is right. */
 export function readAnswer(
@@ -48,7 +41,13 @@ export function readSystemLine(record: JsonRecord): Step | undefined {
     });
   }
   if (record.subtype === "compact_boundary") return readCompaction(record, at);
-  if (record.subtype === "answer_lost") return readLost(record, at);
+  if (record.subtype === "answer_lost") {
+    const lost = recordField(record, "lostAnswer") ?? {};
+    const model = textField(lost, "model") ?? "unknown";
+    const usage = readUsage(lost.usage);
+    const cost = answerCost(numberField(lost, "costUSD"), { model, usage, wire: {} });
+    return defined({ type: "lost" as const, at, model, usage, ...cost });
+  }
   return record.subtype === "api_error" ? readRetry(record, at) : undefined;
 }
 
@@ -111,14 +110,6 @@ function readRetry(record: JsonRecord, at: number | undefined): Step {
   });
 }
 
-function readLost(record: JsonRecord, at: number | undefined): LostStep {
-  const lost = recordField(record, "lostAnswer") ?? {};
-  const model = textField(lost, "model") ?? "unknown";
-  const usage = readUsage(lost.usage);
-  const cost = answerCost(numberField(lost, "costUSD"), { model, usage, wire: {} });
-  return defined({ type: "lost" as const, at, model, usage, ...cost });
-}
-
 function readCompaction(record: JsonRecord, end: number | undefined): CompactionStep {
   const facts = recordField(record, "compactMetadata") ?? {};
   const summarizer = recordField(facts, "summarizer") ?? {};
@@ -144,7 +135,7 @@ type AnswerCost =
   | { readonly costFrom: "line" | "catalog"; readonly costUsd: number }
   | { readonly costFrom: "unknown" };
 
-/** What an answer cost: as its line says, else by the catalog's price, else no one knows. */
+/** What an answer cost: as in its line, else by the catalog's price, else unknown. */
 function answerCost(
   recorded: number | undefined,
   { model, usage, wire }: { readonly model: string; readonly usage: Usage; readonly wire: JsonRecord },
@@ -166,7 +157,7 @@ function isPricedOtherwise(wire: JsonRecord): boolean {
   );
 }
 
-/** Fields of lines that anybody may have written: what is not of the expected kind is not there. */
+/** Fields of lines that any program may have written: what is not of the expected kind is not there. */
 
 export function timeOf(record: JsonRecord): number | undefined {
   const time = typeof record.timestamp === "string" ? Date.parse(record.timestamp) : Number.NaN;

@@ -100,7 +100,10 @@ export function openMember(options: MemberOptions): Member {
       const reason = await reasonToContinue({ options, state }, signal);
       if (reason === undefined || state.rounds >= maxRounds) return undefined;
       state.rounds += 1;
-      return note(reason);
+      return {
+        role: "user",
+        content: [{ type: "text", text: `<hook-feedback>\n${reason}\n</hook-feedback>` }],
+      };
     },
     standby: createStandby({ options, state, mailbox, teamContext }),
     [Symbol.asyncDispose]: () => mailbox[Symbol.asyncDispose](),
@@ -121,7 +124,7 @@ interface Parts {
   readonly state: MemberState;
 }
 
-/** Hooks hear of tasks that are still in progress, and that it is about to be idle. */
+/** Hooks are notified of tasks that are still in progress, and that it is about to be idle. */
 async function reasonToContinue({ options, state }: Parts, signal: AbortSignal): Promise<string | undefined> {
   const { hooks, store, membership } = options;
   if (state.isShutDown) return undefined;
@@ -171,7 +174,7 @@ function createStandby({
   };
 }
 
-/** The lead hears of it once, with what the member said where it sent no message itself. */
+/** The lead is notified of it once, with what the member said where it sent no message itself. */
 async function becomeIdle(
   ending: RunEnding,
   { options, state, teamContext }: Parts & { readonly teamContext: TeamContext },
@@ -254,8 +257,4 @@ function planTools(teamContext: TeamContext, { approvedMode, member }: TeamMembe
     },
   };
   return [tool as Tool];
-}
-
-function note(reason: string): UserMessage {
-  return { role: "user", content: [{ type: "text", text: `<hook-feedback>\n${reason}\n</hook-feedback>` }] };
 }

@@ -9,7 +9,7 @@ import type { ScriptAnswer } from "./script-message.ts";
 import {
   type ProcessRealm,
   type RealmEvents,
-  type RealmLimits,
+  type RealmOptions,
   type ScriptRealm,
   startRealm,
 } from "./start-realm.ts";
@@ -25,7 +25,7 @@ export type WorkflowFunction<Args = unknown, Result = unknown> = (
  */
 export function openRealm(
   events: RealmEvents,
-  options: { readonly signal: AbortSignal; readonly limits?: RealmLimits; readonly turns?: RealmTurns },
+  options: RealmOptions & { readonly turns?: RealmTurns },
 ): ScriptRealm {
   const functions = new Map<number, ScriptFunctions>();
   let scripts: Promise<ScriptRealm> | undefined;
@@ -79,7 +79,7 @@ export function createRealmTurns(): RealmTurns {
   let last: Promise<unknown> = Promise.resolve();
   return (begin) => {
     const mine = last.then(begin);
-    last = mine.then(({ begun }) => begun).catch(() => undefined);
+    last = mine.then(({ started }) => started).catch(() => undefined);
     return mine;
   };
 }

@@ -34,13 +34,13 @@ export interface InboxAsker {
   readonly directory: string;
 }
 
-/** The questions of a session that wait for an answer on disk, from whoever gives it. */
+/** The questions of a session that wait for an answer on disk, from any process. */
 export interface SessionInbox extends Disposable {
   /** The main agent of the session. */
   readonly main: AskingAgent;
   /** The answer of a grant that was given before; undefined where none covers the call. */
   granted(call: CallToAsk, asker: InboxAsker): PersonsAnswer | undefined;
-  /** Writes the question down and waits until somebody has answered it. */
+  /** Writes the question down and waits until it is answered. */
   ask(call: CallToAsk, asker: InboxAsker, options: { readonly signal: AbortSignal }): Promise<PersonsAnswer>;
   /** Whether a call waits here, or one of such an agent in another process. */
   isAsking(isRunning: (agentId: string) => boolean): boolean;
@@ -56,7 +56,7 @@ export interface SessionInboxOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly notice?: ((text: string) => void) | undefined;
-  /** Hears of each new question. */
+  /** Is notified of each new question. */
   readonly asked?: ((question: ApprovalQuestion) => void) | undefined;
 }
 
@@ -121,13 +121,15 @@ function takeAnswer(
   for (const { question, answer, revoked, uses } of entries) {
     if (answer === undefined) continue;
     const { id } = question;
-    const usd = spentSince(spent, id);
+    const before = spent.since.get(id) ?? spent.usd;
+    spent.since.set(id, before);
+    const usd: number | undefined = spent.isKnown ? spent.usd - before : undefined;
     const state = { uses, isRevoked: revoked !== undefined };
     if (!coversCall(answer, state, coveredCall(about, { now: now(), usd, run }))) continue;
     const agent = about.asker.path.at(-1)?.id ?? "";
     const { tool, digest } = { tool: about.judged.tool, digest: about.digest };
     const use = { grant: id, agent, call: about.call.callId, tool, digest, by: answer.by, at: now(), run };
-    // Another process may have used it in this moment; whoever wrote the number first has it.
+    // Another process may have used it in this moment; the process that wrote the number first has it.
     if (!files.putUse({ version: 1, ...use, usd: usd ?? 0 }, uses.length + 1))
       return takeAnswer(inbox, about);
     const approval = { id, by: answer.by };
@@ -160,7 +162,26 @@ function putQuestion(
     if (places !== open.places) files.putQuestion({ ...open, places });
     return;
   }
-  const question = questionOf(about, { id: newQuestionId(), session: sessionId, place, at: now() });
+  const { call, asker, judged, digest } = about;
+  const id = newQuestionId();
+  const at = now();
+  const { directory: anchor } = asker;
+  const policy = call.policy ?? asker.policy;
+  const everyTime = call.asksEveryTime === true || !rulesPass(call.request, policy, { rules: [], anchor });
+  const question: ApprovalQuestion = {
+    version: 1,
+    id,
+    session: sessionId,
+    digest,
+    ...judged,
+    reason: call.reason,
+    suggestedRules: call.quote === undefined ? suggestRules(call.request, policy, { anchor }) : [],
+    everyTime,
+    ...(call.quote === undefined ? {} : { quote: call.quote }),
+    ...(call.preview === undefined ? {} : { preview: call.preview }),
+    places: [place],
+    at,
+  };
   files.putQuestion(question);
   asked?.(question);
   notice?.(
@@ -240,45 +261,11 @@ function withPlace(places: readonly AskedPlace[], place: AskedPlace): readonly A
   return [...places.filter(({ agent }) => agent !== place.agent), place];
 }
 
-function questionOf(
-  { call, asker, judged, digest }: Waiting,
-  {
-    id,
-    session,
-    place,
-    at,
-  }: { readonly id: string; readonly session: string; readonly place: AskedPlace; readonly at: number },
-): ApprovalQuestion {
-  const { directory: anchor } = asker;
-  const policy = call.policy ?? asker.policy;
-  const everyTime = call.asksEveryTime === true || !rulesPass(call.request, policy, { rules: [], anchor });
-  return {
-    version: 1,
-    id,
-    session,
-    digest,
-    ...judged,
-    reason: call.reason,
-    suggestedRules: call.quote === undefined ? suggestRules(call.request, policy, { anchor }) : [],
-    everyTime,
-    ...(call.quote === undefined ? {} : { quote: call.quote }),
-    ...(call.preview === undefined ? {} : { preview: call.preview }),
-    places: [place],
-    at,
-  };
-}
-
 /** What the agents of this process have spent, and how much of it before each grant was known. */
 interface Spent {
   usd: number;
   isKnown: boolean;
   readonly since: Map<string, number>;
-}
-
-function spentSince(spent: Spent, grant: string): number | undefined {
-  const before = spent.since.get(grant) ?? spent.usd;
-  spent.since.set(grant, before);
-  return spent.isKnown ? spent.usd - before : undefined;
 }
 
 function counted(model: Model, spent: Spent): Model {

@@ -17,7 +17,7 @@ export interface CallHookDependencies {
 }
 
 export interface CallHooks {
-  /** Hooks speak first; what they change or leave open goes through the rules. */
+  /** Hooks run first; what they change or leave open goes through the rules. */
   readonly wrapAuthorize: (authorize: AuthorizeWithHooks) => LoopPorts["authorize"];
   /** Hooks may answer in the place of the one that would be asked. */
   readonly beforeAsk: BeforeAsk;
@@ -57,7 +57,7 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
       if (signal.aborted || !runner.receives(event)) return withNotes(outcome, notes);
       const payload = { ...payloadOf(request), durationMs };
       const options = await situation(signal, request);
-      const said: EventOutcome =
+      const hookOutcome: EventOutcome =
         event === "PostToolUse"
           ? await runner.fire(
               event,
@@ -65,9 +65,19 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
               options,
             )
           : await runner.fire(event, { ...payload, error: resultText(outcome.content) }, options);
-      report(said);
-      if (said.stop !== undefined) wantStop();
-      return withAnswer(outcome, said, notes);
+      report(hookOutcome);
+      if (hookOutcome.stop !== undefined) wantStop();
+      // The outcome as hooks have changed it, with what they say about it.
+      const shown =
+        hookOutcome.updatedOutput === undefined
+          ? outcome
+          : { ...outcome, content: hookOutcome.updatedOutput };
+      const reason = hookOutcome.blocked ? [hookOutcome.reason] : [];
+      return withNotes(shown, [
+        ...notes,
+        ...reason,
+        ...(hookOutcome.context === undefined ? [] : [hookOutcome.context]),
+      ]);
     },
   };
 }
@@ -89,13 +99,6 @@ function createBeforeAsk({ runner, situation, report, grants }: CallHookDependen
     report({ systemMessages: [], failures: grants.take(updatedPermissions) });
     return { behavior: "allow", updatedInput };
   };
-}
-
-/** The outcome as hooks have changed it, with what they say about it. */
-function withAnswer(outcome: ToolOutcome, said: EventOutcome, notes: readonly string[]): ToolOutcome {
-  const shown = said.updatedOutput === undefined ? outcome : { ...outcome, content: said.updatedOutput };
-  const reason = said.blocked ? [said.reason] : [];
-  return withNotes(shown, [...notes, ...reason, ...(said.context === undefined ? [] : [said.context])]);
 }
 
 function payloadOf({ call, tool, input }: CallRequest): CallPayload {

@@ -2,24 +2,26 @@ import { textOf, type UserMessage } from "../../conversation/message.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
 import type { PreparedPrompt } from "../agent/open-agent.ts";
 import type { CallHookDependencies } from "./call-hooks.ts";
+import type { RunningTask } from "./running-tasks.ts";
 
 export interface PromptHookDependencies
   extends Pick<CallHookDependencies, "runner" | "situation" | "report"> {
   readonly source: "startup" | "resume" | "fork";
   readonly model: string;
+  readonly runningTasks?: (() => readonly RunningTask[]) | undefined;
   /** How often in a row hooks may make the agent continue. */
   readonly maxRounds: number;
 }
 
 export interface PromptHooks {
-  /** Hooks hear a prompt before the model does: they may refuse it or add to it. The first one starts the session. */
+  /** Hooks get a prompt before the model does: they may refuse it or add to it. The first one starts the session. */
   readonly prepare: (content: UserMessage["content"], signal: AbortSignal) => Promise<PreparedPrompt>;
   readonly beforeEnd: NonNullable<LoopPorts["beforeEnd"]>;
   /** `stopped` is the signal of a child that the one that aborted it waits for. */
   readonly end: (stopped?: AbortSignal) => Promise<void>;
 }
 
-/** The hooks around a whole prompt: start and end of the session, the prompt itself, and the wish to stop. */
+/** The hooks around a whole prompt: start and end of the session, the prompt itself, and the attempt to stop. */
 export function createPromptHooks(dependencies: PromptHookDependencies): PromptHooks {
   const { runner, situation, report, maxRounds } = dependencies;
   let hasStarted = false;
@@ -56,7 +58,11 @@ export function createPromptHooks(dependencies: PromptHookDependencies): PromptH
     },
     async beforeEnd(text, { signal }) {
       if (!runner.receives("Stop")) return undefined;
-      const payload = { isRepeated: rounds > 0, lastMessage: text };
+      const payload = {
+        isRepeated: rounds > 0,
+        lastMessage: text,
+        backgroundTasks: dependencies.runningTasks?.() ?? [],
+      };
       const outcome = await runner.fire("Stop", payload, await situation(signal));
       report(outcome);
       const reasons = [outcome.blocked ? outcome.reason : undefined, outcome.context];

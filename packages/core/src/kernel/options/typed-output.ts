@@ -37,6 +37,7 @@ export function outputCapability(output: TypedOutput): Capability {
     beforeCall: (next) => async (request, options) =>
       request.tool === output.tool ? { type: "allowed", input: request.input } : next(request, options),
     isFinished: () => output.value() !== undefined || output.hasGivenUp(),
+    handsInValue: true,
     async beforeEnd() {
       if (output.value() !== undefined || output.hasGivenUp()) return undefined;
       output.miss();
@@ -174,7 +175,7 @@ function readOutputSchema(schema: OutputSchema): OutputReading {
   const isShape = fields.length > 0 && fields.every((field) => isRecord(field) && "_zod" in field);
   if (!isForeign && !isShape) {
     const read = fromJson(schema);
-    // Whoever wrote the expressions of a schema, such as the script of a workflow, must not stop this process with them.
+    // The expressions of a schema, which may come from the script of a workflow, must not be able to stop this process.
     const isSlow = /"pattern(?:Properties)?":/.test(JSON.stringify(schema));
     return { form: schema, check: isSlow ? boundedCheck(read) : zodCheck(read) };
   }

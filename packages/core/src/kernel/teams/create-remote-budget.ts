@@ -32,29 +32,9 @@ export function createRemoteBudget(send: (request: BudgetRequest) => void): {
   /** Takes a line of the other process. */
   take(line: JsonRecord): void;
 } {
-  const link = createLink(send);
-  const own = createTreeBudget(undefined);
-  return {
-    take: link.take,
-    budget: {
-      spent: own.spent,
-      refusal: () => undefined,
-      agent: (limits) => agentBudget(own.agent(limits), link),
-    },
-  };
-}
-
-interface BudgetLink {
-  readonly send: (request: BudgetRequest) => void;
-  readonly nextId: () => number;
-  readonly ask: (request: Exclude<BudgetRequest, { readonly op: "settle" }>) => Promise<BudgetAnswer>;
-  readonly take: (line: JsonRecord) => void;
-}
-
-function createLink(send: BudgetLink["send"]): BudgetLink {
   const waiting = new Map<number, (answer: BudgetAnswer) => void>();
   let count = 0;
-  return {
+  const link: BudgetLink = {
     send,
     nextId() {
       count += 1;
@@ -74,6 +54,22 @@ function createLink(send: BudgetLink["send"]): BudgetLink {
       waiting.delete(id);
     },
   };
+  const own = createTreeBudget(undefined);
+  return {
+    take: link.take,
+    budget: {
+      spent: own.spent,
+      refusal: () => undefined,
+      agent: (limits) => agentBudget(own.agent(limits), link),
+    },
+  };
+}
+
+interface BudgetLink {
+  readonly send: (request: BudgetRequest) => void;
+  readonly nextId: () => number;
+  readonly ask: (request: Exclude<BudgetRequest, { readonly op: "settle" }>) => Promise<BudgetAnswer>;
+  readonly take: (line: JsonRecord) => void;
 }
 
 function agentBudget(here: AgentBudget, link: BudgetLink): AgentBudget {
@@ -200,7 +196,7 @@ export function serveBudget(tree: TreeBudget, answer: (line: BudgetAnswer) => vo
       // A member that is stopped while it waits gets no answer.
       if (isRecord(request)) void serve(request as unknown as BudgetRequest).catch(() => undefined);
     },
-    /** No one knows what an answer has cost that a dead process was reading; its prompt was paid for. */
+    /** It is unknown what an answer has cost that a dead process was reading; its prompt was paid for. */
     [Symbol.dispose](): void {
       for (const [id, { need }] of open) settle(id, amountOf(need, 0));
     },

@@ -13,7 +13,7 @@ import type { ChildPlan, RunLimits } from "../../planning/agent-plan.ts";
 import { continuePrompt, type SpawnRequest } from "../../planning/agent-request.ts";
 import type { TaskState } from "../../protocol/agent-state.ts";
 import { carveBudget } from "../../tasks/carve-budget.ts";
-import { stopWithCaller } from "../../tasks/interrupted-outcome.ts";
+import { stopWithCaller } from "../../tasks/task-manager.ts";
 import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import { findOwnWorktrees } from "../../tasks/worktree/find-own-worktrees.ts";
 import { findCommit, findWorktreeRepository } from "../../tasks/worktree/find-worktree-repository.ts";
@@ -22,10 +22,9 @@ import { type StepShape, shapeOf } from "../../workflows/content-key.ts";
 import type { RecoveredStep, StepOrder, StepOutcome, StepRunner } from "../../workflows/run-workflow.ts";
 import type { StepOptions } from "../../workflows/script-message.ts";
 import { workflowAgent } from "../../workflows/workflow-agent.ts";
-import type { BegunStep } from "../../workflows/workflow-journal.ts";
+import type { StartedStep } from "../../workflows/workflow-journal.ts";
 import type { ChildSession } from "../agent/child-session.ts";
-import type { Spawner } from "../agent/open-spawner.ts";
-import { openSpawner } from "../agent/open-spawner.ts";
+import { openSpawner, type Spawner } from "../agent/open-spawner.ts";
 import { planChild } from "../agent/plan-child.ts";
 import type { OutputSchema } from "../options/typed-output.ts";
 import { figuresOfEnding, type StepsElsewhere } from "./steps-elsewhere.ts";
@@ -72,7 +71,7 @@ export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOpt
       ),
     async shape(step) {
       const { registry } = (await outer.loadRegistry()).discovered;
-      // Definitions may change while a run goes on.
+      // Definitions may change while a run continues.
       if (registry !== known) plans.clear();
       known = registry;
       const { agentType, model, effort, isolation } = step;
@@ -88,10 +87,10 @@ export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOpt
       elsewhere === undefined
         ? runStep(order, { outer, spawner, runId })
         : runElsewhere(order, { outer, elsewhere }),
-    async recover(begun, { schema }) {
-      const recovered = await recover(outer, begun, schema !== undefined);
+    async recover(started, { schema }) {
+      const recovered = await recover(outer, started, schema !== undefined);
       if (recovered.type !== "done") return recovered;
-      const branch = await branchOf(begun.agentId, { outer, signal });
+      const branch = await branchOf(started.agentId, { outer, signal });
       return branch === undefined ? recovered : { ...recovered, branch };
     },
     async isLost({ branch }) {
@@ -185,10 +184,10 @@ export function stepRequest(
     model,
     effort: effortOf(effort),
     isolation: isolationOf(isolation),
-    ...(verify === undefined ? {} : { verify }),
+    verify,
     origin: "model",
     background: false,
-    workflow: { runId, ...(phase === undefined ? {} : { phase }) },
+    workflow: { runId, phase },
   };
 }
 
@@ -238,7 +237,7 @@ async function runStep(order: StepOrder, { outer, spawner, runId }: StepPlace): 
     const branch = spawner.takeWorktree(agentId)?.branch;
     if (state?.ending === undefined)
       return { type: "nothing", reason: "The agent ended without saying how." };
-    const done = { type: "done", toolUses, ...(branch === undefined ? {} : { branch }) } as const;
+    const done = { type: "done", toolUses, branch } as const;
     return outcomeOf(state.ending, { text, schema, value: output?.value(), done });
   } finally {
     end();
@@ -256,7 +255,7 @@ async function runElsewhere(
   const { schema } = options;
   const wrong = schema === undefined ? undefined : refuseSchema(schema);
   if (wrong !== undefined) return refused(wrong);
-  // The next one of its kind need not wait for this process to hear of an answer.
+  // The next one of its kind need not wait for this process to be notified of an answer.
   order.answered();
   let ending = elsewhere.ended(agentId);
   if (ending === undefined) {
@@ -312,8 +311,8 @@ function outcomeOf(ending: RunEnding, { text, schema, value, done }: Ended): Ste
   if (status === "stopped") return { type: "nothing", reason: "It was skipped.", isSkipped: true };
   if (budgetReasons.has(reason)) return refused(error);
   if (status === "failed") {
-    const said = provider === undefined ? error : `API Error: ${provider.status} ${provider.message}`;
-    return { type: "nothing", reason: said };
+    const errorText = provider === undefined ? error : `API Error: ${provider.status} ${provider.message}`;
+    return { type: "nothing", reason: errorText };
   }
   const unchecked = receipt === undefined ? undefined : whyUnchecked(receipt);
   if (unchecked !== undefined) return refused(unchecked);
@@ -321,8 +320,8 @@ function outcomeOf(ending: RunEnding, { text, schema, value, done }: Ended): Ste
     if (value !== undefined) return { ...done, value: value.output };
     return refused("The agent did not hand in a result that matches the schema with StructuredOutput.");
   }
-  const said = stepText(text);
-  return { ...done, value: said, ...(said.trim() === "" ? { isEmpty: true } : {}) };
+  const answerText = stepText(text);
+  return { ...done, value: answerText, ...(answerText.trim() === "" ? { isEmpty: true } : {}) };
 }
 
 /** Why the work of a step does not count; the form of its result is looked at by itself. */
@@ -337,7 +336,7 @@ function whyUnchecked({ checks, status }: Receipt): string | undefined {
 /** What became of an agent whose process died, by its transcript. */
 async function recover(
   outer: ChildSession,
-  { agentId, sessionId }: BegunStep,
+  { agentId, sessionId }: StartedStep,
   hasSchema: boolean,
 ): Promise<RecoveredStep> {
   const { runtime } = outer.services;
@@ -347,7 +346,7 @@ async function recover(
     () => undefined,
   );
   const recovered: RecoveredStep = loaded === undefined ? { type: "lost" } : recoverStep(loaded, hasSchema);
-  // An agent goes on only in its own session; what it has finished counts in every one.
+  // An agent continues only in its own session; what it has finished counts in every one.
   const isOwn = sessionId === outer.parent.plan.sessionId;
   return recovered.type === "cut-off" && !isOwn ? { type: "lost" } : recovered;
 }
@@ -387,7 +386,7 @@ interface EarlierAgent {
 /** The tool through which an agent hands in a value for a schema. */
 const handInTool = "StructuredOutput";
 
-/** What a transcript says about a step that has no end in the journal. Total: any lines will do. */
+/** What a transcript shows about a step that has no end in the journal. Total: any lines will do. */
 function recoverStep({ messages, records }: EarlierAgent, hasSchema: boolean): RecoveredStep {
   if (messages.length === 0) return { type: "lost" };
   const ending = records.findLast(({ runEnding }) => isRecord(runEnding))?.runEnding;

@@ -1,6 +1,6 @@
 // @io
 import { randomBytes } from "node:crypto";
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { OAuthClientInformationMixed } from "@modelcontextprotocol/client";
 import { errorCode } from "@retinue/base/foundation/file-error.ts";
@@ -41,7 +41,7 @@ export interface LoggedIn {
 
 const limitMs = 10 * 60_000;
 
-/** Logs a person in at a server, in their browser, and keeps what comes of it. Rejects with a sentence. */
+/** Logs a person in at a server, in their browser, and keeps the tokens. Rejects with a sentence. */
 export async function logIn(
   name: string,
   transport: HttpTransport,
@@ -82,7 +82,26 @@ async function authorize(name: string, transport: HttpTransport, flow: Flow): Pr
   const { sdk, signal, store, now } = flow;
   const server = new URL(transport.url);
   const fetch = createLoginFetch(transport.url, signal);
-  const challenge = await probe(transport, sdk, fetch);
+  // Asks without a token, as the refusal says where to log in and what for.
+  const { url, headers } = transport;
+  const params = {
+    protocolVersion: "2025-11-25",
+    capabilities: {},
+    clientInfo: { name: "retinue", version },
+  };
+  const response = await fetch(url, {
+    method: "POST",
+    headers: {
+      ...headers,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params }),
+    redirect: "error",
+  });
+  await response.body?.cancel();
+  const challenge: { readonly resourceMetadataUrl?: URL; readonly scope?: string } =
+    response.status === 401 ? sdk.extractWWWAuthenticateParams(response) : {};
   const place = await discoverLogin(transport, {
     sdk,
     fetch,
@@ -111,9 +130,9 @@ async function authorize(name: string, transport: HttpTransport, flow: Flow): Pr
     ...(scope === undefined ? {} : { scope }),
     ...resourceUrl,
   });
-  // A browser opens files and starts programs too, when an address says so.
+  // A browser opens files and starts programs too, when an address names them.
   refuseTarget(authorizationUrl, server);
-  // Listened for before anybody is sent there: a browser that is logged in already comes back at once.
+  // Listened for before the browser is sent there: one that is logged in already comes back immediately.
   const received = listener.receive(state, signal);
   received.catch(() => undefined);
   await flow.visit(authorizationUrl.href);
@@ -139,31 +158,6 @@ async function authorize(name: string, transport: HttpTransport, flow: Flow): Pr
     // A server that says nothing of scopes has given what was asked for.
     tokens: kept.scope === undefined && scope !== undefined ? { ...kept, scope } : kept,
   };
-}
-
-/** Asks without a token, as the refusal says where to log in and what for. */
-async function probe(
-  { url, headers }: HttpTransport,
-  sdk: Sdk,
-  fetch: ReturnType<typeof createLoginFetch>,
-): Promise<{ readonly resourceMetadataUrl?: URL; readonly scope?: string }> {
-  const params = {
-    protocolVersion: "2025-11-25",
-    capabilities: {},
-    clientInfo: { name: "retinue", version },
-  };
-  const response = await fetch(url, {
-    method: "POST",
-    headers: {
-      ...headers,
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params }),
-    redirect: "error",
-  });
-  await response.body?.cancel();
-  return response.status === 401 ? sdk.extractWWWAuthenticateParams(response) : {};
 }
 
 /** Some authorization servers give what renews a login only to who asks for it by name. */
@@ -301,7 +295,11 @@ export async function receiveCallback(port = 0): Promise<CallbackListener> {
   let waiting: { readonly state: string; readonly resolve: (found: URLSearchParams) => void } | undefined;
   for (const server of servers)
     server.on("request", (request, response) => {
-      const found = readCallback(request);
+      // What a request brings back; undefined where it is none of a browser that comes back, whatever it looks like.
+      const { method, url = "" } = request;
+      const address = method === "GET" && url.startsWith("/") ? URL.parse(`http://localhost${url}`) : null;
+      const found: URLSearchParams | undefined =
+        address?.pathname === "/callback" ? address.searchParams : undefined;
       const isRight = waiting !== undefined && found?.get("state") === waiting.state;
       response.writeHead(isRight ? 200 : 400, {
         "content-type": "text/html; charset=utf-8",
@@ -338,17 +336,11 @@ export async function receiveCallback(port = 0): Promise<CallbackListener> {
   };
 }
 
-/** What a request brings back; undefined where it is none of a browser that comes back, whatever it looks like. */
-function readCallback({ method, url = "" }: IncomingMessage): URLSearchParams | undefined {
-  const address = method === "GET" && url.startsWith("/") ? URL.parse(`http://localhost${url}`) : null;
-  return address?.pathname === "/callback" ? address.searchParams : undefined;
-}
-
 const donePage =
   "<!doctype html><title>Retinue</title><p>The login is back in the terminal. You can close this page.";
 const wrongPage = "<!doctype html><title>Retinue</title><p>This is not the login that is being waited for.";
 
-/** Browsers may take `localhost` for either address, so nobody else may have the port on the other one. */
+/** Browsers may take `localhost` for either address, so no other process may have the port on the other one. */
 async function listenOnBoth(
   port: number,
 ): Promise<{ readonly port: number; readonly servers: readonly Server[] }> {
