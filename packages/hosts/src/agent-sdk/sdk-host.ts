@@ -396,7 +396,7 @@ function showChild(
   { options, state, emit }: TurnContext,
 ): void {
   const { event, agentId, parentId, agentType } = update;
-  state.totals.add(event, { agentId, ...(parentId === undefined ? {} : { parentId }), agentType });
+  state.totals.add(event, { agentId, parentId, agentType });
   state.subagents.onChildEvent(update);
   options.connection().longCommands.onEvent(event);
   // Of the agents of a workflow a host sees the list of their run.

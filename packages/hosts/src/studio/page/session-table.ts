@@ -74,7 +74,7 @@ export function SessionTable({ rows, chosen = [], onChoose }: TableProps): Compo
             key: `${row.project}/${row.id}`,
             row,
             isChosen: chosen.some(({ id }) => id === row.id),
-            ...(onChoose === undefined ? {} : { onChoose }),
+            onChoose,
           }),
         ),
       ),

@@ -285,7 +285,7 @@ export class QuestionController {
     switch (question.kind) {
       case "permission": {
         const { context } = this.#options;
-        return new PermissionPanel(question, { count, ...(context === undefined ? {} : { context }) });
+        return new PermissionPanel(question, { count, context });
       }
       case "background":
         return new BackgroundPanel(question);

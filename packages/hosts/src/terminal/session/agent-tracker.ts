@@ -43,7 +43,7 @@ export class AgentTracker {
     return {
       id: state.id,
       parentId: state.parentId,
-      ...(state.depth === undefined ? {} : { depth: state.depth }),
+      depth: state.depth,
       name: state.name ?? state.agentType,
       description: state.description,
       state: state.status,
