@@ -6,7 +6,7 @@ import { blocksOf } from "@retinue/core/kernel/prompt-queue.ts";
 import { findSlashCommand, readSlashCommand } from "../shared/slash-commands.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import type { QueuedPrompt } from "./queued-prompt.ts";
-import { describeContext } from "./requests/describe-context.ts";
+import { describeContext } from "./requests/report-requests.ts";
 import { localReason, type SessionTotals } from "./result-message.ts";
 import { type SdkMessage, syntheticAnswer } from "./sdk-messages.ts";
 

@@ -33,34 +33,7 @@ import { createSubagentCount, type SubagentCount } from "./subagent-stats.ts";
 export type Hosting = Pick<TreeOptions, "prepare" | "tap" | "onEvent">;
 
 export interface SdkHostOptions {
-  readonly connection: () => Pick<
-    SdkConnection,
-    | "channel"
-    | "policy"
-    | "choices"
-    | "request"
-    | "initialize"
-    | "context"
-    | "lineIds"
-    | "answers"
-    | "childPrompts"
-    | "commands"
-    | "workflows"
-    | "deferred"
-    | "isDenialFinal"
-    | "isHosted"
-    | "isStopHeld"
-    | "observed"
-    | "promptId"
-    | "results"
-    | "host"
-    | "longCommands"
-    | "serverPrompts"
-    | "queued"
-    | "startedAt"
-    | "title"
-    | "turnIds"
-  >;
+  readonly connection: () => SdkConnection;
   /** Opens the session, or the one that takes its place; a fresh one begins a new conversation. */
   readonly open: (fresh: boolean, hosting: Hosting) => Promise<OpenSdkSession>;
   readonly observed: () => ObservedHooks;

@@ -13,13 +13,11 @@ import {
   serverStatus,
 } from "../init-message.ts";
 import type { OpenSdkSession } from "../open-sdk-session.ts";
-import type { ControlHandler, ControlRequestOptions } from "./create-control-requests.ts";
-import { describeContext } from "./describe-context.ts";
+import type { SdkConnection } from "../sdk-connection.ts";
+import type { ControlHandler } from "./create-control-requests.ts";
 
 /** Requests that only ask what there is, or read it again. */
-export function reportRequests(
-  options: ControlRequestOptions,
-): readonly (readonly [string, ControlHandler])[] {
+export function reportRequests(options: SdkConnection): readonly (readonly [string, ControlHandler])[] {
   const { host } = options;
   return [
     [
@@ -52,7 +50,7 @@ export function reportRequests(
   ];
 }
 
-function costText({ host, startedAt }: ControlRequestOptions): string {
+function costText({ host, startedAt }: SdkConnection): string {
   return describeCost({
     totals: host.totals,
     apiMs: host.apiDurationMs(),
@@ -60,7 +58,7 @@ function costText({ host, startedAt }: ControlRequestOptions): string {
   });
 }
 
-function usage({ host, startedAt }: ControlRequestOptions): JsonRecord {
+function usage({ host, startedAt }: SdkConnection): JsonRecord {
   return {
     total_cost_usd: host.totals.cost(),
     total_api_duration_ms: host.apiDurationMs(),
@@ -86,7 +84,7 @@ const defaultBytes = 256 * 1024;
 
 async function readFile(
   { path, max_bytes: limit, encoding }: JsonRecord,
-  { host, policy }: ControlRequestOptions,
+  { host, policy }: SdkConnection,
 ): Promise<JsonRecord> {
   if (typeof path !== "string" || path === "") throw refused("read_file needs a path");
   const { session } = await host.ready();
@@ -116,10 +114,7 @@ async function isInside(file: string, folders: readonly string[]): Promise<boole
 }
 
 /** What settings come to, and what of it the host has changed since; never values of variables. */
-function describeSettings(
-  { session }: OpenSdkSession,
-  { choices, policy }: ControlRequestOptions,
-): JsonRecord {
+function describeSettings({ session }: OpenSdkSession, { choices, policy }: SdkConnection): JsonRecord {
   const { settings } = session.discovered.settings;
   const { env, permissions, plain } = settings;
   return {
@@ -145,14 +140,14 @@ type RuleLists = Readonly<Record<"allow" | "ask" | "deny", readonly string[]>>;
 
 function describePermissions(
   { plan }: OpenSdkSession["session"],
-  { apply }: Pick<ControlRequestOptions["policy"], "apply">,
+  { apply }: Pick<SdkConnection["policy"], "apply">,
 ): RuleLists {
   const { allow, ask, deny } = apply(plan.policy);
   const texts = (rules: typeof allow): readonly string[] => rules.map(({ rule }) => formatRule(rule));
   return { allow: texts(allow), ask: texts(ask), deny: texts(deny) };
 }
 
-function describeRules({ session }: OpenSdkSession, { policy }: ControlRequestOptions): JsonRecord {
+function describeRules({ session }: OpenSdkSession, { policy }: SdkConnection): JsonRecord {
   const lists = Object.entries(describePermissions(session, policy));
   return {
     rules: lists.flatMap(([behavior, rules]) => rules.map((rule) => ({ behavior, rule }))),
@@ -167,7 +162,7 @@ const maxOutputBytes = 1024 * 1024;
 async function taskOutput(
   opened: OpenSdkSession,
   id: unknown,
-  { commands }: ControlRequestOptions,
+  { commands }: SdkConnection,
 ): Promise<JsonRecord> {
   const command = typeof id === "string" ? commands.find(id) : undefined;
   const agent = typeof id === "string" ? opened.tree.get(id)?.state() : undefined;
@@ -181,5 +176,59 @@ async function taskOutput(
     output: buffer.subarray(0, bytesRead).toString("utf8"),
     total_bytes: size,
     truncated: size > buffer.length,
+  };
+}
+
+/** Estimates: four characters are a token. */
+function tokensOf(value: unknown): number {
+  return Math.ceil(JSON.stringify(value).length / 4);
+}
+
+export interface ContextUsage {
+  readonly categories: readonly (JsonRecord & { readonly name: string; readonly tokens: number })[];
+  readonly totalTokens: number;
+  readonly maxTokens: number;
+  readonly percentage: number;
+}
+
+/** How full the context window is, by what fills it, as far as it can be estimated without asking the provider. */
+export function describeContext({ session }: OpenSdkSession, modelName: string): ContextUsage & JsonRecord {
+  const { plan, model, discovered } = session;
+  const messages = session.messages();
+  const servers = plan.tools.filter(({ name }) => name.startsWith("mcp__"));
+  const agents = discovered.registry.list().map(({ id, definition }) => ({
+    agentType: id,
+    source: definition.source.scope,
+    tokens: tokensOf([id, definition.description]),
+  }));
+  const used = [
+    ["system_prompt", "System prompt", tokensOf(plan.system)],
+    ["mcp_tools", "MCP tools", servers.length === 0 ? 0 : tokensOf(servers)],
+    ["custom_agents", "Agents", agents.reduce((sum, { tokens }) => sum + tokens, 0)],
+    ["messages", "Messages", messages.length === 0 ? 0 : tokensOf(messages)],
+  ] as const;
+  const total = used.reduce((sum, [, , tokens]) => sum + tokens, 0);
+  const free = Math.max(0, model.contextWindow - total);
+  const color = "inactive";
+  return {
+    categories: [
+      ...used.map(([id, name, tokens]) => ({ id, name, tokens, color, kind: "used" })),
+      { id: "free_space", name: "Free space", tokens: free, color, kind: "free" },
+    ],
+    totalTokens: total,
+    maxTokens: model.contextWindow,
+    rawMaxTokens: model.contextWindow,
+    percentage: Math.round((total / model.contextWindow) * 100),
+    gridRows: [],
+    model: modelName,
+    memoryFiles: [],
+    mcpTools: servers.map((tool) => ({
+      name: tool.name,
+      serverName: tool.name.split("__")[1] ?? "",
+      tokens: tokensOf(tool),
+    })),
+    agents,
+    isAutoCompactEnabled: true,
+    apiUsage: null,
   };
 }
