@@ -213,7 +213,7 @@ function buildTypes(): void {
 
 /** What the first run of a runtime loads. */
 const firstRun = [
-  "packages/core/src/kernel/begin-session.ts",
+  "packages/core/src/kernel/open-session.ts",
   "packages/core/src/kernel/servers/gather-mcp-servers.ts",
   "packages/config/src/skills/skill-catalog.ts",
   "packages/core/src/tasks/cleanup.ts",

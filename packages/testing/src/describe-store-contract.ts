@@ -49,11 +49,7 @@ export function describeStoreContract(name: string, create: CreateStore, runner:
 
 /** What every Bus promises. */
 function describeBusContract(withStore: WithStore, runner: TestRunner): void {
-  describeSubscriptions(withStore, runner);
-  describePublishing(withStore, runner);
-}
-
-function describeSubscriptions(withStore: WithStore, { test, expect }: TestRunner): void {
+  const { test, expect } = runner;
   test("who has subscribed hears what is published on the topic, in order, and nothing else", () =>
     withStore(async ({ bus }) => {
       const first: JsonValue[] = [];
@@ -96,6 +92,7 @@ function describeSubscriptions(withStore: WithStore, { test, expect }: TestRunne
       bus.publish("a", 1);
       await becomes(() => received.length === 1);
     }));
+  describePublishing(withStore, runner);
 }
 
 function describePublishing(withStore: WithStore, { test, expect }: TestRunner): void {
@@ -123,13 +120,7 @@ function describePublishing(withStore: WithStore, { test, expect }: TestRunner):
 
 /** What every Log promises. */
 function describeLogContract(withStore: WithStore, runner: TestRunner): void {
-  describeAppending(withStore, runner);
-  describeWriters(withStore, runner);
-  describeRecords(withStore, runner);
-  describeNames(withStore, runner);
-}
-
-function describeAppending(withStore: WithStore, { test, expect }: TestRunner): void {
+  const { test, expect } = runner;
   test("records are numbered from 1 and read back in order, whole or in part", () =>
     withStore(async ({ log }) => {
       expect(await log.read("a")).toEqual([]);
@@ -164,6 +155,9 @@ function describeAppending(withStore: WithStore, { test, expect }: TestRunner): 
       expect(await log.append("a", [3], 2)).toBe(3);
       expect((await log.read("a")).map(({ record }) => record)).toEqual([1, 2, 3]);
     }));
+  describeWriters(withStore, runner);
+  describeRecords(withStore, runner);
+  describeNames(withStore, runner);
 }
 
 function describeWriters(withStore: WithStore, { test, expect }: TestRunner): void {
@@ -307,7 +301,9 @@ function describeEngineContract(withStore: WithStore, runner: TestRunner): void 
   describeWaking(withStore, runner);
   describeRepeating(withStore, runner);
   describeRoom(withStore, runner);
-  describeEngineStops(withStore, runner);
+  // What every Engine promises about cancelling, shutting down and forgetting.
+  describeCancelling(withStore, runner);
+  describeShutdown(withStore, runner);
 }
 
 function describeWaking(withStore: WithStore, { test, expect }: TestRunner): void {
@@ -494,12 +490,6 @@ async function maxConcurrency(
   for (let agent = 0; agent < 8; agent += 1) await engine.wake(`agent-${agent}`, "1");
   await becomes(() => ran === 8);
   return { most, ran };
-}
-
-/** What every Engine promises about cancelling, shutting down and forgetting. */
-function describeEngineStops(withStore: WithStore, runner: TestRunner): void {
-  describeCancelling(withStore, runner);
-  describeShutdown(withStore, runner);
 }
 
 function describeCancelling(withStore: WithStore, { test, expect }: TestRunner): void {

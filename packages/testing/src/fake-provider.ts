@@ -88,7 +88,21 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
     },
     options,
   );
-  const session = openSession(options);
+  const { script = [], respond, minimumCacheTokens: minimumTokens = 1_024 } = options;
+  const always: readonly Step[] = respond === undefined ? [] : [{ respond, times: "any" }];
+  const now = options.now ?? (() => performance.now());
+  let number = 0;
+  const session: Session = {
+    options,
+    script: createScript([...script, ...always]),
+    cache: createPromptCache({ minimumTokens, now }),
+    quota: options.quota === undefined ? undefined : createQuota(options.quota, options.now ?? Date.now),
+    requests: [],
+    nextNumber: () => {
+      number += 1;
+      return number;
+    },
+  };
   const server = createServer((incoming, response) => {
     serve(session, incoming, response).catch((error: unknown) => {
       // A client that went away ends the waits inside; then no one is left to be notified.
@@ -123,26 +137,19 @@ interface Session {
   readonly nextNumber: () => number;
 }
 
-function openSession(options: FakeProviderOptions): Session {
-  const { script = [], respond, minimumCacheTokens: minimumTokens = 1_024 } = options;
-  const always: readonly Step[] = respond === undefined ? [] : [{ respond, times: "any" }];
-  const now = options.now ?? (() => performance.now());
-  let number = 0;
-  return {
-    options,
-    script: createScript([...script, ...always]),
-    cache: createPromptCache({ minimumTokens, now }),
-    quota: options.quota === undefined ? undefined : createQuota(options.quota, options.now ?? Date.now),
-    requests: [],
-    nextNumber: () => {
-      number += 1;
-      return number;
-    },
-  };
-}
-
 async function serve(session: Session, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-  const exchange = await readExchange(incoming, response);
+  const gone = new AbortController();
+  response.once("close", () =>
+    gone.abort(new RetinueError("client-gone", "The client closed the connection.")),
+  );
+  const parsed: unknown = JSON.parse((await text(incoming)) || "{}");
+  const exchange: Exchange = {
+    path: (incoming.url ?? "/").split("?")[0] ?? "/",
+    headers: incoming.headers,
+    body: isRecord(parsed) ? parsed : {},
+    response,
+    signal: gone.signal,
+  };
   const route = `${incoming.method} ${exchange.path}`;
   switch (route) {
     case "POST /v1/messages":
@@ -259,21 +266,6 @@ interface Exchange {
   readonly signal: AbortSignal;
 }
 
-async function readExchange(incoming: IncomingMessage, response: ServerResponse): Promise<Exchange> {
-  const gone = new AbortController();
-  response.once("close", () =>
-    gone.abort(new RetinueError("client-gone", "The client closed the connection.")),
-  );
-  const parsed: unknown = JSON.parse((await text(incoming)) || "{}");
-  return {
-    path: (incoming.url ?? "/").split("?")[0] ?? "/",
-    headers: incoming.headers,
-    body: isRecord(parsed) ? parsed : {},
-    response,
-    signal: gone.signal,
-  };
-}
-
 const wrongKey = "The key is not accepted.";
 
 function acceptsKey({ headers }: Pick<Exchange, "headers">, { apiKey }: FakeProviderOptions): boolean {
@@ -333,7 +325,28 @@ interface Line {
 async function sendAnswer(answer: ScriptedAnswer, line: Line): Promise<void> {
   if (failsConcurrency(answer)) return failBefore(answer, line);
   line.onBegin();
-  if (line.body["stream"] === true) return sendStream(answer, line);
+  if (line.body["stream"] === true) {
+    const { wire, body, response, signal } = line;
+    const stream = wire.openStream(answer, body, answer.usage);
+    response.writeHead(200, {
+      "content-type": "text/event-stream",
+      "cache-control": "no-cache",
+      ...requestIds,
+    });
+    let ready = stream.begin();
+    for (const piece of piecesOf(answer, line.deltaSize)) {
+      if (piece.type === "delta" && answer.delayMs > 0) {
+        await write(response, ready);
+        ready = "";
+        await wait(answer.delayMs, undefined, { signal });
+      }
+      ready += stream.piece(piece);
+    }
+    if (answer.failure === undefined) return void response.end(ready + stream.end());
+    await write(response, ready);
+    await failInside(answer.failure, stream, line);
+    return;
+  }
   return sendWhole(answer, line);
 }
 
@@ -364,28 +377,6 @@ async function sendWhole(answer: ScriptedAnswer, line: Line): Promise<void> {
   await write(response, half);
   if (failure === "stall") return untilGone(signal);
   response.destroy();
-}
-
-async function sendStream(answer: ScriptedAnswer, line: Line): Promise<void> {
-  const { wire, body, response, signal } = line;
-  const stream = wire.openStream(answer, body, answer.usage);
-  response.writeHead(200, {
-    "content-type": "text/event-stream",
-    "cache-control": "no-cache",
-    ...requestIds,
-  });
-  let ready = stream.begin();
-  for (const piece of piecesOf(answer, line.deltaSize)) {
-    if (piece.type === "delta" && answer.delayMs > 0) {
-      await write(response, ready);
-      ready = "";
-      await wait(answer.delayMs, undefined, { signal });
-    }
-    ready += stream.piece(piece);
-  }
-  if (answer.failure === undefined) return void response.end(ready + stream.end());
-  await write(response, ready);
-  await failInside(answer.failure, stream, line);
 }
 
 async function failInside(

@@ -205,7 +205,7 @@ function openElsewhere(
         type: "plan",
         sessionId: randomUUID(),
         plan,
-        ...(output === undefined ? {} : { output }),
+        output,
         workspace,
       };
       const end = Promise.withResolvers<RunEnding>();
@@ -238,7 +238,7 @@ async function conclude(
 ): Promise<ProgramOutcome> {
   publish(context, state);
   const { logs, failures, errorLine } = state;
-  const shown = { logs, failures, ...(errorLine === undefined ? {} : { errorLine }) };
+  const shown = { logs, failures, errorLine };
   const run = JSON.parse(JSON.stringify({ ...shown, progress: progressList(state) })) as JsonValue;
   await context.record([{ type: "workflow-run", run }]);
   const none = stoppedEnding("workflow-returned");

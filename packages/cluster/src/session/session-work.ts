@@ -162,7 +162,16 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
         stop.abort(new RetinueError("parked", "The agent waits for a new quota."));
       },
     });
-    if (quota !== undefined && ending === undefined) return parkedForQuota(quota, Date.now());
+    if (quota !== undefined && ending === undefined) {
+      // The next quota wakes it; a little later, so that the clocks of two machines need not agree.
+      const { provider, until } = quota;
+      const now = Date.now();
+      return {
+        type: "parked",
+        waitingFor: { type: "quota", provider, until },
+        wakeAfterMs: Math.max(1, until - now + clocksMs),
+      };
+    }
     const question = asking.question();
     if (question !== undefined) return parkedFor(question);
     signal.throwIfAborted();
@@ -183,18 +192,6 @@ export function parkedFor(question: Question): ProgramOutcome {
 /** Its children's ends wake it. */
 export function parkedForChildren(children: readonly string[]): ProgramOutcome {
   return { type: "parked", waitingFor: { type: "children", agents: children } };
-}
-
-/** The next quota wakes it; a little later, so that the clocks of two machines need not agree. */
-function parkedForQuota(
-  { provider, until }: Extract<RunEvent, { type: "quota-waiting" }>,
-  now: number,
-): ProgramOutcome {
-  return {
-    type: "parked",
-    waitingFor: { type: "quota", provider, until },
-    wakeAfterMs: Math.max(1, until - now + clocksMs),
-  };
 }
 
 const clocksMs = 250;

@@ -9,7 +9,7 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
 import { findChoices } from "../journal/session-choices.ts";
 import { outputFolder, sessionFiles } from "../journal/session-files.ts";
-import { findEndedTask } from "../tasks/find-ended-task.ts";
+import { findEndedTask } from "../tasks/find-tasks.ts";
 import { controlFiles } from "../tasks/op-files.ts";
 import { createAgentTaskSource } from "../tasks/open-agent-output.ts";
 import { readReportedAgents } from "../tasks/reported-agents.ts";
@@ -31,6 +31,7 @@ import { createUnattendedBudget } from "./agent/wait-for-quota.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import { chooseFallbacks, chooseModel, modelFinder, refuseUnserved } from "./choose-model.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
+import { runningTasks } from "./hooks/running-tasks.ts";
 import { createLiveText, liveFiles } from "./live/live-text.ts";
 import { chooseSession, openTranscript } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
@@ -161,6 +162,12 @@ async function openMain<Output>(
       environment,
       fork: createForkSkill({ plan, children: () => children }),
       tasks: () => tasks.list().filter(({ parentId }) => parentId === plan.agent.id),
+      runningTasks: () =>
+        runningTasks({
+          agents: tasks.list(),
+          workflows: session.workflows?.runs.list() ?? [],
+          commands: tools.commands(),
+        }),
       first: [
         ...(control === undefined ? [] : [{ messages: control.takeMessages }]),
         ...(live?.reading === undefined ? [] : [{ messages: live.reading.takeMessages }]),

@@ -340,9 +340,9 @@ function quotaExhausted({ facts }: Model, closedUntil: number, cause?: ModelErro
   const { status, requestId, answer } = cause ?? {};
   return new ModelError("quota-exhausted", `The quota of ${facts.provider} is used up until ${until}.`, {
     closedUntil,
-    ...(status === undefined ? {} : { status }),
-    ...(requestId === undefined ? {} : { requestId }),
-    ...(answer === undefined ? {} : { answer }),
+    status,
+    requestId,
+    answer,
     cause,
     advice: `Continue after ${until}, or choose a model of another provider.`,
   });

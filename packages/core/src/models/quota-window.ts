@@ -183,7 +183,7 @@ export function openQuotaWindow({ file, clock, now }: QuotaWindowOptions): Quota
         // What was asked before the quota was used up says nothing about what comes after.
         if (standingOf(state, now()).type === "closed") return state;
         return {
-          ...(state.turn === undefined ? {} : { turn: state.turn }),
+          turn: state.turn,
           ...(report === undefined || !isWorthKnowing
             ? {}
             : { used: report.used, resetsAt: now() + report.resetsInMs }),

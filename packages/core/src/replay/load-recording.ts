@@ -35,7 +35,16 @@ export async function loadRecording(transcripts: string, written: string | undef
     return lines.values;
   };
   const main = await load(mainAgent, files.transcript);
-  const forks = createForks(main);
+  // What a child began with that started with its parent's conversation: that, up to the answer that started it.
+  const forks: (plan: JsonRecord) => readonly Message[] = ({ task, history }) => {
+    if (!isRecord(task) || task.forksContext !== true) return [];
+    const count = isRecord(history) && typeof history.messages === "number" ? history.messages : undefined;
+    const at = main.findLastIndex((record) => startsCall(record, task.callId));
+    const { messages } = readRecordedRuns(main.slice(0, at === -1 ? main.length : wholeAnswer(main, at)), {
+      sidechain: false,
+    });
+    return count === undefined ? messages : messages.slice(0, count);
+  };
   const own = readRecordedRuns(main, { sidechain: false });
   const agents: RecordedAgent[] =
     own.runs.length === 0 ? [] : [{ id: mainAgent, name: mainAgent, runs: own.runs }];
@@ -87,19 +96,6 @@ async function findChildren({ subagents, agent }: SessionFiles): Promise<readonl
     }),
   );
   return begun.toSorted((a, b) => a.at.localeCompare(b.at) || a.id.localeCompare(b.id)).map(({ id }) => id);
-}
-
-/** What a child began with that started with its parent's conversation: that, up to the answer that started it. */
-function createForks(main: readonly JsonRecord[]): (plan: JsonRecord) => readonly Message[] {
-  return ({ task, history }) => {
-    if (!isRecord(task) || task.forksContext !== true) return [];
-    const count = isRecord(history) && typeof history.messages === "number" ? history.messages : undefined;
-    const at = main.findLastIndex((record) => startsCall(record, task.callId));
-    const { messages } = readRecordedRuns(main.slice(0, at === -1 ? main.length : wholeAnswer(main, at)), {
-      sidechain: false,
-    });
-    return count === undefined ? messages : messages.slice(0, count);
-  };
 }
 
 function startsCall({ type, message }: JsonRecord, callId: unknown): boolean {
@@ -184,20 +180,16 @@ function readRecordedRuns(
   };
   for (const [index, record] of records.entries()) {
     if (record.uuid !== undefined && (record.isSidechain === true) !== sidechain) continue;
-    takeRecord(reader, record, index);
+    const { type, subtype } = record;
+    if (type === "user") takeUser(reader, record, index);
+    else if (type === "assistant" && record.isApiErrorMessage !== true) takeAnswer(reader, record);
+    else if (type === "system" && subtype === "compact_boundary") reader.boundary = record;
+    else if (type === "system" && subtype === "turn_duration") {
+      if (reader.run !== undefined) reader.run.ending = endingOf(record);
+      reader.run = undefined;
+    } else takeBeside(reader, record, index);
   }
   return { runs: reader.runs, messages: conversation(reader) };
-}
-
-function takeRecord(reader: Reader, record: JsonRecord, index: number): void {
-  const { type, subtype } = record;
-  if (type === "user") takeUser(reader, record, index);
-  else if (type === "assistant" && record.isApiErrorMessage !== true) takeAnswer(reader, record);
-  else if (type === "system" && subtype === "compact_boundary") reader.boundary = record;
-  else if (type === "system" && subtype === "turn_duration") {
-    if (reader.run !== undefined) reader.run.ending = endingOf(record);
-    reader.run = undefined;
-  } else takeBeside(reader, record, index);
 }
 
 function conversation({ messages }: Reader): Message[] {
@@ -240,7 +232,7 @@ function takeUser(reader: Reader, record: JsonRecord, index: number): void {
   const { messages, run } = reader;
   const message = userMessage(record);
   const line = text(record.uuid);
-  const isResult = holdsResult(message);
+  const isResult = blocksOf(message).some(({ type }) => type === "tool_result");
   if (record.isCompactSummary === true) {
     const kept = keptMessages(reader.boundary, messages);
     const asked = askedSummary(reader.boundary);
@@ -270,7 +262,18 @@ function takeUser(reader: Reader, record: JsonRecord, index: number): void {
 }
 
 function takeAnswer(reader: Reader, record: JsonRecord): void {
-  const answer = continueAnswer(reader.answer, record);
+  // Each block is in a line of its own; the last one says why the answer ended.
+  const before = reader.answer;
+  const message = isRecord(record.message) ? record.message : {};
+  const content = Array.isArray(message.content) ? (message.content as readonly AssistantBlock[]) : [];
+  const isSame =
+    before !== undefined && isRecord(before.record.message) && before.record.message.id === message.id;
+  const answer: PartialAnswer = {
+    record,
+    blocks: isSame ? [...before.blocks, ...content] : content,
+    uuid: isSame ? before.uuid : text(record.uuid),
+    isWhole: typeof message.stop_reason === "string",
+  };
   reader.answer = answer.isWhole ? undefined : answer;
   if (!answer.isWhole) return;
   const step = stepOf(answer);
@@ -339,20 +342,6 @@ interface PartialAnswer {
   readonly isWhole: boolean;
 }
 
-/** Each block is in a line of its own; the last one says why the answer ended. */
-function continueAnswer(before: PartialAnswer | undefined, record: JsonRecord): PartialAnswer {
-  const message = isRecord(record.message) ? record.message : {};
-  const content = Array.isArray(message.content) ? (message.content as readonly AssistantBlock[]) : [];
-  const isSame =
-    before !== undefined && isRecord(before.record.message) && before.record.message.id === message.id;
-  return {
-    record,
-    blocks: isSame ? [...before.blocks, ...content] : content,
-    uuid: isSame ? before.uuid : text(record.uuid),
-    isWhole: typeof message.stop_reason === "string",
-  };
-}
-
 function stepOf({ record, blocks, uuid }: PartialAnswer): Answer {
   const message = isRecord(record.message) ? record.message : {};
   const { costUSD } = record;
@@ -417,10 +406,6 @@ function resultOf(record: JsonRecord, message: UserMessage): RecordedResult {
     ...(typeof call?.denied === "string" ? { denied: call.denied } : {}),
     asked: call?.asked === true,
   };
-}
-
-function holdsResult(message: UserMessage): boolean {
-  return blocksOf(message).some(({ type }) => type === "tool_result");
 }
 
 function blocksOf({ content }: UserMessage): readonly UserBlock[] {

@@ -50,11 +50,14 @@ function openScript(
   global: typeof globalThis,
 ): ScriptContext {
   const maxTimers = 4096;
+  /** So many timers in a row, with nothing else to wait for, lead nowhere. */
+  const maxFired = 2_000;
   let sent: ScriptMessage[] = [];
   /** In the order in which they are due by a clock that only timers move, so that every run has the same order. */
   let timers: Timer[] = [];
   let clock = 0;
   let count = 0;
+  let fired = 0;
   const setTimeout = (call: unknown, after?: unknown, ...given: readonly unknown[]): number => {
     if (typeof call !== "function") throw new TypeError("setTimeout() expects a function.");
     if (timers.length >= maxTimers) throw new Error(`A workflow may have ${maxTimers} timers at once.`);
@@ -87,8 +90,12 @@ function openScript(
       define("args", start.args === undefined ? undefined : JSON.parse(start.args));
       own.run(body);
     },
-    answer: (json) => answer?.(JSON.parse(json)),
+    answer(json) {
+      fired = 0;
+      answer?.(JSON.parse(json));
+    },
     fire() {
+      fired += 1;
       const next = timers.shift();
       if (next === undefined) return;
       clock = next.due;
@@ -102,7 +109,8 @@ function openScript(
       const messages = sent;
       sent = [];
       const [next] = timers;
-      if (next !== undefined) return JSON.stringify({ messages, waitMs: next.due - clock });
+      const mayGoOn = next !== undefined && (fired < maxFired || isIdle?.() !== true);
+      if (mayGoOn) return JSON.stringify({ messages, waitMs: next.due - clock });
       return JSON.stringify({ messages, isStuck: isIdle?.() === true });
     },
   };

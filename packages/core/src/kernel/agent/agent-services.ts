@@ -9,6 +9,7 @@ import type { AgentBudget, TreeBudget } from "../../tasks/tree-budget.ts";
 import type { Stopwatch } from "../../tasks/watch-run.ts";
 import type { ToolSearch } from "../../tools/create-tool-search.ts";
 import type { SessionInbox } from "../approvals/session-inbox.ts";
+import type { RunningTask } from "../hooks/running-tasks.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
 import type { LiveText } from "../live/live-text.ts";
 import type { TypedOutput } from "../options/typed-output.ts";
@@ -88,6 +89,7 @@ export interface AgentOwn {
     readonly environment: Map<string, string>;
     readonly fork: ForkSkill;
     readonly tasks: () => readonly TaskState[];
+    readonly runningTasks: () => readonly RunningTask[];
     /** Before and behind what every agent has. */
     readonly first: readonly Capability[];
     readonly last: readonly Capability[];

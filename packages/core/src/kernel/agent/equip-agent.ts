@@ -52,7 +52,7 @@ export async function equipAgent(
     pay: guard.pay,
     looking: services,
     definition: own.definition,
-    source: main?.source ?? "startup",
+    ...{ source: main?.source ?? "startup", runningTasks: main?.runningTasks },
     directory,
     mayGrow: services.skills.bringHooks,
     callServer: ownFirst(child?.servers, servers.call),

@@ -43,7 +43,13 @@ import {
   type TeamHooks,
 } from "./call-hooks.ts";
 import { createAskModel, type HookTools } from "./create-ask-model.ts";
-import { createPromptHooks, feedbackMessage, type PromptHooks, withContext } from "./prompt-hooks.ts";
+import {
+  createPromptHooks,
+  feedbackMessage,
+  type PromptHookDependencies,
+  type PromptHooks,
+  withContext,
+} from "./prompt-hooks.ts";
 
 interface CompactionHookDependencies
   extends Pick<CallHookDependencies, "runner" | "situation" | "report" | "wantStop"> {
@@ -120,6 +126,8 @@ interface SessionHookFacts {
   readonly model: Model;
   readonly definition: PlannedDefinition | undefined;
   readonly source: "startup" | "resume" | "fork";
+  /** Set for a main agent. */
+  readonly runningTasks?: PromptHookDependencies["runningTasks"];
   readonly directory: () => string;
   /** Set for a child: its start and end are reported instead of the session's. */
   readonly child?: ChildHookDependencies["child"];
@@ -248,7 +256,12 @@ function assemble({ facts, runner, situation, report, mail }: Parts): Omit<Sessi
   const common = { runner, situation, report, maxRounds };
   const prompts =
     facts.child === undefined
-      ? createPromptHooks({ ...common, source: facts.source, model: facts.model.facts.id })
+      ? createPromptHooks({
+          ...common,
+          source: facts.source,
+          model: facts.model.facts.id,
+          runningTasks: facts.runningTasks,
+        })
       : createChildHooks({ ...common, child: facts.child });
   return {
     ...createCallHooks({

@@ -37,6 +37,7 @@ export function outputCapability(output: TypedOutput): Capability {
     beforeCall: (next) => async (request, options) =>
       request.tool === output.tool ? { type: "allowed", input: request.input } : next(request, options),
     isFinished: () => output.value() !== undefined || output.hasGivenUp(),
+    handsInValue: true,
     async beforeEnd() {
       if (output.value() !== undefined || output.hasGivenUp()) return undefined;
       output.miss();

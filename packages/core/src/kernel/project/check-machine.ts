@@ -173,7 +173,8 @@ async function checkSandbox({ platform, environment, discovered }: DoctorFacts):
   const off = "Commands run without a sandbox (`sandbox.enabled` is not set)";
   const program = sandboxPrograms.get(platform);
   if (program === undefined) return { name, state: "note", text: `${off}; there is none for ${platform}.` };
-  const isThere = isOnPath(program, environment);
+  const folders = (environment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  const isThere = folders.some((folder) => may(join(folder, program), constants.X_OK));
   return { name, state: "note", text: `${off}; ${program} is ${isThere ? "there" : "not on the PATH"}.` };
 }
 
@@ -197,11 +198,6 @@ const sandboxPrograms: ReadonlyMap<string, string> = new Map([
   ["linux", "bwrap"],
   ["darwin", "sandbox-exec"],
 ]);
-
-function isOnPath(program: string, environment: DoctorFacts["environment"]): boolean {
-  const folders = (environment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
-  return folders.some((folder) => may(join(folder, program), constants.X_OK));
-}
 
 function may(path: string, mode: number): boolean {
   try {

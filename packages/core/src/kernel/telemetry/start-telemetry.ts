@@ -60,7 +60,13 @@ export async function startTelemetry(options: StartTelemetryOptions): Promise<Te
       log: log?.emit ?? (() => undefined),
       async shutdown() {
         if (sdk === undefined) return;
-        await shutDown(sdk, settings.shutdownMs);
+        const limitMs = settings.shutdownMs;
+        let timer: NodeJS.Timeout | undefined;
+        const limit = new Promise<void>((resolve) => {
+          timer = setTimeout(resolve, limitMs);
+        });
+        await Promise.race([sdk.shutdown().catch(() => undefined), limit]);
+        clearTimeout(timer);
         // What was registered for the whole process is given back, so that a later runtime can start anew.
         for (const part of [api.trace, api.metrics, api.context, log?.logs]) part?.disable();
       },
@@ -143,15 +149,6 @@ interface Logs {
 
 function isLogs(value: unknown): value is Logs {
   return typeof value === "object" && value !== null && "getLogger" in value;
-}
-
-async function shutDown(sdk: Sdk, limitMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, limitMs);
-  });
-  await Promise.race([sdk.shutdown().catch(() => undefined), limit]);
-  clearTimeout(timer);
 }
 
 /** What is counted. */

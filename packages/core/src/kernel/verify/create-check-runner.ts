@@ -74,7 +74,7 @@ export function createCheckRunner(
         kind: "command",
         run: check.run,
         passed: reason === undefined && exitCode === 0,
-        ...(exitCode === undefined ? {} : { exitCode }),
+        exitCode,
         durationMs: Math.round(parts.now() - start),
         output: stdout.trimEnd().slice(-maxCheckOutput),
         ...(reason === undefined ? {} : { reason }),

@@ -112,7 +112,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
       changedFiles: changedFiles.slice(0, maxChangedFiles),
       tools: tracked.tools(),
       model: plan.model.value,
-      ...(parts.definition === undefined ? {} : { definition: parts.definition }),
+      definition: parts.definition,
       notes,
     };
   }

@@ -57,7 +57,7 @@ export function workflowSkills(
   return callable.map(({ name, scope, file = "", meta }) => ({
     name,
     description: meta.description,
-    ...(meta.whenToUse === undefined ? {} : { whenToUse: meta.whenToUse }),
+    whenToUse: meta.whenToUse,
     argumentHint: "[args]",
     // Those of the product are in the description of the tool, and need no second place.
     disableModelInvocation: scope === "builtin",

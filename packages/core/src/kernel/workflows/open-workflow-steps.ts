@@ -13,7 +13,7 @@ import type { ChildPlan, RunLimits } from "../../planning/agent-plan.ts";
 import { continuePrompt, type SpawnRequest } from "../../planning/agent-request.ts";
 import type { TaskState } from "../../protocol/agent-state.ts";
 import { carveBudget } from "../../tasks/carve-budget.ts";
-import { stopWithCaller } from "../../tasks/interrupted-outcome.ts";
+import { stopWithCaller } from "../../tasks/task-manager.ts";
 import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import { findOwnWorktrees } from "../../tasks/worktree/find-own-worktrees.ts";
 import { findCommit, findWorktreeRepository } from "../../tasks/worktree/find-worktree-repository.ts";
@@ -24,8 +24,7 @@ import type { StepOptions } from "../../workflows/script-message.ts";
 import { workflowAgent } from "../../workflows/workflow-agent.ts";
 import type { BegunStep } from "../../workflows/workflow-journal.ts";
 import type { ChildSession } from "../agent/child-session.ts";
-import type { Spawner } from "../agent/open-spawner.ts";
-import { openSpawner } from "../agent/open-spawner.ts";
+import { openSpawner, type Spawner } from "../agent/open-spawner.ts";
 import { planChild } from "../agent/plan-child.ts";
 import type { OutputSchema } from "../options/typed-output.ts";
 import { figuresOfEnding, type StepsElsewhere } from "./steps-elsewhere.ts";
@@ -185,10 +184,10 @@ export function stepRequest(
     model,
     effort: effortOf(effort),
     isolation: isolationOf(isolation),
-    ...(verify === undefined ? {} : { verify }),
+    verify,
     origin: "model",
     background: false,
-    workflow: { runId, ...(phase === undefined ? {} : { phase }) },
+    workflow: { runId, phase },
   };
 }
 
@@ -238,7 +237,7 @@ async function runStep(order: StepOrder, { outer, spawner, runId }: StepPlace): 
     const branch = spawner.takeWorktree(agentId)?.branch;
     if (state?.ending === undefined)
       return { type: "nothing", reason: "The agent ended without saying how." };
-    const done = { type: "done", toolUses, ...(branch === undefined ? {} : { branch }) } as const;
+    const done = { type: "done", toolUses, branch } as const;
     return outcomeOf(state.ending, { text, schema, value: output?.value(), done });
   } finally {
     end();

@@ -286,7 +286,7 @@ async function start(request: WorkflowRequest, parts: Starting): Promise<LiveWor
   const running = runWorkflow({
     workflow: { name: found.meta.name, body: found.body, phases },
     args,
-    openRealm: (events, own) => openRealm(events, { ...own, turns }),
+    openRealm: (events, own) => openRealm(events, { ...own, turns, wall: runtime.wall }),
     steps: openWorkflowSteps(session, { runId, name: found.meta.name, limits, phases, elsewhere, signal }),
     journal,
     // Those that work elsewhere take no place here.

@@ -1,6 +1,6 @@
 // @io
 import { randomBytes } from "node:crypto";
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { OAuthClientInformationMixed } from "@modelcontextprotocol/client";
 import { errorCode } from "@retinue/base/foundation/file-error.ts";
@@ -82,7 +82,26 @@ async function authorize(name: string, transport: HttpTransport, flow: Flow): Pr
   const { sdk, signal, store, now } = flow;
   const server = new URL(transport.url);
   const fetch = createLoginFetch(transport.url, signal);
-  const challenge = await probe(transport, sdk, fetch);
+  // Asks without a token, as the refusal says where to log in and what for.
+  const { url, headers } = transport;
+  const params = {
+    protocolVersion: "2025-11-25",
+    capabilities: {},
+    clientInfo: { name: "retinue", version },
+  };
+  const response = await fetch(url, {
+    method: "POST",
+    headers: {
+      ...headers,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params }),
+    redirect: "error",
+  });
+  await response.body?.cancel();
+  const challenge: { readonly resourceMetadataUrl?: URL; readonly scope?: string } =
+    response.status === 401 ? sdk.extractWWWAuthenticateParams(response) : {};
   const place = await discoverLogin(transport, {
     sdk,
     fetch,
@@ -139,31 +158,6 @@ async function authorize(name: string, transport: HttpTransport, flow: Flow): Pr
     // A server that says nothing of scopes has given what was asked for.
     tokens: kept.scope === undefined && scope !== undefined ? { ...kept, scope } : kept,
   };
-}
-
-/** Asks without a token, as the refusal says where to log in and what for. */
-async function probe(
-  { url, headers }: HttpTransport,
-  sdk: Sdk,
-  fetch: ReturnType<typeof createLoginFetch>,
-): Promise<{ readonly resourceMetadataUrl?: URL; readonly scope?: string }> {
-  const params = {
-    protocolVersion: "2025-11-25",
-    capabilities: {},
-    clientInfo: { name: "retinue", version },
-  };
-  const response = await fetch(url, {
-    method: "POST",
-    headers: {
-      ...headers,
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params }),
-    redirect: "error",
-  });
-  await response.body?.cancel();
-  return response.status === 401 ? sdk.extractWWWAuthenticateParams(response) : {};
 }
 
 /** Some authorization servers give what renews a login only to who asks for it by name. */
@@ -301,7 +295,11 @@ export async function receiveCallback(port = 0): Promise<CallbackListener> {
   let waiting: { readonly state: string; readonly resolve: (found: URLSearchParams) => void } | undefined;
   for (const server of servers)
     server.on("request", (request, response) => {
-      const found = readCallback(request);
+      // What a request brings back; undefined where it is none of a browser that comes back, whatever it looks like.
+      const { method, url = "" } = request;
+      const address = method === "GET" && url.startsWith("/") ? URL.parse(`http://localhost${url}`) : null;
+      const found: URLSearchParams | undefined =
+        address?.pathname === "/callback" ? address.searchParams : undefined;
       const isRight = waiting !== undefined && found?.get("state") === waiting.state;
       response.writeHead(isRight ? 200 : 400, {
         "content-type": "text/html; charset=utf-8",
@@ -336,12 +334,6 @@ export async function receiveCallback(port = 0): Promise<CallbackListener> {
       }
     },
   };
-}
-
-/** What a request brings back; undefined where it is none of a browser that comes back, whatever it looks like. */
-function readCallback({ method, url = "" }: IncomingMessage): URLSearchParams | undefined {
-  const address = method === "GET" && url.startsWith("/") ? URL.parse(`http://localhost${url}`) : null;
-  return address?.pathname === "/callback" ? address.searchParams : undefined;
 }
 
 const donePage =

@@ -17,7 +17,7 @@ import {
   optionalNumber,
   optionalText,
 } from "./builtin-tool.ts";
-import { type Located, locateDecided } from "./change-file.ts";
+import { locateDecided } from "./change-file.ts";
 import { fingerprintOf, type LoadedFile, loadBytes, openFile, readAt } from "./open-file.ts";
 import { describeMissing } from "./search-root.ts";
 
@@ -41,50 +41,44 @@ export const readTool: Tool = builtinTool<ReadInput>({
   async call(given, context) {
     const located = await locateDecided(given.file_path, context);
     if (located.type === "refused") return failed(located.reason);
-    return readLocated(given, located, context);
-  },
-});
-
-type Found = Extract<Located, { type: "located" }>;
-
-async function readLocated(given: ReadInput, found: Found, context: ToolContext): Promise<ToolOutcome> {
-  const opened = await openFile(found.realPath);
-  switch (opened.type) {
-    case "refused":
-      return failed(opened.reason);
-    case "missing":
-      return failed(await describeMissing(found.path, context));
-    case "folder":
-      return failed(`${found.path} is a folder. Use Glob with this path to see the files in it.`);
-    case "file": {
-      using handle = opened.handle;
-      const request: ReadRequest = {
-        path: found.path,
-        realPath: found.realPath,
-        context,
-        range: {
-          start: Math.max(1, given.offset ?? 1),
-          count: given.limit === undefined || given.limit < 1 ? 2000 : given.limit,
-          lineLength: 2000,
-          characters: given.allow_large === true ? 400_000 : 100_000,
-        },
-      };
-      try {
-        const loaded = await loadBytes(handle.descriptor, opened.stats);
-        context.signal.throwIfAborted();
-        if (loaded === undefined) return await readHugeText(request, handle.descriptor, opened.stats);
-        if (imageTypeOf(loaded.bytes) !== undefined) return readImage(request, loaded);
-        if (loaded.bytes.subarray(0, 5).toString("latin1") === "%PDF-")
-          return await readPdf(request, loaded, given.pages);
-        if (extname(found.realPath).toLowerCase() === ".ipynb") return readNotebook(request, loaded);
-        return readText(request, loaded);
-      } catch (error) {
-        context.signal.throwIfAborted();
-        return failed(fileTrouble(error, found.path));
+    const opened = await openFile(located.realPath);
+    switch (opened.type) {
+      case "refused":
+        return failed(opened.reason);
+      case "missing":
+        return failed(await describeMissing(located.path, context));
+      case "folder":
+        return failed(`${located.path} is a folder. Use Glob with this path to see the files in it.`);
+      case "file": {
+        using handle = opened.handle;
+        const request: ReadRequest = {
+          path: located.path,
+          realPath: located.realPath,
+          context,
+          range: {
+            start: Math.max(1, given.offset ?? 1),
+            count: given.limit === undefined || given.limit < 1 ? 2000 : given.limit,
+            lineLength: 2000,
+            characters: given.allow_large === true ? 400_000 : 100_000,
+          },
+        };
+        try {
+          const loaded = await loadBytes(handle.descriptor, opened.stats);
+          context.signal.throwIfAborted();
+          if (loaded === undefined) return await readHugeText(request, handle.descriptor, opened.stats);
+          if (imageTypeOf(loaded.bytes) !== undefined) return readImage(request, loaded);
+          if (loaded.bytes.subarray(0, 5).toString("latin1") === "%PDF-")
+            return await readPdf(request, loaded, given.pages);
+          if (extname(located.realPath).toLowerCase() === ".ipynb") return readNotebook(request, loaded);
+          return readText(request, loaded);
+        } catch (error) {
+          context.signal.throwIfAborted();
+          return failed(fileTrouble(error, located.path));
+        }
       }
     }
-  }
-}
+  },
+});
 
 function readImage(request: ReadRequest, { bytes, digest, stats }: LoadedFile): ToolOutcome {
   const { path, realPath, context } = request;
