@@ -210,3 +210,8 @@ export function wireError(error: unknown): WireError {
   const advice = isRetinueError(error) ? error.advice : undefined;
   return { code, message, advice, cause: error };
 }
+
+/** The error as it was thrown, or as it came over a wire. */
+export function thrownError({ cause, code, message, advice }: WireError): unknown {
+  return cause ?? new RetinueError(code, message, advice === undefined ? {} : { advice });
+}
