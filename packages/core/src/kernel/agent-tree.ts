@@ -102,7 +102,7 @@ export interface TreeOptions
   readonly runtime: HostedRuntime;
   readonly session: SessionOptions;
   readonly signal?: AbortSignal | undefined;
-  /** Which questions this host answers; of the others nobody is asked. */
+  /** Which questions this host answers; the others are refused. */
   readonly asks?: {
     /** `program`: about each call, before what people have granted; `person`: with a memory of what was granted. */
     readonly permissions?: "program" | "person" | undefined;

@@ -73,7 +73,7 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   readonly workflows?: SessionWorkflows;
   /** Moves the commands that the main agent waits for to the background, so that it continues immediately; returns their descriptions. */
   moveCommands(): readonly string[];
-  /** Where its children run, for those who start them by other ways. */
+  /** Where its children run, for callers that start them by other ways. */
   readonly agentHost: AgentHost;
   /** Starts a child as the main agent would, with its rights. */
   spawn<ChildOutput = unknown>(
@@ -83,7 +83,7 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   ): AgentHandle<ChildOutput>;
   /** Brings the changes of its children back that are in worktrees of their own: in order, checked, onto an integration branch. */
   merge(options?: MergeOptions): MergeHandle;
-  /** What a merge of other children needs, for those who merge by other ways. */
+  /** What a merge of other children needs, for callers that merge by other ways. */
   readonly mergeParts: MergeParts;
   /** The same as disposing of it: ends what runs and gives back what it holds. */
   close(): Promise<void>;

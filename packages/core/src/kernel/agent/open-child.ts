@@ -44,7 +44,7 @@ import { prepareMemory } from "./assemble-tools.ts";
 import { type ChildSession, keptInBackground } from "./child-session.ts";
 import { equipAgent } from "./equip-agent.ts";
 import { openAgent, toolsOf } from "./open-agent.ts";
-import { openRunner, sayOfRunner } from "./open-runner.ts";
+import { openRunner, reportRunner } from "./open-runner.ts";
 import {
   gatherChild,
   hasServers,
@@ -238,7 +238,7 @@ const answerTimeoutMs = 10 * 60_000;
 
 /**
  * Before a child goes to the background, one question for all tools that it has and all its checks that no rule allows. The
- * rules that the person grants are a fact for its plan; everything else is refused later, because nobody can be asked then.
+ * rules that the person grants are a fact for its plan; everything else is refused later, because the child is unattended then.
  */
 async function preapprove(
   sketch: ChildPlan,
@@ -284,7 +284,7 @@ const askedEffects: ReadonlySet<string> = new Set(["edit", "execute", "network"]
 
 const modesWithoutQuestions: ReadonlySet<string> = new Set(["bypassPermissions", "dontAsk", "plan"]);
 
-/** Rules for the checks that no rule allows: they are run when nobody can be asked. */
+/** Rules for the checks that no rule allows: they are run unattended. */
 async function checksToAskFor({ verify, policy, directory }: ChildPlan): Promise<readonly string[]> {
   if (modesWithoutQuestions.has(policy.mode)) return [];
   const { toolScopes: _scopes, background: _background, ...person } = policy;
@@ -423,7 +423,7 @@ async function openPlanned(
     nextQueued: session.nextQueued,
   });
   worktree?.markStarted();
-  sayOfRunner(plan, services);
+  reportRunner(plan, services);
   const history = record.history.length === 0 ? forked : record.history;
   const { transcript } = own;
   const { commit, reported, outputFile, enterQueue, leaveQueue } = record;
@@ -541,7 +541,7 @@ async function openChildAgent(
   const member = team === undefined ? undefined : await openTeamMember(plan, team, { runtime, control });
   const stopwatch = control.stopwatch ?? createStopwatch(clocks.clock, clocks.tree);
   const keeps = keptInBackground(runtime);
-  // It is answered whether or not somebody waits for it.
+  // It is answered whether or not its parent waits for it.
   const attended = { attended: () => true, unattended: new AbortController().signal };
   const budget = services.tree.agent(plan.limits);
   const nested =
@@ -560,7 +560,7 @@ async function openChildAgent(
       hasServerTools: () => keeps.includes("mcpTools") || control.attended(),
       servers,
       transcript,
-      // No one waits for a teammate, so only its own clock stops while a person is asked.
+      // A teammate has no caller that waits, so only its own clock stops while a person is asked.
       waiting: member === undefined ? heldWhileWaiting(parent.stopwatch, control) : stopwatch,
       last: [
         ...(output === undefined ? [] : [outputCapability(output)]),
@@ -584,7 +584,7 @@ async function openChildAgent(
   };
 }
 
-/** The clock of a parent, which stands still for questions of a child only as long as the parent waits for that child. */
+/** The clock of a parent, which stops for questions of a child only as long as the parent waits for that child. */
 function heldWhileWaiting(
   stopwatch: Stopwatch,
   { attended, unattended }: Pick<TaskControl, "attended" | "unattended">,
@@ -607,7 +607,7 @@ function heldWhileWaiting(
   };
 }
 
-/** Who is started by a subagent can ask somebody only while the subagent can. */
+/** An agent that a subagent has started can ask questions only while the subagent can. */
 function withParent(control: TaskControl, parent: TaskControl | undefined): TaskControl {
   if (parent === undefined) return control;
   return {
@@ -640,7 +640,7 @@ function refused(reason: string): RefusedChild {
   return { type: "refused", reason };
 }
 
-/** Those who follow an agent while it runs: viewers in other processes, and those who measure. */
+/** Those who follow an agent while it runs: viewers in other processes, and telemetry. */
 export function followersOf(
   plan: AgentPlan,
   { liveText, runtime: { observer } }: Pick<AgentServices, "liveText" | "runtime">,

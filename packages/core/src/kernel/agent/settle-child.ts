@@ -100,12 +100,12 @@ interface RecoveryOptions {
   readonly durability?: Durability;
   /** Takes the file also from a process that holds it. */
   readonly takeOver?: boolean;
-  /** Notifies hooks that the child has stopped; absent where no one listens. */
+  /** Notifies hooks that the child has stopped; absent where there are no hooks. */
   readonly reportStop?: (lastText: string) => Promise<void>;
 }
 
 /**
- * Settles how a child whose process died has ended: hooks hear of its stop once, and its transcript says so. The one that holds
+ * Settles how a child whose process died has ended: hooks are notified of its stop once, and its transcript shows it. The process that holds
  * the file does it; a child that another process has or another program wrote, or that has ended well, is left alone.
  */
 export async function writeRecovery(options: RecoveryOptions): Promise<"settled" | "left"> {
@@ -120,7 +120,7 @@ export async function writeRecovery(options: RecoveryOptions): Promise<"settled"
     const isOpen = foldTranscript(records).state === undefined;
     const writer = createTranscriptWriter({ log, ids, now, facts, leaf });
     if (isStopOwed && options.reportStop !== undefined) {
-      // Written first: a second crash must not make hooks hear it twice.
+      // Written first: after a second crash hooks must not be notified twice.
       await writer.reported("SubagentStop");
       await options.reportStop(lastText);
     }
@@ -133,7 +133,7 @@ export async function writeRecovery(options: RecoveryOptions): Promise<"settled"
   }
 }
 
-/** What the process that died had beside the transcript; the one that holds the transcript is the only one to write these. */
+/** What the process that died had beside the transcript; only the process that holds the transcript writes these. */
 function removeLeftovers(file: string): void {
   removeIfPossible(queueMarkFile(file));
   const begin = basename(file).replace(/\.jsonl$/, ".meta.json.");
