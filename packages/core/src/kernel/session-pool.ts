@@ -193,7 +193,7 @@ export function createProgramContext(source: RuntimeSource, normalized: Normaliz
   function prepare(own: Model, { models }: SharedResources): Model {
     let model = prepared.get(own);
     if (model === undefined) {
-      const retrying = models.patient(own);
+      const retrying = models.retrying(own);
       model = setup.wrapModel?.(retrying) ?? retrying;
       prepared.set(own, model);
     }
