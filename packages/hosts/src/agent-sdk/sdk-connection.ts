@@ -4,9 +4,9 @@ import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-e
 import type { UserMessage } from "@retinue/core/conversation/message.ts";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { createLivePolicy, type LivePolicy } from "@retinue/core/kernel/live/live-policy.ts";
-import { hasEnded } from "@retinue/core/kernel/session.ts";
 import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
 import { sessionRecord } from "@retinue/core/kernel/session-record.ts";
+import { hasEnded } from "@retinue/core/protocol/agent-state.ts";
 import { checkAgentSdkOptions, readManagedSettings } from "../shared/agent-sdk-options.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import {

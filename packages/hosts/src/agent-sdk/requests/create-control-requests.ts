@@ -9,7 +9,7 @@ import { findSeenFile } from "@retinue/core/kernel/live/find-seen-file.ts";
 import { ruleOfServer, updateSettingsFile } from "@retinue/core/kernel/live/live-policy.ts";
 import { findProjectFiles } from "@retinue/core/kernel/project/find-project-files.ts";
 import type { SessionServer } from "@retinue/core/kernel/servers/session-servers.ts";
-import { hasEnded } from "@retinue/core/kernel/session.ts";
+import { hasEnded } from "@retinue/core/protocol/agent-state.ts";
 import { createPrintRuntime, openPrintSession } from "../../shared/open-print-session.ts";
 import { stripControlCharacters } from "../../shared/strip-control-characters.ts";
 import { type Asked, refused } from "../control-channel.ts";
