@@ -4,8 +4,8 @@ import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { RunEnding, RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { noUsage } from "@retinue/core/conversation/usage.ts";
 import { blocksOf } from "@retinue/core/kernel/prompt-queue.ts";
-import { thrownError } from "@retinue/core/kernel/run-prompt.ts";
 import type { PreparedTurn, Turn as WireTurn } from "@retinue/core/kernel/turn-driver.ts";
+import { thrownError } from "@retinue/core/kernel/turn-driver.ts";
 import type { PromptOutcome } from "@retinue/core/protocol/agent-event.ts";
 import { debugLine } from "../shared/debug-line.ts";
 import { keySourceOf } from "../shared/open-print-session.ts";
@@ -343,7 +343,7 @@ export function finishTurn(session: OpenSdkSession, given: RunEnding, end: TurnE
   const { interruptedAgents } = state;
   const ending: RunEnding = {
     ...given,
-    ...(interruptedAgents === undefined ? {} : { interruptedAgents }),
+    interruptedAgents,
     ...(isCompaction ? { reason: localReason, text: "" } : {}),
   };
   const localCommand = isCompaction ? "compact" : end.localCommand;

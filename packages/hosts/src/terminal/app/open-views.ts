@@ -20,7 +20,6 @@ import {
   themes,
 } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
-import { modeTexts } from "../text/start-rows.ts";
 import { AgentView } from "../views/agent-view.ts";
 import { ApprovalView } from "../views/approval-view.ts";
 import { entryRows } from "../views/entry-rows.ts";
@@ -28,6 +27,7 @@ import { Pager, textRows } from "../views/pager.ts";
 import { Picker, type PickerItem } from "../views/picker.ts";
 import type { View } from "../views/view.ts";
 import type { AppActions, AppState } from "./app-state.ts";
+import { modeTexts } from "./conversation.ts";
 
 export function openHelp({ commands }: AppState, actions: AppActions): void {
   actions.openView(new Pager({ title: "Keys and commands", rows: (width) => helpRows(commands, width) }));
