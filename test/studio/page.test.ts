@@ -180,6 +180,10 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
     await expect.poll(() => writing.textContent(), { timeout: 10_000 }).toBe("Once upon");
     delta(" a time");
     await expect.poll(() => writing.textContent()).toBe("Once upon a time");
+    // Markdown has its form while it is written, also in a block of code that is not closed yet.
+    delta(" in `shelf.ts`.\n\n```ts\nlet a;\n\nlet b");
+    await expect.poll(() => writing.locator("p code").allTextContents()).toEqual(["shelf.ts"]);
+    await expect.poll(() => writing.locator("pre").allTextContents()).toEqual(["let a;\n\nlet b"]);
     appendFileSync(files.transcript, said("a1", "Once upon a time."));
     live.onEvent("main", {
       type: "run-ended",

@@ -48,8 +48,7 @@ export function ConversationPart(props: ConversationProps): ComponentChild {
       : h(
           "div",
           { class: "writing", "aria-label": "Being written", role: "group" },
-          writing,
-          h("span", { class: "caret", "aria-hidden": true }),
+          writtenParts(writing).map((text, at) => h(Markdown, { key: at, text })),
         ),
     h("div", { ref: end }),
     fresh === 0
@@ -60,6 +59,19 @@ export function ConversationPart(props: ConversationProps): ComponentChild {
           `${fresh} new`,
         ),
   );
+}
+
+/** What is finished of an answer, and the paragraph or block of code that still grows, so that little is read anew for each word. */
+export function writtenParts(text: string): readonly string[] {
+  let at = text.length;
+  while (at > 0) {
+    at = text.lastIndexOf("\n\n", at - 1);
+    // A blank line inside a block of code ends nothing.
+    const fences = at <= 0 ? 0 : (text.slice(0, at).match(/^ {0,3}(?:```|~~~)/gm)?.length ?? 0);
+    if (at > 0 && fences % 2 === 0)
+      return [text.slice(0, at), text.slice(at + 2)].filter((part) => part !== "");
+  }
+  return [text];
 }
 
 /** Follows the end until somebody scrolls up; then says how much is new. */
