@@ -138,7 +138,12 @@ export function openChildren(parts: ChildrenParts): Children {
     notify: mail.put,
     ask: (requests, options) => batch.ask(requests, options),
   });
-  const batch = openBatchQuestion({ quotes, plan: spawner.plan, tool: () => tool });
+  const batch = openBatchQuestion({
+    quotes,
+    unasked: session.services.unasked,
+    plan: spawner.plan,
+    tool: () => tool,
+  });
   const tool = createAgentTool({
     agents: listedAgents(runtime.discovered.registry, parent.plan, facts),
     background: options.backgroundTasksDisabled !== true,

@@ -37,7 +37,12 @@ export async function openNested(outer: ChildSession, agent: NestingAgent): Prom
   const session = sessionBelow(outer, agent);
   const mail = createChildMail();
   const spawner = openSpawner(session, { notify: mail.put });
-  const batch = openBatchQuestion({ quotes: outer.quotes, plan: spawner.plan, tool: () => tool });
+  const batch = openBatchQuestion({
+    quotes: outer.quotes,
+    unasked: outer.services.unasked,
+    plan: spawner.plan,
+    tool: () => tool,
+  });
   const tool = createAgentTool({
     agents: listedAgents(runtime.discovered.registry, plan, session.facts),
     background: runtime.variables.backgroundTasksDisabled !== true,
