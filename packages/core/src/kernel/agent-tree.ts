@@ -58,8 +58,8 @@ export interface AgentTree extends AsyncDisposable {
   submit(agent: AgentId, op: Op): Promise<OpOutcome>;
   /** All events of the tree, from this number on; absent: from now on. */
   events(from?: number): AsyncIterableIterator<AgentEvent>;
-  /** Calls back with each event as it happens; the returned function ends it. */
-  onEvent(listener: (event: AgentEvent) => void): () => void;
+  /** Calls back with each event as it happens, or with those of some types; the returned function ends it. */
+  onEvent(listener: (event: AgentEvent) => void, types?: ReadonlySet<AgentEvent["type"]>): () => void;
   status(): LiveStatus;
   prompts(): readonly QueuedPrompt[];
   questions(): readonly Question[];

@@ -9,7 +9,7 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
 import { findChoices } from "../journal/session-choices.ts";
 import { outputFolder, sessionFiles } from "../journal/session-files.ts";
-import { findEndedTask } from "../tasks/find-ended-task.ts";
+import { findEndedTask } from "../tasks/find-tasks.ts";
 import { controlFiles } from "../tasks/op-files.ts";
 import { createAgentTaskSource } from "../tasks/open-agent-output.ts";
 import { readReportedAgents } from "../tasks/reported-agents.ts";

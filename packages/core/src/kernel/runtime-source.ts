@@ -307,7 +307,7 @@ function contextOf(shared: Shared, { found, discovered, trusted, changed }: Disc
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
     servers: (ask) => readServers(shared, discovered, { trusted, ask }),
     trusted,
-    ...(changed === undefined ? {} : { changed }),
+    changed,
     settingSources: options.settingSources,
     environment,
     variables,

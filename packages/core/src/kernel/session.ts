@@ -134,7 +134,13 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
   const { skills, parts: agentParts } = parts.agent;
   const live = openConversation(parts);
   const { end, agent } = live;
-  const agentHost = hostOf(children);
+  const agentHost: AgentHost = {
+    spawner: children.spawner,
+    askBeforeStart: children.batch.ask,
+    tasks,
+    outputs: children.session.outputs,
+    spawnInTeam: children.team?.spawn,
+  };
   const sessionId = (): string => plan.sessionId;
   const { start, settled } = createRunStarter<Output>({
     sessionId,
@@ -192,7 +198,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       parts.record.rename?.(title);
     },
     tasks: createSessionTasks(tasks),
-    ...(children.workflows === undefined ? {} : { workflows: children.workflows }),
+    workflows: children.workflows,
     moveCommands: () => services.tools.moveCommands(plan.agent.id),
     agentHost,
     loopTools,
@@ -267,16 +273,6 @@ function startsOf(
       if (below !== undefined) checkArgument("The plan of session.planAgent()", runtimeChecks.plan, below);
       return below === undefined ? spawner.plan(request) : planBelow(request, session, below);
     },
-  };
-}
-
-function hostOf({ spawner, batch, team, session }: SessionParts["children"]): AgentHost {
-  return {
-    spawner,
-    askBeforeStart: batch.ask,
-    tasks: session.tasks,
-    outputs: session.outputs,
-    spawnInTeam: team?.spawn,
   };
 }
 

@@ -85,7 +85,7 @@ export function createMessenger({ tasks, find, resume, onLost }: MessengerOption
         {
           ...requestFor(recipient, text),
           ...(recipient.background ? { background: true } : {}),
-          ...(callId === undefined ? {} : { callId }),
+          callId,
         },
         { signal },
       );

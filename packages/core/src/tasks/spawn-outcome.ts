@@ -56,6 +56,24 @@ export function endedOutcome(
   };
 }
 
+/** What the call that waited for a child is answered with when both were stopped. */
+export function interruptedOutcome({ agent, task }: ChildPlan): SpawnOutcome {
+  return {
+    type: "ended",
+    text: interruptedText(agent.id, task.agentType),
+    isError: true,
+    data: { status: interruptedStatus, agentId: agent.id, agentType: task.agentType, prompt: task.prompt },
+  };
+}
+
+/** Marks results that do not show how a child ended. */
+export const interruptedStatus = "interrupted";
+
+/** The child of a call that was cut off, and how to resume it. */
+export function interruptedText(agentId: string, agentType: string): string {
+  return `Interrupted: the session ended while the agent ${agentId} (${agentType}) was running. It is stopped, and what it did is kept. Continue with it: call Agent with resume: ${JSON.stringify(agentId)}; do not start another for the same task.`;
+}
+
 /** The ending of a child that was planned and found no place; one that came too late for its session can be resumed. */
 export function notStarted({ reason: error, isOver }: Extract<TaskStarted, { type: "refused" }>): RunEnding {
   const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 };
@@ -85,8 +103,8 @@ function completedData(plan: ChildPlan, ending: RunEnding, { said, tokens }: Chi
       cache_read_input_tokens: usage.cacheReadTokens,
     },
     totalCostUsd: ending.totals.costUsd,
-    ...(ending.receipt === undefined ? {} : { receipt: ending.receipt }),
-    ...(ending.quote === undefined ? {} : { quote: ending.quote }),
+    receipt: ending.receipt,
+    quote: ending.quote,
     description: plan.task.description,
     prompt: plan.task.prompt,
   };

@@ -1,5 +1,5 @@
-import { abortable, sleep } from "@retinue/base/foundation/abortable.ts";
-import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { abortable, settledSoon, sleep } from "@retinue/base/foundation/abortable.ts";
+import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { EventSource } from "../conversation/agent-event.ts";
 import type { UserMessage } from "../conversation/message.ts";
 import {
@@ -531,6 +531,32 @@ function endedBy(
     },
   };
   return { type: "run-ended", ending };
+}
+
+/** Why a run is stopped when the whole session ends; the child then counts as cut off and not as given up. */
+const sessionEnds: ReadonlySet<string> = new Set([
+  "interrupted",
+  "reader-gone",
+  "session-closed",
+  "runtime-disposed",
+]);
+
+export function endsSession(reason: unknown): boolean {
+  return isRetinueError(reason) && sessionEnds.has(reason.code);
+}
+
+/** Less than a tool call is waited for after a stop, so that its answer still names the child. */
+const stopTimeoutMs = 2_000;
+
+/** Stops a child whose caller was stopped; one that takes long is left to end by itself. */
+export async function stopWithCaller(
+  { stop }: Pick<TaskManager, "stop">,
+  agentId: string,
+  reason: unknown,
+): Promise<void> {
+  const by: StoppedBy = endsSession(reason) ? "session" : "parent";
+  const late = AbortSignal.abort(new RetinueError("stop-late", "The agent did not end in time."));
+  await settledSoon(stop(agentId, by), late, stopTimeoutMs).catch(() => undefined);
 }
 
 /** How many children run concurrently, and what happens to one more. */

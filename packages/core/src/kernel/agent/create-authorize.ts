@@ -302,8 +302,8 @@ async function askOnce(call: CallRequest, asking: SealedAsking): Promise<Authori
     // No rule answers what a batch may cost.
     suggestedRules: () =>
       judged.question === undefined ? suggestRules(request, policy, { anchor: plan.directory }) : [],
-    ...(judged.question === undefined ? {} : { quote: judged.question.quote }),
-    ...(preview === undefined ? {} : { preview }),
+    quote: judged.question?.quote,
+    preview,
     outsidePaths: () => outsidePaths(request, policy),
   };
   const answer = readProgramAnswer(await abortable(canUseTool(tool.name, request.input, context), signal));

@@ -35,7 +35,7 @@ export function createForkSkill({
     refusal,
     async run({ skill, text, powers }, { callId, signal }, authorize) {
       const { spawner, tool } = children();
-      const input = inputOf(skill, text);
+      const input = { description: `Skill ${skill.name}`, prompt: text, subagent_type: agentType(skill) };
       const call = { type: "tool_use", id: callId, name: tool.name, input } as const;
       const authorization = await authorize?.({ call, tool, input }, { signal });
       if (authorization?.type !== "allowed")
@@ -60,10 +60,6 @@ export function noteForText(skill: Skill, fork: ForkSkill | undefined): readonly
 
 function agentType({ agent }: Skill): string {
   return agent ?? "general-purpose";
-}
-
-function inputOf(skill: Skill, prompt: string) {
-  return { description: `Skill ${skill.name}`, prompt, subagent_type: agentType(skill) };
 }
 
 function requestOf(

@@ -483,7 +483,7 @@ async function openChildAgent(
   const agent = openAgent(plan, equipped.parts);
   const { runner } = plan;
   return {
-    ...(runner === undefined ? {} : { loop: openRunner(plan, runner, { runtime, servers, budget, output }) }),
+    loop: runner && openRunner(plan, runner, { runtime, servers, budget, output }),
     standby: member?.standby,
     ports: agent.ports,
     async prompt(text, signal) {

@@ -4,14 +4,20 @@ import { handTo, type RunEvent } from "../../conversation/run-event.ts";
 import { type ChildPlan, levelOf } from "../../planning/agent-plan.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { ChildPlanned } from "../../planning/plan-agent.ts";
-import { hasEnded, type TaskState } from "../../protocol/agent-state.ts";
-import type { Spawn } from "../../tasks/create-agent-tool.ts";
+import { hasEnded, type TaskState, wasCutOff } from "../../protocol/agent-state.ts";
+import { createAgentTool, type Spawn } from "../../tasks/create-agent-tool.ts";
 import { endNotice, stallNotice, stallText } from "../../tasks/end-notice.ts";
-import { interruptedOutcome, isInterrupted, stopWithCaller } from "../../tasks/interrupted-outcome.ts";
 import { type KeptWorktree, type OpenedChild, type RefusedChild, runChild } from "../../tasks/run-child.ts";
-import { endedOutcome, launchedOutcome, notStarted, textOfEnd } from "../../tasks/spawn-outcome.ts";
-import type { TaskManager } from "../../tasks/task-manager.ts";
-import type { ChildSession } from "./child-session.ts";
+import {
+  endedOutcome,
+  interruptedOutcome,
+  launchedOutcome,
+  notStarted,
+  textOfEnd,
+} from "../../tasks/spawn-outcome.ts";
+import { stopWithCaller, type TaskManager } from "../../tasks/task-manager.ts";
+import { openBatchQuestion } from "../quotes/batch-question.ts";
+import { type ChildSession, listedAgents } from "./child-session.ts";
 import { openChild, openChildPlan } from "./open-child.ts";
 import { planChild } from "./plan-child.ts";
 
@@ -91,8 +97,11 @@ export function openSpawner(
         const state = await tasks.wait(id, { signal });
         if (signal.aborted) await stopWithCaller(tasks, id, signal.reason);
         const last = tasks.get(id) ?? state;
-        if (isInterrupted(last, signal)) return interruptedOutcome(plan);
-        if (last === undefined || !hasEnded(last)) return launchedOutcome(plan, outputFile);
+        if (last === undefined || !hasEnded(last)) {
+          // Either it has not ended although its caller was stopped, or it was moved to the background.
+          return signal.aborted ? interruptedOutcome(plan) : launchedOutcome(plan, outputFile);
+        }
+        if (wasCutOff(last)) return interruptedOutcome(plan);
         return endedOutcome(plan, last, { outputFile, worktree: launcher.takeWorktree(id) });
       } catch (error) {
         const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
@@ -101,6 +110,36 @@ export function openSpawner(
       }
     },
   };
+}
+
+interface AgentToolOptions extends ParentOptions {
+  /** Carries out a call of the tool. */
+  readonly spawn: Spawn;
+  /** Whether an agent with a name becomes a teammate. */
+  readonly teams?: boolean;
+}
+
+/** How an agent starts others: the Agent tool for those it may start, one question about several, and their spawner. */
+export function openAgentTool(session: ChildSession, { spawn, teams, ...parent }: AgentToolOptions) {
+  const { runtime } = session.services;
+  const spawner = openSpawner(session, parent);
+  const { quotes, services } = session;
+  const batch = openBatchQuestion({
+    quotes,
+    unasked: services.unasked,
+    plan: spawner.plan,
+    tool: () => tool,
+  });
+  const tool = createAgentTool({
+    agents: listedAgents(runtime.discovered.registry, session.parent.plan, session.facts),
+    background: runtime.variables.backgroundTasksDisabled !== true,
+    inBackground: session.parent.plan.task === undefined && runtime.live?.childrenInBackground === true,
+    // Those that have to wait do so in the queue, where they can be seen.
+    concurrency: Number.MAX_SAFE_INTEGER,
+    teams,
+    spawn,
+  });
+  return { spawner, batch, tool };
 }
 
 /** Gives opened children a place, follows them to their end, and notifies the parent. */
@@ -191,6 +230,6 @@ function taskOf({ agent, task }: ChildPlan) {
     name: task.name,
     callId: task.callId,
     member: task.team?.member,
-    ...(task.workflow === undefined ? {} : { workflow: task.workflow.runId }),
+    workflow: task.workflow?.runId,
   };
 }

@@ -10,8 +10,8 @@ import { isInside, lacksInBackground, withMode } from "@retinue/gate/permission-
 import { type AgentPlan, type Decided, startOf } from "../../planning/agent-plan.ts";
 import { requestsBackground, type SpawnRequest, withEarlier } from "../../planning/agent-request.ts";
 import { type ChildFacts, type ChildPlanned, planAgent } from "../../planning/plan-agent.ts";
+import { foldEarlierRun, loadEarlierRun } from "../../tasks/child-run.ts";
 import { unknownType } from "../../tasks/create-agent-tool.ts";
-import { foldEarlierRun, loadEarlierRun } from "../../tasks/load-earlier-run.ts";
 import type { RefusedChild } from "../../tasks/run-child.ts";
 import { toolSearchName } from "../../tools/create-tool-search.ts";
 import type { Tool } from "../../tools/tool.ts";
@@ -92,7 +92,7 @@ export async function gatherChild(
         asked,
         start.cwd?.value ?? (plan.task === undefined ? undefined : startOf(plan)),
       ),
-      ...(start.cwd === undefined ? {} : { cwd: start.cwd }),
+      cwd: start.cwd,
       approved: asking?.rulesFor(agentId) ?? [],
       ...(runtime.keepsTranscripts
         ? {
@@ -103,9 +103,9 @@ export async function gatherChild(
             },
           }
         : {}),
-      ...(memory?.place === undefined ? {} : { memory: memory.place }),
-      ...(skills === undefined ? {} : { skills: skills.names }),
-      ...(previous?.earlier === undefined ? {} : { earlier: previous.earlier }),
+      memory: memory?.place,
+      skills: skills?.names,
+      earlier: previous?.earlier,
       loadedTools: services.loadedTools.get(plan.agent.id)?.() ?? [],
       searchesOwn: (tools) =>
         areDeferred(tools, {

@@ -314,7 +314,7 @@ export function readPageRange(
   { total, limit }: { readonly total: number; readonly limit: number },
 ): PageRange {
   if (given === undefined) return { type: "pages", first: 1, last: Math.min(total, limit) };
-  const match = /^\s*(\d+)\s*(?:([-–])\s*(\d*))?\s*$/.exec(given);
+  const match = /^\s*(\d+)\s*(?:([-\u2013])\s*(\d*))?\s*$/.exec(given);
   if (match === null) return refused(`"${given}" is not a page range; write "3", "10-20" or "10-".`);
   const first = Number(match[1]);
   const open = match[2] !== undefined && (match[3] ?? "") === "";

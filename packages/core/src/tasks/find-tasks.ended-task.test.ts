@@ -3,7 +3,7 @@ import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import { expect, test } from "vitest";
 import { sessionFiles } from "../journal/session-files.ts";
 import { createTaskOutputTool } from "../tools/builtin/create-builtin-tools.ts";
-import { findEndedTask } from "./find-ended-task.ts";
+import { findEndedTask } from "./find-tasks.ts";
 import { createAgentTaskSource } from "./open-agent-output.ts";
 import { createTaskManager } from "./task-manager.ts";
 

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { textOf } from "../conversation/message.ts";
-import { findLostNotices } from "./find-lost-notices.ts";
+import { interruptedLine, interruptedNote } from "./end-notice.ts";
 import type { FoundTask } from "./find-tasks.ts";
-import { interruptedLine, interruptedNote } from "./interrupted-note.ts";
-import { readReportedAgents } from "./reported-agents.ts";
+import { findLostNotices, readReportedAgents } from "./reported-agents.ts";
 
 const agent: InterruptedAgent = {
   id: "a1",
