@@ -193,8 +193,8 @@ export function createProgramContext(source: RuntimeSource, normalized: Normaliz
   function prepare(own: Model, { models }: SharedResources): Model {
     let model = prepared.get(own);
     if (model === undefined) {
-      const patient = models.patient(own);
-      model = setup.wrapModel?.(patient) ?? patient;
+      const retrying = models.retrying(own);
+      model = setup.wrapModel?.(retrying) ?? retrying;
       prepared.set(own, model);
     }
     return model;
