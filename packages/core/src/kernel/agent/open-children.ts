@@ -43,7 +43,7 @@ export interface ChildrenParts
 
 /** The children of a session: the tool that starts them, what they report to their parent, and the wait for the last one. */
 export interface Children {
-  /** What they share: for those who plan, price or settle one without starting it. */
+  /** What they share: for callers that plan, price or settle one without starting it. */
   readonly session: ChildSession;
   readonly tool: Tool;
   /** Writes to children, by id or name. */

@@ -273,7 +273,13 @@ async function existing(paths: readonly string[]): Promise<readonly string[]> {
 
 function outermost(paths: readonly string[]): readonly string[] {
   const all = [...new Set(paths)];
-  return all.filter((path) => !all.some((other) => other !== path && isInside(path, [other])));
+  return all.filter(
+    (path) =>
+      !isInside(
+        path,
+        all.filter((other) => other !== path),
+      ),
+  );
 }
 
 /** Programs of a home are shown with the installation around them: `~/.nvm/versions/node/v24` for its `bin`. */
