@@ -40,7 +40,8 @@ export async function equipAgent(
   const isChild = child !== undefined;
   const model = asSettingsSay(own.model, runtime, isChild);
   const guard = createRunGuard({ limits: plan.limits, tree: services.tree, budget, stopwatch });
-  const directory = (): string => tools.directory(plan.agent.id) ?? startOf(plan);
+  const start = startOf(plan);
+  const directory = (): string => tools.directory(plan.agent.id) ?? start;
   const findModel = async (name: string): Promise<Model> =>
     guard.pay(asSettingsSay(await services.findModel(name), runtime, isChild));
   let hooks: SessionHooks | undefined;
@@ -131,6 +132,7 @@ export async function equipAgent(
         : undefined,
     present: search?.present,
     directory,
+    searchPath: () => services.environmentOf(plan)["PATH"],
     now: runtime.now,
     concurrency: runtime.variables.maxToolUseConcurrency,
     compaction: createCompactionPort({
