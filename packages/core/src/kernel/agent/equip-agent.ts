@@ -40,8 +40,7 @@ export async function equipAgent(
   const isChild = child !== undefined;
   const model = asSettingsSay(own.model, runtime, isChild);
   const guard = createRunGuard({ limits: plan.limits, tree: services.tree, budget, stopwatch });
-  const start = startOf(plan);
-  const directory = (): string => tools.directory(plan.agent.id) ?? start;
+  const directory = (): string => tools.directory(plan.agent.id) ?? startOf(plan);
   const findModel = async (name: string): Promise<Model> =>
     guard.pay(asSettingsSay(await services.findModel(name), runtime, isChild));
   let hooks: SessionHooks | undefined;
@@ -132,7 +131,6 @@ export async function equipAgent(
         : undefined,
     present: search?.present,
     directory,
-    searchPath: () => services.environmentOf(plan)["PATH"],
     now: runtime.now,
     concurrency: runtime.variables.maxToolUseConcurrency,
     compaction: createCompactionPort({

@@ -96,7 +96,6 @@ function asking(
       plan: asked,
       directory,
       acceptedFiles: acceptedFiles.forAgent(plan.agent.id, plan.task?.parentId),
-      searchPath: () => services.environmentOf(asked)["PATH"],
       ...(runtime.live?.policy === undefined ? {} : { livePolicy: runtime.live.policy }),
     });
     return { context, authorize };
