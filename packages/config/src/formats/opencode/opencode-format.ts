@@ -12,6 +12,7 @@ import {
 import { createFieldTaker, reportRest } from "../field-reader.ts";
 import type { FormatId } from "../format-places.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
+import { allowedThere, deniedThere } from "../path-patterns.ts";
 import type {
   AgentFormat,
   PortableAgent,
@@ -20,7 +21,7 @@ import type {
   ReadContext,
   ToolClass,
 } from "../portable-agent.ts";
-import { readFenced, readJson, type SourceFields } from "../read-source.ts";
+import { readFenced, readJson, type SourceFields, type SourceRefusal } from "../read-source.ts";
 import { writeFenced, writeJson } from "../write-text.ts";
 import { permissionKeys, readPermission } from "./read-permission.ts";
 
@@ -30,7 +31,13 @@ export const opencodeFormat: AgentFormat = {
   read(text, context) {
     const fields = readFenced(text, context);
     if ("refused" in fields) return refusedReading(fields);
-    return readAgent(fields, context, { format: "opencode", id: context.relative.replace(/\.md$/i, "") });
+    const ofAll = settingsOfAll(context);
+    if ("refused" in ofAll) return refusedReading(ofAll);
+    return readAgent(fields, context, {
+      format: "opencode",
+      id: context.relative.replace(/\.md$/i, ""),
+      ofAll,
+    });
   },
   write: (agent, note) => writeFenced(fieldsOf(agent), agent.prompt, note),
   // Folders are part of the name.
@@ -78,7 +85,7 @@ export const opencodeJsonFormat: AgentFormat = {
       return readAgent(fields, context, {
         format: "opencode-json",
         id,
-        permission: document.value["permission"],
+        ofAll: [document.value],
       });
     });
     return {
@@ -101,6 +108,24 @@ export const opencodeJsonFormat: AgentFormat = {
   fileName: () => "opencode.json",
 };
 
+/** `opencode.json` of the project and of its `.opencode`: what it permits holds for agents in files of their own, too. */
+function settingsOfAll({
+  relative,
+  include,
+}: ReadContext): readonly Readonly<Record<string, unknown>>[] | SourceRefusal {
+  const folder = "../".repeat(relative.split("/").length);
+  const found: Readonly<Record<string, unknown>>[] = [];
+  for (const place of [`../${folder}`, folder])
+    for (const name of ["opencode.json", "opencode.jsonc"]) {
+      const text = include?.(`${place}${name}`);
+      if (text === undefined) continue;
+      const document = readJson(text, { file: name, relative: name }, { comments: true });
+      if ("refused" in document) return document;
+      found.push(document.value);
+    }
+  return found;
+}
+
 function promptOf(prompt: unknown, { include }: ReadContext): string {
   if (typeof prompt !== "string") return "";
   const named = /^\{file:(.+)\}$/.exec(prompt.trim())?.[1];
@@ -113,11 +138,15 @@ function readAgent(
   {
     format,
     id,
-    permission,
-  }: { readonly format: FormatId; readonly id: string; readonly permission?: unknown },
+    ofAll,
+  }: {
+    readonly format: FormatId;
+    readonly id: string;
+    readonly ofAll: readonly Readonly<Record<string, unknown>>[];
+  },
 ): PortableReading {
   const taker = createFieldTaker(fields.values, context, fields.locate);
-  const rights = readPermission(taker, permission) ?? { tools: [], deny: [] };
+  const rights = readPermission(taker, ofAll) ?? { tools: [], deny: [] };
   const name = taker.text("name") ?? id;
   const mode = taker.text("mode");
   if (taker.flag("disable") === true || taker.flag("disabled") === true)
@@ -220,7 +249,7 @@ function permissionOf(agent: PortableAgent): Readonly<Record<string, unknown>> |
 }
 
 /** Where reading is opened by a rule, files with secrets would be open too, which opencode asks about by itself. */
-const protectedRead = { "*": "allow", "*.env": "deny", "*.env.*": "deny" };
+const protectedRead = { "*": "allow", "*.env": "deny", "*.env/*": "deny", "*.env.*": "deny" };
 
 function ruleOf(agent: PortableAgent, classes: readonly ToolClass[]): unknown {
   const [first = "other"] = classes;
@@ -229,11 +258,18 @@ function ruleOf(agent: PortableAgent, classes: readonly ToolClass[]): unknown {
   const levels = kinds.map((kind) => hasClass(agent, kind));
   const isListed = agent.tools !== "all";
   if (levels.includes("no")) return isListed ? undefined : "deny";
-  const denied = [...new Set(kinds.flatMap((kind) => patternsOf(agent.deny, kind)))];
+  const denials = kinds
+    .flatMap((kind) => patternsOf(agent.deny, kind))
+    .map((each) => deniedWords(first, each));
+  // A denial that cannot be said takes the whole tool.
+  if (denials.includes(undefined)) return isListed ? undefined : "deny";
+  const denied = [...new Set(denials.flatMap((each) => each ?? []))];
   const allowed =
     agent.tools === "all"
       ? undefined
-      : sharedPatterns(agent.tools, kinds)?.filter((pattern) => !denied.includes(pattern));
+      : sharedPatterns(agent.tools, kinds)
+          ?.flatMap((pattern) => allowedWords(first, pattern))
+          .filter((pattern) => !denied.includes(pattern));
   if (allowed?.length === 0) return undefined;
   const whole = asks.has(first) ? "ask" : "allow";
   if (allowed === undefined && denied.length === 0) return isListed ? whole : undefined;
@@ -243,6 +279,38 @@ function ruleOf(agent: PortableAgent, classes: readonly ToolClass[]): unknown {
     ...denied.map((pattern): [string, string] => [pattern, "deny"]),
   ];
   return Object.fromEntries(rules);
+}
+
+/** What says in opencode what a pattern of a tool denies, or more; undefined where nothing does. */
+function deniedWords(kind: ToolClass, pattern: string): readonly string[] | undefined {
+  if (pathClasses.has(kind)) return deniedThere(pattern);
+  if (kind === "shell") return [commandWord(pattern)];
+  if (kind === "subagent") return namesIn(pattern);
+  if (kind === "skill") return [pattern.replace(/(?:\s|:).*$/s, "")];
+  const host = /^domain:([^*]+)$/.exec(pattern)?.[1];
+  if (kind === "fetch") return host === undefined ? undefined : [pattern, `*${host.trim()}*`];
+  return undefined;
+}
+
+/** What says in opencode what a pattern of a tool allows, or less. */
+function allowedWords(kind: ToolClass, pattern: string): readonly string[] {
+  if (pathClasses.has(kind)) {
+    const there = allowedThere(pattern);
+    return there === undefined ? [] : [there];
+  }
+  if (kind === "shell") return /[?\\]/.test(pattern) ? [] : [commandWord(pattern)];
+  if (kind === "subagent") return namesIn(pattern);
+  return kind === "skill" && !/[\s:*]/.test(pattern) ? [pattern] : [];
+}
+
+const pathClasses: ReadonlySet<ToolClass> = new Set(["read", "create", "change", "list"]);
+
+function commandWord(pattern: string): string {
+  return pattern.replace(/:\*$/, " *");
+}
+
+function namesIn(pattern: string): readonly string[] {
+  return pattern.split(",").map((name) => name.trim());
 }
 
 /** Whole tools that change something: a person is asked, as in the session the agent comes from. */

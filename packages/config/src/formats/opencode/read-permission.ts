@@ -1,6 +1,7 @@
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
-import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
+import { matchesName } from "@retinue/gate/covers-path.ts";
 import type { FieldTaker } from "../field-reader.ts";
+import { allowedHere, deniedHere } from "../path-patterns.ts";
 import type { PortableTool, ToolClass } from "../portable-agent.ts";
 import { splitsAtUnderscore } from "../tool-words.ts";
 
@@ -39,19 +40,23 @@ const withoutTool: ReadonlySet<string> = new Set([
 
 /**
  * Everything is allowed until a rule says otherwise, and the last rule that matches wins. Here a denial always wins, so
- * what a later rule opens again inside a denial stays denied. `ofAll` are the rules of the same file for every agent.
+ * what a later rule opens again inside a denial stays denied. `ofAll` are the settings that hold for every agent.
  */
 export function readPermission(
   taker: FieldTaker,
-  ofAll?: unknown,
+  ofAll: readonly Readonly<Record<string, unknown>>[] = [],
 ): { readonly tools: "all" | readonly PortableTool[]; readonly deny: readonly PortableTool[] } | undefined {
   const written = [
-    ...(readRules(ofAll, "permission", taker) ?? []),
-    ...oldTools(taker),
+    ...ofAll.flatMap(({ tools, permission }) => [
+      ...oldTools(tools, taker),
+      ...(readRules(permission, "permission", taker) ?? []),
+    ]),
+    ...oldTools(taker.take("tools"), taker),
     ...(readRules(taker.take("permission"), "permission", taker) ?? []),
     ...(readRuleList(taker.take("permissions"), taker) ?? []),
   ];
   const rules = written.map((rule) => withKnownKey(rule, taker));
+  reportUnkept(rules, taker);
   if (taker.diagnostics.some(({ severity }) => severity === "error")) return undefined;
   const states = permissionKeys.map(([key, classes]) => ({ key, classes, state: settle(rules, key, taker) }));
   const servers = settle(rules, undefined, taker);
@@ -61,7 +66,11 @@ export function readPermission(
   const denials = states.flatMap(({ classes, state, key }) => {
     const isGone = state.base === "deny" && state.allows.length === 0;
     if (isGone) return listed ? [] : entries(classes, key);
-    return state.denies.flatMap((pattern) => entries(classes, key, pattern));
+    const patterns = paths.has(key)
+      ? deniedHere(state.denies)
+      : state.denies.flatMap((pattern) => denied(key, pattern, taker));
+    if (patterns.includes(undefined)) return entries(classes, key);
+    return patterns.flatMap((pattern) => entries(classes, key, pattern));
   });
   if (servers.denies.length > 0)
     taker.loses(
@@ -74,11 +83,66 @@ export function readPermission(
   if (!listed) return { tools: "all", deny };
   const tools = states.flatMap(({ classes, state, key }) => {
     if (state.base === "allow") return entries(classes, key);
-    return state.allows.flatMap((pattern) => entries(classes, key, pattern));
+    return state.allows.flatMap((pattern) =>
+      allowed(key, pattern, taker).flatMap((each) => entries(classes, key, each)),
+    );
   });
   const ofServers: readonly PortableTool[] =
     servers.base === "allow" ? [{ class: "mcp", raw: "*" }] : named.allow;
   return { tools: [...tools, ...ofServers], deny };
+}
+
+/** What a key is about decides what its patterns are patterns of. */
+const paths: ReadonlySet<string> = new Set(["read", "edit", "list"]);
+
+/** Patterns that deny here what one denies there; where none do, the whole tool is denied. */
+function denied(key: string, pattern: string, taker: FieldTaker): readonly (string | undefined)[] {
+  // A sign for one character is none here.
+  if (key === "bash" || key === "task") return [pattern.replaceAll("?", "*")];
+  if (key === "skill" && !/[*?\s]/.test(pattern)) return [pattern, `${pattern} *`];
+  if (key === "webfetch") return [pattern];
+  taker.loses(
+    "pattern-dropped",
+    `Which calls ${quote(pattern)} of \`permission.${key}\` denies cannot be kept here; none is allowed.`,
+    "permission",
+  );
+  return [undefined];
+}
+
+/** The pattern that allows here no more than one allows there, where there is one. */
+function allowed(key: string, pattern: string, taker: FieldTaker): readonly string[] {
+  if (paths.has(key)) return [allowedHere(pattern)];
+  const isSaid =
+    key === "bash" || key === "task"
+      ? !pattern.includes("?")
+      : key === "webfetch" || (key === "skill" && !/[*?\s]/.test(pattern));
+  if (isSaid) return [pattern];
+  taker.loses(
+    "pattern-dropped",
+    `Which calls ${quote(pattern)} of \`permission.${key}\` allows cannot be kept here; they are not allowed.`,
+    "permission",
+  );
+  return [];
+}
+
+/** What opencode asks about or keeps inside the project, and what the session decides here. */
+function reportUnkept(rules: readonly Rule[], taker: FieldTaker): void {
+  if (rules.some(({ key, action }) => key === "external_directory" && action === "deny"))
+    taker.loses(
+      "deny-dropped",
+      "`permission.external_directory` denies what is outside of the project; here the session decides about that.",
+      "permission",
+    );
+  const unasked = ["read", "glob", "grep", "list", "skill", "todowrite"];
+  const asked = rules.find(
+    ({ key, action }) => action === "ask" && unasked.some((each) => matchesKey(key, each)),
+  );
+  if (asked !== undefined)
+    taker.loses(
+      "mode-dropped",
+      `\`permission.${asked.key}\` asks also before it reads; here reading inside the working directories needs no question.`,
+      "permission",
+    );
 }
 
 function entries(classes: readonly ToolClass[], raw: string, pattern?: string): PortableTool[] {
@@ -95,7 +159,7 @@ interface Settled {
 function settle(rules: readonly Rule[], key: string | undefined, taker: FieldTaker): Settled {
   const state: Settled = { base: "allow", allows: [], denies: [] };
   for (const rule of rules) {
-    if (rule.key !== "*" && (key === undefined || !matchesPattern(rule.key, key))) continue;
+    if (rule.key !== "*" && (key === undefined || !matchesKey(rule.key, key))) continue;
     const { pattern } = rule;
     const isDeny = rule.action === "deny";
     if (pattern === "*") Object.assign(state, { base: isDeny ? "deny" : "allow", allows: [], denies: [] });
@@ -111,6 +175,11 @@ function settle(rules: readonly Rule[], key: string | undefined, taker: FieldTak
   return state;
 }
 
+/** A star stands for any characters and a question mark for one; nothing else is a sign there. */
+function matchesKey(pattern: string, key: string): boolean {
+  return matchesName(pattern.replace(/[\\[\]]/g, "\\$&"), key);
+}
+
 /**
  * Rules that name tools of servers, or of plugins, one by one. Which calls of such a tool a pattern means cannot be kept here: a
  * tool of which some calls are denied is denied.
@@ -122,7 +191,7 @@ function namedTools(rules: readonly Rule[]): {
   const known = new Set(permissionKeys.map(([key]) => key));
   const named = new Map<string, { isAllowed: boolean; isPartDenied: boolean }>();
   for (const { key, pattern, action } of rules) {
-    const covers = permissionKeys.some(([tool]) => matchesPattern(key, tool));
+    const covers = permissionKeys.some(([tool]) => matchesKey(key, tool));
     if (key === "*" || known.has(key) || withoutTool.has(key)) continue;
     if (covers && !key.includes("_") && action !== "deny") continue;
     const before = named.get(key) ?? { isAllowed: true, isPartDenied: false };
@@ -135,7 +204,7 @@ function namedTools(rules: readonly Rule[]): {
   for (const [key, { isAllowed, isPartDenied }] of named) {
     const split = splitsAtUnderscore(key).map((each): PortableTool => ({ class: "mcp", ...each, raw: key }));
     // A star may stand for any server, and so may a name that is too long to be one.
-    const isAny = key.includes("*") || key.includes("_");
+    const isAny = /[*?_]/.test(key);
     const every: readonly PortableTool[] = isAny ? [{ class: "mcp", raw: key }] : [];
     if (!isAllowed || isPartDenied) deny.push(...(split.length === 0 ? every : split));
     else allow.push(...split);
@@ -230,9 +299,8 @@ function readRules(
 }
 
 /** `tools: {write: false}` of older versions; `permission` comes later and wins. */
-function oldTools(taker: FieldTaker): readonly Rule[] {
-  const value = taker.take("tools");
-  if (value === undefined) return [];
+function oldTools(value: unknown, taker: FieldTaker): readonly Rule[] {
+  if (value === undefined || value === null) return [];
   if (!isRecord(value)) {
     taker.fails("tools", "in opencode it is a mapping of names to true or false");
     return [];
