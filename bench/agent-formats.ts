@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { agentFormats } from "@retinue/config/formats/all-formats.ts";
-import { formatFacts, formatIds } from "@retinue/config/formats/format-places.ts";
+import { agentFormats } from "@retinue/config/formats/agent-formats.ts";
+import { formatFacts, formatIds } from "@retinue/config/formats/format-facts.ts";
 import { measureInTurn, printTable } from "./measure.ts";
 import { writeSampleAgents } from "./sample-agents.ts";
 

@@ -20,7 +20,7 @@ if (major < 22 || (major === 22 && minor < 18)) {
   // Under the name of the program whose options it takes, it answers what others look for: a version they know, first in the line.
   const isClaude = /^claude(\.(js|exe|cmd))?$/.test(process.argv[1].split(/[\\/]/).pop());
   console.log(isClaude ? `${followedVersion} (retinue ${version})` : version);
-} else if (!process.getBuiltinModule("node:fs").existsSync(new URL("../dist/cli/main.js", import.meta.url))) {
+} else if (!process.getBuiltinModule("node:fs").existsSync(new URL("../dist", import.meta.url))) {
   console.error("retinue is not built in this folder; `npm run build` does it.");
   process.exitCode = 1;
 } else if (words.length === 1 && (words[0] === "--help" || words[0] === "-h")) {

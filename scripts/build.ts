@@ -11,6 +11,7 @@ import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import manifest from "../package.json" with { type: "json" };
 import { helpText } from "../packages/hosts/src/cli/program/help-text.ts";
 import { bundleGate, completeGate } from "./build-gate.ts";
+import { compileEarly } from "./compile-early.ts";
 import { copyTypes } from "./copy-types.ts";
 import { type ChunkGroup, joinChunks } from "./join-chunks.ts";
 
@@ -213,7 +214,7 @@ function buildTypes(): void {
 
 /** What the first run of a runtime loads. */
 const firstRun = [
-  "packages/core/src/kernel/begin-session.ts",
+  "packages/core/src/kernel/open-session.ts",
   "packages/core/src/kernel/servers/gather-mcp-servers.ts",
   "packages/config/src/skills/skill-catalog.ts",
   "packages/core/src/tasks/cleanup.ts",
@@ -321,6 +322,7 @@ writeLicences(
   "dist",
 );
 writeLicences([gate], "packages/gate/dist");
+await compileEarly(root);
 writeHelp();
 writeManual();
 writeClusterPackage();

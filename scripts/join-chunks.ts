@@ -38,8 +38,9 @@ export async function joinChunks(
   const chunks = readChunks(outputs);
   const places = assign(chunks, groups);
   const alone = [...chunks.keys()].filter((file) => !places.has(file));
-  await build({
+  const { metafile } = await build({
     ...buildOptions,
+    metafile: true,
     bundle: true,
     splitting: false,
     entryPoints: {
@@ -51,6 +52,22 @@ export async function joinChunks(
     },
     plugins: [joining({ from, chunks, places, groups })],
   });
+  const names = new Set(groups.map(({ name }) => `${name}.js`));
+  const joined = Object.keys(metafile?.outputs ?? {}).filter((file) => names.has(basename(file)));
+  for (const file of joined) checkAscii(join(options.absWorkingDir ?? "", file));
+}
+
+/**
+ * One other character makes the engine keep the whole file with two bytes for each, and Node convert it twice at each start. The
+ * bundler writes those of strings as escapes, but leaves those of regular expressions.
+ */
+function checkAscii(file: string): void {
+  const [found, character = ""] = /.{0,40}([^\x00-\x7f])/.exec(readFileSync(file, "utf8")) ?? [];
+  if (found === undefined) return;
+  const escaped = `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  throw new Error(
+    `${basename(file)} is not plain ASCII: write ${escaped} for the last character of ${found}`,
+  );
 }
 
 function readChunks(outputs: Metafile["outputs"]): ReadonlyMap<string, Chunk> {

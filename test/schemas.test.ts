@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseJson } from "@retinue/base/foundation/json-record.ts";
 import { type SchemaName, schemaNames } from "@retinue/base/foundation/json-schema.ts";
+import { agentVocabulary } from "@retinue/config/agents/agent-vocabulary.ts";
 import { parseAgentDefinition } from "@retinue/config/agents/parse-agent-definition.ts";
 import { readSessionAgents } from "@retinue/config/agents/read-definition-object.ts";
 import { readFrontmatter } from "@retinue/config/agents/read-frontmatter.ts";
@@ -57,7 +58,7 @@ const isQuiet = (issues: readonly { readonly severity: string }[]): boolean =>
 /** The value that a schema would be applied to, and whether the reader takes it without a warning. */
 const readings: Readonly<Record<string, (text: string, file: string) => Reading | undefined>> = {
   agent: (text, file) => {
-    const { type, fields } = readFrontmatter(text);
+    const { type, fields } = readFrontmatter(text, agentVocabulary);
     if (type !== "read") return undefined;
     const value = Object.fromEntries([...fields].map(([key, field]) => [key, field.value]));
     const { definition, diagnostics } = parseAgentDefinition(text, { file });

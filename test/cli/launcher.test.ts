@@ -138,14 +138,14 @@ test("signals reach the command on the other Node, and its end is the end [CLI-1
 });
 
 test.each([
-  ["-p", "hello"],
-  ["--help"],
-])("a checkout that is not built says in one line how it is: %s %s", async (...words) => {
+  "-p",
+  "--help",
+])("a checkout that is not built says how to build it, in one line: %s", async (word) => {
   const folder = createFolder();
   mkdirSync(join(folder, "bin"));
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   writeFileSync(join(folder, "bin/retinue.js"), readFileSync(script));
-  const { out, err, code } = await launch(join(folder, "bin/retinue.js"), words);
+  const { out, err, code } = await launch(join(folder, "bin/retinue.js"), [word]);
   expect({ out, err, code }).toEqual({
     out: "",
     err: "retinue is not built in this folder; `npm run build` does it.\n",

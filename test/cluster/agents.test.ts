@@ -7,8 +7,8 @@ import { agentLog, toAgentRecord } from "@retinue/cluster/agent-records.ts";
 import { openFileStore } from "@retinue/cluster/files/open-file-store.ts";
 import { openPostgresStore } from "@retinue/cluster/postgres/open-postgres-store.ts";
 import { pruneAgents } from "@retinue/cluster/prune-agents.ts";
-import { createReconciler } from "@retinue/cluster/reconcile-agents.ts";
-import { serveAgents } from "@retinue/cluster/serve-agents.ts";
+import { createReconciler, serveAgents } from "@retinue/cluster/serve-agents.ts";
+
 import { storeApprovals } from "@retinue/cluster/session/store-approvals.ts";
 import {
   glanceAtAgent,

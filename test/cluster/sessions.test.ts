@@ -18,7 +18,7 @@ import { createSharedBudget } from "@retinue/cluster/limits/shared-budget.ts";
 import { openPostgresStore } from "@retinue/cluster/postgres/open-postgres-store.ts";
 import { postgres as connect } from "@retinue/cluster/postgres.ts";
 import { serveSessions } from "@retinue/cluster/serve-sessions.ts";
-import { createTranscriptFiles } from "@retinue/cluster/session/transcript-files.ts";
+import { createTranscriptFiles } from "@retinue/cluster/session/session-work.ts";
 import { withinWorker } from "@retinue/cluster/session/within-worker.ts";
 import { startAgent, waitForEnd } from "@retinue/cluster/start-agent.ts";
 import { startPlan, startSession } from "@retinue/cluster/start-session.ts";

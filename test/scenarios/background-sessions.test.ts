@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { openTreeElsewhere } from "@retinue/core/kernel/live/tree-elsewhere.ts";
 import type { CliHost } from "@retinue/hosts/shared/cli-host.ts";
 import { createSessionRecords } from "@retinue/hosts/terminal/session/session-records.ts";
 import { becomes } from "@retinue/testing/becomes.ts";
@@ -109,7 +110,13 @@ describe("sessions in the background [CLI-3]", () => {
     const id = await start("Look.");
     await becomes(() => provider.requests.length === 1);
     const sessionId = (await one(id))?.sessionId ?? "";
-    await createSessionRecords(hostOf(place)).send(sessionId, "Look twice.");
+    const { transcripts } = createSessionRecords(hostOf(place));
+    using tree = await openTreeElsewhere({
+      transcripts,
+      sessionId,
+      by: { user: "ada", through: "terminal" },
+    });
+    await tree.submit("main", { type: "prompt", content: "Look twice." });
     doors[0]?.open();
     await becomes(() => provider.requests.length === 2);
     expect(lastOf(provider)).toContain("Look twice.");

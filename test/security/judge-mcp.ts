@@ -3,12 +3,8 @@ import { readServer } from "@retinue/config/mcp/mcp-server-config.ts";
 import type { McpScope } from "@retinue/config/mcp/mcp-transport.ts";
 import { refuseAddress } from "@retinue/config/mcp/read-transport.ts";
 import { findSameSpelling, refuseServerName } from "@retinue/config/mcp/refuse-server-name.ts";
-import {
-  chooseMcpServers,
-  type McpEntry,
-  readApprovalSettings,
-} from "@retinue/config/settings/choose-mcp-servers.ts";
-import { readMcpPolicy } from "@retinue/config/settings/load-mcp-entries.ts";
+import { chooseMcpServers, readApprovalSettings } from "@retinue/config/settings/choose-mcp-servers.ts";
+import { type McpEntry, readMcpPolicy } from "@retinue/config/settings/load-mcp-entries.ts";
 import { mergeSettings } from "@retinue/config/settings/settings-layer.ts";
 import { caseFiles, fieldsOf, isTrusted, layerOf, texts } from "./case-settings.ts";
 import { type Answer, type Fields, NotHonoured, type Roots, type SecurityCase } from "./security-case.ts";

@@ -1,7 +1,7 @@
 import { textOf } from "@retinue/core/conversation/message.ts";
 import type { RunEnding } from "@retinue/core/conversation/run-event.ts";
 import { noUsage } from "@retinue/core/conversation/usage.ts";
-import { foldTask, startedTask } from "@retinue/core/tasks/drive-task.ts";
+import { foldTask, startedTask } from "@retinue/core/protocol/agent-state.ts";
 import { endNotice } from "@retinue/core/tasks/end-notice.ts";
 import { resultText } from "@retinue/core/tasks/result-text.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";

@@ -1,6 +1,6 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { runProcess } from "@retinue/base/foundation/run-process.ts";
+import { runProcess } from "@retinue/base/foundation/start-process.ts";
 import { createSandbox } from "@retinue/core/tools/sandbox/sandbox.ts";
 import { createSandboxRuntime } from "@retinue/core/tools/sandbox/sandbox-runtime.ts";
 import { readSandboxSettings, type SandboxSettings } from "@retinue/core/tools/sandbox/sandbox-settings.ts";

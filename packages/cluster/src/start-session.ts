@@ -178,8 +178,8 @@ export async function startWorkflow(store: Store, request: WorkflowRequest): Pro
     workflow: {
       runId,
       script,
-      ...(args === undefined ? {} : { args }),
-      ...(continues === undefined ? {} : { continues }),
+      args,
+      continues,
     },
     workspace,
   };

@@ -80,7 +80,7 @@ export function readQuotedBands(value: unknown): QuotedBands | undefined {
   const costUsd = readBand(value["costUsd"]);
   const basis = readBasis(value["basis"]);
   if (tokens === undefined || durationMs === undefined || basis === undefined) return undefined;
-  return { ...(costUsd === undefined ? {} : { costUsd }), tokens, durationMs, basis };
+  return { costUsd, tokens, durationMs, basis };
 }
 
 function readBasis(value: unknown): QuoteBasis | undefined {

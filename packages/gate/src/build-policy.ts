@@ -55,7 +55,7 @@ export function buildPolicy(facts: PolicyFacts, mode: PermissionMode): Permissio
     trusted: facts.trusted,
     ...steeringOf(facts),
     ...(facts.walled === true ? { walled: true } : {}),
-    ...(facts.sandbox === undefined ? {} : { sandbox: facts.sandbox }),
+    sandbox: facts.sandbox,
     ...(Object.keys(confinement).length === 0 ? {} : { confinement }),
     ...(switches.denyInsteadOfPrompting === true ? { deniesInsteadOfAsking: true } : {}),
   };

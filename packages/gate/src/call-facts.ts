@@ -121,7 +121,7 @@ export function factsOf(request: PermissionRequest): CallFacts {
   const use: PathUse = request.effect === "edit" ? "write" : "read";
   return {
     paths: request.paths.map((path) => ({ forms: [path], use })),
-    ...(request.host === undefined ? {} : { web: readWebTarget(`https://${request.host}/`) }),
+    web: request.host === undefined ? undefined : readWebTarget(`https://${request.host}/`),
     shell: request.command === undefined ? undefined : notLookedUp(request.command),
   };
 }

@@ -48,7 +48,7 @@ export function followMadeLinks<Facts extends Pick<ShellFacts, "units" | "redire
       ...movedBehindLink(units[at], at, { links: byPlace, places }),
     })),
     redirects: facts.redirects.map((path) => follow(path, -1)),
-    ...(facts.listed === undefined ? {} : { listed: facts.listed.map((path) => follow(path, -1)) }),
+    listed: facts.listed?.map((path) => follow(path, -1)),
   };
 }
 

@@ -1,7 +1,7 @@
 import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
-import type { Model, ModelRequest } from "@retinue/core/models/model.ts";
+import type { AssistantBlock } from "@retinue/core/conversation/message.ts";
+import type { Model, ModelEvent, ModelRequest } from "@retinue/core/models/model.ts";
 import { ModelError, type ModelErrorCode } from "@retinue/core/models/model-error.ts";
-import { becomesZero, blocksByIndex, drain, endOf, messageOf, readDeltas, said } from "./drain.ts";
 import type { Step, StepError } from "./script.ts";
 
 /** What the contract needs of a test runner; vitest and jest have it. */
@@ -260,4 +260,65 @@ function request(text = "Read two files."): ModelRequest {
     messages: [{ role: "user", content: text }],
     maxTokens: 1_000,
   };
+}
+
+/** Everything a model said, and the error that ended it if there was one. */
+async function drain(
+  model: Model,
+  asked: ModelRequest,
+  signal: AbortSignal = new AbortController().signal,
+  onDelta: (count: number) => void = () => undefined,
+): Promise<{ readonly events: readonly ModelEvent[]; readonly error?: unknown }> {
+  const events: ModelEvent[] = [];
+  let deltas = 0;
+  try {
+    for await (const event of model.stream(asked, { signal })) {
+      events.push(event);
+      if (event.type !== "text-delta") continue;
+      deltas += 1;
+      onDelta(deltas);
+    }
+    return { events };
+  } catch (error) {
+    return { events, error };
+  }
+}
+
+function endOf(events: readonly ModelEvent[]) {
+  return events.find((event) => event.type === "message-ended");
+}
+
+function messageOf(events: readonly ModelEvent[]): readonly AssistantBlock[] {
+  return endOf(events)?.message.content ?? [];
+}
+
+function blocksByIndex(events: readonly ModelEvent[]): readonly AssistantBlock[] {
+  const ended = events.filter((event) => event.type === "block-ended");
+  return ended.toSorted((a, b) => a.index - b.index).map(({ block }) => block);
+}
+
+function readDeltas(events: readonly ModelEvent[], index: number): unknown {
+  const pieces = events.flatMap((event) => {
+    if (event.type === "input-delta" && event.index === index) return [event.json];
+    const isText = event.type === "text-delta" || event.type === "thinking-delta";
+    return isText && event.index === index ? [event.text] : [];
+  });
+  const isInput = events.some((event) => event.type === "input-delta" && event.index === index);
+  return isInput ? JSON.parse(pieces.join("")) : pieces.join("");
+}
+
+/** What the deltas of a block must add up to. */
+function said(block: AssistantBlock): unknown {
+  if (block.type === "text") return block.text;
+  if (block.type === "thinking") return block.thinking;
+  return block.type === "tool_use" ? block.input : "";
+}
+
+/** The other side learns of a closed connection a moment later. */
+async function becomesZero(count: (() => number) | undefined): Promise<boolean> {
+  for (let tries = 0; tries < 500; tries += 1) {
+    if ((count?.() ?? 0) === 0) return true;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  return false;
 }

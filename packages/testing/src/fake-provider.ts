@@ -11,9 +11,14 @@ import { anthropicWire } from "./anthropic-wire.ts";
 import { openAiWire } from "./openai-wire.ts";
 import { type CacheCount, createPromptCache, type PromptCache } from "./prompt-cache.ts";
 import { createScript, isScript, type Script, type Step, type StepFunction } from "./script.ts";
-import { answerStep, type ScriptedAnswer } from "./scripted-answer.ts";
-import { sendAnswer } from "./send-answer.ts";
-import type { Wire } from "./wire.ts";
+import {
+  answerStep,
+  errorKinds,
+  failsConcurrency,
+  piecesOf,
+  type ScriptedAnswer,
+} from "./scripted-answer.ts";
+import { isStatusError, textOfValue, type Wire, type WireStream } from "./wire.ts";
 
 export interface FakeProviderOptions {
   readonly script?: readonly Step[] | undefined;
@@ -83,7 +88,21 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
     },
     options,
   );
-  const session = openSession(options);
+  const { script = [], respond, minimumCacheTokens: minimumTokens = 1_024 } = options;
+  const always: readonly Step[] = respond === undefined ? [] : [{ respond, times: "any" }];
+  const now = options.now ?? (() => performance.now());
+  let number = 0;
+  const session: Session = {
+    options,
+    script: createScript([...script, ...always]),
+    cache: createPromptCache({ minimumTokens, now }),
+    quota: options.quota === undefined ? undefined : createQuota(options.quota, options.now ?? Date.now),
+    requests: [],
+    nextNumber: () => {
+      number += 1;
+      return number;
+    },
+  };
   const server = createServer((incoming, response) => {
     serve(session, incoming, response).catch((error: unknown) => {
       // A client that went away ends the waits inside; then no one is left to be notified.
@@ -118,26 +137,19 @@ interface Session {
   readonly nextNumber: () => number;
 }
 
-function openSession(options: FakeProviderOptions): Session {
-  const { script = [], respond, minimumCacheTokens: minimumTokens = 1_024 } = options;
-  const always: readonly Step[] = respond === undefined ? [] : [{ respond, times: "any" }];
-  const now = options.now ?? (() => performance.now());
-  let number = 0;
-  return {
-    options,
-    script: createScript([...script, ...always]),
-    cache: createPromptCache({ minimumTokens, now }),
-    quota: options.quota === undefined ? undefined : createQuota(options.quota, options.now ?? Date.now),
-    requests: [],
-    nextNumber: () => {
-      number += 1;
-      return number;
-    },
-  };
-}
-
 async function serve(session: Session, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-  const exchange = await readExchange(incoming, response);
+  const gone = new AbortController();
+  response.once("close", () =>
+    gone.abort(new RetinueError("client-gone", "The client closed the connection.")),
+  );
+  const parsed: unknown = JSON.parse((await text(incoming)) || "{}");
+  const exchange: Exchange = {
+    path: (incoming.url ?? "/").split("?")[0] ?? "/",
+    headers: incoming.headers,
+    body: isRecord(parsed) ? parsed : {},
+    response,
+    signal: gone.signal,
+  };
   const route = `${incoming.method} ${exchange.path}`;
   switch (route) {
     case "POST /v1/messages":
@@ -254,21 +266,6 @@ interface Exchange {
   readonly signal: AbortSignal;
 }
 
-async function readExchange(incoming: IncomingMessage, response: ServerResponse): Promise<Exchange> {
-  const gone = new AbortController();
-  response.once("close", () =>
-    gone.abort(new RetinueError("client-gone", "The client closed the connection.")),
-  );
-  const parsed: unknown = JSON.parse((await text(incoming)) || "{}");
-  return {
-    path: (incoming.url ?? "/").split("?")[0] ?? "/",
-    headers: incoming.headers,
-    body: isRecord(parsed) ? parsed : {},
-    response,
-    signal: gone.signal,
-  };
-}
-
 const wrongKey = "The key is not accepted.";
 
 function acceptsKey({ headers }: Pick<Exchange, "headers">, { apiKey }: FakeProviderOptions): boolean {
@@ -310,5 +307,106 @@ function listen(server: ReturnType<typeof createServer>, port: number): Promise<
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, "127.0.0.1", () => resolve());
+  });
+}
+
+interface Line {
+  readonly wire: Wire;
+  readonly body: JsonRecord;
+  readonly response: ServerResponse;
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal;
+  readonly deltaSize: number;
+  /** Called once the answer is sure to begin. */
+  readonly onBegin: () => void;
+}
+
+/** Says an answer over HTTP, or does to the connection what its error says. */
+async function sendAnswer(answer: ScriptedAnswer, line: Line): Promise<void> {
+  if (failsConcurrency(answer)) return failBefore(answer, line);
+  line.onBegin();
+  if (line.body["stream"] === true) {
+    const { wire, body, response, signal } = line;
+    const stream = wire.openStream(answer, body, answer.usage);
+    response.writeHead(200, {
+      "content-type": "text/event-stream",
+      "cache-control": "no-cache",
+      ...requestIds,
+    });
+    let ready = stream.begin();
+    for (const piece of piecesOf(answer, line.deltaSize)) {
+      if (piece.type === "delta" && answer.delayMs > 0) {
+        await write(response, ready);
+        ready = "";
+        await wait(answer.delayMs, undefined, { signal });
+      }
+      ready += stream.piece(piece);
+    }
+    if (answer.failure === undefined) return void response.end(ready + stream.end());
+    await write(response, ready);
+    await failInside(answer.failure, stream, line);
+    return;
+  }
+  return sendWhole(answer, line);
+}
+
+async function failBefore({ failure, retryAfterMs }: ScriptedAnswer, line: Line): Promise<void> {
+  if (failure === "stall") return untilGone(line.signal);
+  if (failure === undefined || !isStatusError(failure)) {
+    line.response.socket?.resetAndDestroy();
+    return;
+  }
+  const { wire, response } = line;
+  response.writeHead(wire.statusOf(failure), {
+    "content-type": "application/json",
+    ...requestIds,
+    ...(retryAfterMs === undefined ? {} : retryHeaders(retryAfterMs)),
+  });
+  response.end(JSON.stringify(wire.errorBody(failure, errorKinds[failure].message)));
+}
+
+async function sendWhole(answer: ScriptedAnswer, line: Line): Promise<void> {
+  const { wire, body, response, signal } = line;
+  const json = JSON.stringify(wire.whole(answer, textOfValue(body["model"]), answer.usage));
+  const { failure } = answer;
+  if (failure !== undefined && isStatusError(failure)) return failBefore(answer, line);
+  response.writeHead(200, { "content-type": "application/json", ...requestIds });
+  if (failure === undefined) return void response.end(json);
+  const half = json.slice(0, json.length / 2);
+  if (failure === "malformed") return void response.end(half);
+  await write(response, half);
+  if (failure === "stall") return untilGone(signal);
+  response.destroy();
+}
+
+async function failInside(
+  failure: NonNullable<ScriptedAnswer["failure"]>,
+  stream: WireStream,
+  { response, signal }: Line,
+): Promise<void> {
+  if (failure === "stall") return untilGone(signal);
+  if (failure === "malformed") return void response.end(stream.malformed());
+  if (isStatusError(failure)) return void response.end(stream.error(failure, errorKinds[failure].message));
+  response.destroy();
+}
+
+const requestIds = { "request-id": "req_fake", "x-request-id": "req_fake" };
+
+function retryHeaders(ms: number): Readonly<Record<string, string>> {
+  const seconds = { "retry-after": String(Math.ceil(ms / 1_000)) };
+  return ms % 1_000 === 0 ? seconds : { ...seconds, "retry-after-ms": String(ms) };
+}
+
+/** Resolves when the bytes have left, so that what follows cannot overtake them. */
+function write(response: ServerResponse, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    response.write(text, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+function untilGone(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
   });
 }

@@ -41,7 +41,7 @@ export function placeFindings(
 ): Diagnostic[] {
   return issues.map(({ path, ...issue }) => ({
     ...issue,
-    ...(file === undefined ? {} : { file }),
+    file,
     ...locate(path),
   }));
 }

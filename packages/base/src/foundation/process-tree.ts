@@ -1,8 +1,13 @@
 // @io
 import { readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ProcessStatus, readProcesses, readProcessStatus } from "./process-status.ts";
-import { endProcessGroup, sendSignal } from "./spawn-process.ts";
+import {
+  endProcessGroup,
+  type ProcessStatus,
+  readProcesses,
+  readProcessStatus,
+  sendSignal,
+} from "./spawn-process.ts";
 
 /** Set for the leader of a tree to a text of its own, which whatever it starts inherits. */
 export const treeVariable = "RETINUE_PROCESS_TREE";

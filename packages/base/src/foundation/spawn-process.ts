@@ -1,13 +1,12 @@
 // @io
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, constants, existsSync, openSync, unlinkSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, readdirSync, readFileSync, unlinkSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readProcesses, readProcessStatus } from "./process-status.ts";
-import { retryOnResourceLimit } from "./retry-on-resource-limit.ts";
+import { isResourceLimit, retryOnResourceLimit } from "./retry-on-resource-limit.ts";
 
 /**
  * Starts a process, and tries again briefly where the system has no descriptors, processes or memory to give just now.
@@ -329,5 +328,48 @@ export function groupAnswers(leader: number): boolean {
     return true;
   } catch (error) {
     return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+/** What /proc shows of a living process. */
+export interface ProcessStatus {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  readonly session: number;
+  /** The moment it began, in ticks since the machine was booted. */
+  readonly started: number;
+}
+
+/** Undefined for one that has ended, collected or not, and where there is no /proc. Throws only where there are no descriptors left. */
+export function readProcessStatus(pid: number | string): ProcessStatus | undefined {
+  const text = readStatus(pid);
+  // The command's name is in parentheses and may hold anything, so reading starts behind the last one.
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const [state = "", parent, group, session] = fields;
+  if (text === "" || state === "Z" || state === "X") return undefined;
+  return {
+    pid: Number(pid),
+    parent: Number(parent),
+    group: Number(group),
+    session: Number(session),
+    started: Number(fields[19]),
+  };
+}
+
+/** All living processes; throws where they cannot be listed. */
+export function readProcesses(): readonly ProcessStatus[] {
+  return readdirSync("/proc").flatMap((name) => {
+    const status = /^\d+$/.test(name) ? readProcessStatus(name) : undefined;
+    return status === undefined ? [] : [status];
+  });
+}
+
+function readStatus(pid: number | string): string {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "latin1");
+  } catch (error) {
+    if (isResourceLimit(error)) throw error;
+    return "";
   }
 }

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { runProcess } from "../foundation/run-process.ts";
+import { runProcess } from "../foundation/start-process.ts";
 
 /** The system's own place for secrets. A secret never is an argument of a program, as others can see those. */
 export interface Keychain {

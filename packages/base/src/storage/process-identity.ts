@@ -62,13 +62,14 @@ export function isRunning({ pid, started }: ProcessIdentity): boolean {
  * one of the same kernel; of a process on another machine, or beside this container, nothing is known.
  */
 export function livenessOf(identity: ProcessIdentity): "running" | "gone" | "unknown" {
-  const boot = bootOf(identity.started);
+  const { started, machine } = identity;
+  const boot = started.includes("/") ? started.slice(0, started.indexOf("/")) : "";
   if (boot === "" || thisBoot() === "") {
     if (!isOnThisMachine(identity)) return "unknown";
     return isRunning(identity) ? "running" : "gone";
   }
   if (boot !== thisBoot()) return "unknown";
-  const namespace = namespaceOf(identity.machine);
+  const namespace = machine.split(" ")[1];
   if (namespace !== undefined && namespace === thisNamespace())
     return isRunning(identity) ? "running" : "gone";
   if (isSeenInside(identity)) return "running";
@@ -101,14 +102,6 @@ function processNumbers(): readonly number[] {
 /** Some systems show a user only their own processes; the first process is never one of these. */
 function canSeeOthers(): boolean {
   return readText("/proc/1/stat") !== undefined;
-}
-
-function bootOf(started: string): string {
-  return started.includes("/") ? started.slice(0, started.indexOf("/")) : "";
-}
-
-function namespaceOf(machine: string): string | undefined {
-  return machine.split(" ")[1];
 }
 
 function answersSignals(pid: number): boolean {

@@ -139,7 +139,17 @@ export function createFileLog(folder: string, now: () => number): Log {
       const at = now();
       const lines = records.map((record, index) => JSON.stringify({ seq: last + 1 + index, at, record }));
       if (head === undefined) lines.unshift(JSON.stringify({ name }));
-      appendLines(pathOf(name), lines);
+      const file = pathOf(name);
+      let descriptor: number | undefined;
+      try {
+        descriptor = openSync(file, "a", 0o600);
+        const bytes = Buffer.from(`${lines.join("\n")}\n`);
+        for (let written = 0; written < bytes.length; ) written += writeSync(descriptor, bytes, written);
+      } catch (error) {
+        throw fileError("append to", file, error);
+      } finally {
+        if (descriptor !== undefined) closeSync(descriptor);
+      }
       heads.set(name, { lastSeq: last + records.length, lastAt: at });
       return last + records.length;
     },
@@ -181,19 +191,6 @@ function headOf(entries: readonly LogEntry[]): Head {
 function fileNameOf(name: string): string {
   const hash = createHash("sha256").update(name).digest("hex").slice(0, 16);
   return `${name.replace(/[^\w-]+/g, "-").slice(0, 60)}.${hash}.jsonl`;
-}
-
-function appendLines(file: string, lines: readonly string[]): void {
-  let descriptor: number | undefined;
-  try {
-    descriptor = openSync(file, "a", 0o600);
-    const bytes = Buffer.from(`${lines.join("\n")}\n`);
-    for (let written = 0; written < bytes.length; ) written += writeSync(descriptor, bytes, written);
-  } catch (error) {
-    throw fileError("append to", file, error);
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
-  }
 }
 
 /** A last line without its end was cut off by a crash before its write was reported; it is removed. */

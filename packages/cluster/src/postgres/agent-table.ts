@@ -80,7 +80,19 @@ type Queue = Pick<AgentTable, "wake" | "wakeLater" | "claim">;
 function createQueue(database: Database, { schema, tenant }: Place, channel: string): Queue {
   const table = `${schema}.agent`;
   const wake = wakeStatement(table);
-  const claim = claimStatement(schema);
+  // An agent keeps its place in the queue while it runs, so that those of a dead worker come before newer ones.
+  const claim = `
+    WITH self AS MATERIALIZED (
+      SELECT id FROM ${schema}.worker WHERE tenant = $1 AND id = $2 FOR KEY SHARE
+    ), next AS (
+      SELECT agent FROM ${schema}.agent
+      WHERE tenant = $1 AND active AND owner_token IS NULL AND due <= clock_timestamp() AND needs <@ $4::text[]
+        AND EXISTS (SELECT 1 FROM self)
+      ORDER BY priority, due LIMIT $5 FOR UPDATE SKIP LOCKED
+    )
+    UPDATE ${schema}.agent a SET run = run + 1, owner_worker = $2, owner_token = $3, updated = clock_timestamp()
+    FROM next WHERE a.tenant = $1 AND a.agent = next.agent
+    RETURNING a.agent, a.owner_token AS token, a.wakes`;
 
   const toWake = ({ agent, activationId, needs, priority }: WakeRequest): Statement => ({
     name: "agent-wake",
@@ -253,20 +265,4 @@ function wakeStatement(table: string): string {
       WHERE NOT ($6::text = ANY (a.activation_ids))
       RETURNING owner_token IS NULL AS waits
     ) SELECT pg_notify($2, 'null') FROM woken WHERE waits`;
-}
-
-/** An agent keeps its place in the queue while it runs, so that those of a dead worker come before newer ones. */
-function claimStatement(schema: string): string {
-  return `
-    WITH self AS MATERIALIZED (
-      SELECT id FROM ${schema}.worker WHERE tenant = $1 AND id = $2 FOR KEY SHARE
-    ), next AS (
-      SELECT agent FROM ${schema}.agent
-      WHERE tenant = $1 AND active AND owner_token IS NULL AND due <= clock_timestamp() AND needs <@ $4::text[]
-        AND EXISTS (SELECT 1 FROM self)
-      ORDER BY priority, due LIMIT $5 FOR UPDATE SKIP LOCKED
-    )
-    UPDATE ${schema}.agent a SET run = run + 1, owner_worker = $2, owner_token = $3, updated = clock_timestamp()
-    FROM next WHERE a.tenant = $1 AND a.agent = next.agent
-    RETURNING a.agent, a.owner_token AS token, a.wakes`;
 }

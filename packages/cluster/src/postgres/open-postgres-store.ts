@@ -12,10 +12,10 @@ import {
   type Store,
 } from "../store.ts";
 import { readConnectionString } from "./connection-options.ts";
+import { createPostgresEngine } from "./create-postgres-engine.ts";
 import { type Database, openDatabase } from "./database.ts";
 import { applicationNameOf, defaultFrozenMs } from "./membership.ts";
 import { createPostgresBus } from "./postgres-bus.ts";
-import { createPostgresEngine } from "./postgres-engine.ts";
 import type { PostgresStoreOptions } from "./postgres-store-options.ts";
 import { defaultTenant, type Place, placeOf, schemaVersion } from "./schema.ts";
 

@@ -205,7 +205,7 @@ function openElsewhere(
         type: "plan",
         sessionId: randomUUID(),
         plan,
-        ...(output === undefined ? {} : { output }),
+        output,
         workspace,
       };
       const end = Promise.withResolvers<RunEnding>();
@@ -238,7 +238,7 @@ async function conclude(
 ): Promise<ProgramOutcome> {
   publish(context, state);
   const { logs, failures, errorLine } = state;
-  const shown = { logs, failures, ...(errorLine === undefined ? {} : { errorLine }) };
+  const shown = { logs, failures, errorLine };
   const run = JSON.parse(JSON.stringify({ ...shown, progress: progressList(state) })) as JsonValue;
   await context.record([{ type: "workflow-run", run }]);
   const none = stoppedEnding("workflow-returned");
@@ -266,14 +266,7 @@ function ended(ending: RunEnding): ProgramOutcome {
   };
 }
 
-/** What those who watch are shown of it. */
-export interface WorkflowProgress {
-  readonly type: "workflow-progressed";
-  readonly agents: number;
-  readonly done: number;
-  readonly failed: number;
-}
-
+/** Shows watchers how far the run has come. */
 function publish({ publish: send }: AgentContext, state: WorkflowRunState): void {
   const { agents, done } = workflowTotals(state);
   const count = state.steps.filter((step) => step.state === "failed").length;

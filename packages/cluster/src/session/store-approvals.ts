@@ -176,7 +176,12 @@ export function createParkingApprover(
   const answers = new Map(progress.answers);
   let open: Question | undefined;
   const ask = async (request: ApprovalRequest): Promise<ApprovalAnswer> => {
-    const question = toQuestion(request);
+    const { tool, input, reason, agentPath, suggestedRules, boundTo } = request;
+    const names = agentPath.map(({ name }) => name);
+    const text = JSON.stringify([tool, input, names, boundTo]);
+    const id = createHash("sha256").update(text).digest("hex").slice(0, 16);
+    // Input of a call comes from a model's JSON.
+    const question: Question = { id, tool, input: input as JsonValue, reason, path: names, suggestedRules };
     const answer = answers.get(question.id);
     if (answer !== undefined) {
       await context.record([{ type: "used", question: question.id }]);
@@ -202,12 +207,4 @@ export function createParkingApprover(
     },
   };
   return { approver, question: () => open };
-}
-
-function toQuestion({ tool, input, reason, agentPath, suggestedRules, boundTo }: ApprovalRequest): Question {
-  const names = agentPath.map(({ name }) => name);
-  const text = JSON.stringify([tool, input, names, boundTo]);
-  const id = createHash("sha256").update(text).digest("hex").slice(0, 16);
-  // Input of a call comes from a model's JSON.
-  return { id, tool, input: input as JsonValue, reason, path: names, suggestedRules };
 }

@@ -156,8 +156,8 @@ export function runnerInput({ name, command, env, unguarded }: AgentRunner): Run
   const isKnown = knownRunners.get(name)?.command.join("\0") === command.join("\0");
   return {
     acp: isKnown ? name : command,
-    ...(env === undefined ? {} : { env }),
-    ...(unguarded === undefined ? {} : { unguarded }),
+    env,
+    unguarded,
   };
 }
 

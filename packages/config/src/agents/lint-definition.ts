@@ -190,7 +190,7 @@ export function lintDefinition(definition: AgentDefinition, facts: LintFacts = {
     .flatMap((rule) => rule(definition, known))
     .map(({ path, ...issue }) => ({
       ...issue,
-      ...(file === undefined ? {} : { file }),
+      file,
       ...placeOf(path, definition, facts.text),
     }));
 }

@@ -2,7 +2,7 @@ import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import type { JsonSchema } from "@retinue/base/foundation/json-schema.ts";
 import { isProviderKey } from "@retinue/gate/command-environment.ts";
 import { isSafeVariable, isSteeringVariable } from "@retinue/gate/shell/private-name.ts";
-import { isForbiddenToRepositories } from "../settings/limit-repository-layer.ts";
+import { isForbiddenToRepositories } from "../settings/settings-layer.ts";
 
 /** Environment variables for the commands of one agent. */
 export type OwnVariables = Readonly<Record<string, string>>;

@@ -14,8 +14,8 @@ import {
   type WrittenField,
 } from "./agent-definition.ts";
 import type { AgentScope, AgentSource } from "./agent-source.ts";
+import { agentVocabulary, meaningOfKey } from "./agent-vocabulary.ts";
 import { chooseFields } from "./choose-fields.ts";
-import { meaningOfKey } from "./definition-keys.ts";
 import { type Frontmatter, type FrontmatterField, readFrontmatter } from "./read-frontmatter.ts";
 import { isAdvisedAgentName, refuseAgentName } from "./refuse-agent-name.ts";
 
@@ -53,7 +53,7 @@ export function readAgentFile(text: string, options: ParseAgentOptions): ParsedA
   if (text.length > largestDefinition) return refuseLargeFile(file);
   const refuse = (code: string, message: string, advice: string, line?: number): ParsedAgent =>
     refuseFile({ code, message, advice, line }, file);
-  const frontmatter = readFrontmatter(text);
+  const frontmatter = readFrontmatter(text, agentVocabulary);
   switch (frontmatter.type) {
     case "none":
       return refuse(

@@ -1,30 +1,35 @@
 import { anyCharacter } from "@retinue/testing/any-character.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { agentVocabulary } from "./agent-vocabulary.ts";
 import { readFrontmatter } from "./read-frontmatter.ts";
 
 function valuesOf(text: string): Record<string, unknown> {
-  return Object.fromEntries([...readFrontmatter(text).fields].map(([key, field]) => [key, field.value]));
+  return Object.fromEntries(
+    [...readFrontmatter(text, agentVocabulary).fields].map(([key, field]) => [key, field.value]),
+  );
 }
 
 function codesOf(text: string): string[] {
-  return readFrontmatter(text).diagnostics.map((diagnostic) => `${diagnostic.code}@${diagnostic.line}`);
+  return readFrontmatter(text, agentVocabulary).diagnostics.map(
+    (diagnostic) => `${diagnostic.code}@${diagnostic.line}`,
+  );
 }
 
 describe("[DEF-1] finding the frontmatter", () => {
   test("the body is everything after the closing fence, trimmed", () => {
-    expect(readFrontmatter("---\nname: a\n---\n\nYou help.\n---\nStill body.\n").body).toBe(
+    expect(readFrontmatter("---\nname: a\n---\n\nYou help.\n---\nStill body.\n", agentVocabulary).body).toBe(
       "You help.\n---\nStill body.",
     );
   });
 
   test("a file that does not start with a fence has none", () => {
-    expect(readFrontmatter("# Title\n---\nname: a\n---\n").type).toBe("none");
-    expect(readFrontmatter("").type).toBe("none");
+    expect(readFrontmatter("# Title\n---\nname: a\n---\n", agentVocabulary).type).toBe("none");
+    expect(readFrontmatter("", agentVocabulary).type).toBe("none");
   });
 
   test("a fence that is never closed is distinguished and points at the opening line", () => {
-    const reading = readFrontmatter("\n\n---\nname: a\n");
+    const reading = readFrontmatter("\n\n---\nname: a\n", agentVocabulary);
     expect(reading.type).toBe("unclosed");
     expect(reading.locate([])?.line).toBe(3);
   });
@@ -123,7 +128,7 @@ tools: ["Read", "Glob"]
 
   test("structure that cannot be read is never guessed from its text", () => {
     const text = "---\nname: a: b\nhooks:\n  Stop:\n  - type: command\n   command: x\n---\n";
-    expect(readFrontmatter(text).fields.get("hooks")?.unreadable).toBeDefined();
+    expect(readFrontmatter(text, agentVocabulary).fields.get("hooks")?.unreadable).toBeDefined();
   });
 });
 
@@ -133,8 +138,8 @@ describe("no input makes the reader throw or hang", () => {
   test("arbitrary text", () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCharacter, maxLength: 400 }), (inner) => {
-        readFrontmatter(inner);
-        readFrontmatter(fenced(inner));
+        readFrontmatter(inner, agentVocabulary);
+        readFrontmatter(fenced(inner), agentVocabulary);
       }),
       { numRuns: 120 },
     );
@@ -177,7 +182,7 @@ describe("no input makes the reader throw or hang", () => {
     );
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 30 }), (lines) => {
-        const reading = readFrontmatter(fenced(lines.join("\n")));
+        const reading = readFrontmatter(fenced(lines.join("\n")), agentVocabulary);
         for (const diagnostic of reading.diagnostics) expect(diagnostic.line).toBeGreaterThan(0);
       }),
       { numRuns: 200 },
@@ -195,7 +200,9 @@ describe("no input makes the reader throw or hang", () => {
   });
 
   test("a frontmatter of a megabyte is refused", () => {
-    expect(readFrontmatter(fenced(`description: ${"x".repeat(1_000_000)}`)).type).toBe("too-large");
+    expect(readFrontmatter(fenced(`description: ${"x".repeat(1_000_000)}`), agentVocabulary).type).toBe(
+      "too-large",
+    );
   });
 
   test("lines that could make a pattern slow take linear work", () => {
@@ -205,7 +212,7 @@ describe("no input makes the reader throw or hang", () => {
       "- ".repeat(100_000),
       "a:".repeat(100_000),
     ]) {
-      readFrontmatter(fenced(`name: x: y\n${hard}`));
+      readFrontmatter(fenced(`name: x: y\n${hard}`), agentVocabulary);
     }
   });
 });

@@ -1,16 +1,8 @@
 import type { Diagnostic, Issue, Locate, Place } from "@retinue/base/foundation/diagnostic.ts";
 import { withoutByteOrderMark } from "@retinue/base/foundation/parse-json-document.ts";
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from "js-yaml";
-import {
-  agentVocabulary,
-  type FrontmatterEntry,
-  type KeyVocabulary,
-  placeOfEntry,
-  splitEntriesByKey,
-} from "./definition-keys.ts";
 import { locateBelow } from "./locate-below.ts";
 import { readPlainFrontmatter } from "./read-plain-frontmatter.ts";
-import { type RepairedValue, repairEntry } from "./repair-entry.ts";
 
 /** One field as written; `unreadable` when even the repair step could not determine what it says. */
 export interface FrontmatterField {
@@ -32,6 +24,17 @@ export interface Frontmatter {
   readonly locate: Locate;
 }
 
+/** What a reader of frontmatter must know of a kind of file: its keys, and which of them hold prose, limits or structure. */
+export interface KeyVocabulary {
+  readonly meaningOf: (
+    written: string,
+  ) => { readonly type: "known" | "misspelt"; readonly key: string } | { readonly type: "unknown" };
+  readonly prose: ReadonlySet<string>;
+  readonly restricting: ReadonlySet<string>;
+  /** Fields of nested keys, which are never guessed from text. */
+  readonly structured: ReadonlySet<string>;
+}
+
 /** No person writes a frontmatter this long; beyond it, reading would only serve an attack. */
 const largestFrontmatter = 256 * 1024;
 const fewAliases = 20;
@@ -41,7 +44,7 @@ const schema = CORE_SCHEMA.withTags(mergeTag);
 const maxSearches = 100;
 
 /** Reads a file's frontmatter: strict YAML first, and where that fails entry by entry. Never throws. */
-export function readFrontmatter(text: string, vocabulary: KeyVocabulary = agentVocabulary): Frontmatter {
+export function readFrontmatter(text: string, vocabulary: KeyVocabulary): Frontmatter {
   const block = splitFrontmatter(text);
   if (block.type === "none") return emptyFrontmatter("none");
   if (block.type === "unclosed")
@@ -356,4 +359,275 @@ function judgeLayout({ blankLines, indent, fence, closingLine }: Layout): Layout
 /** Takes up to so many spaces from the start of every line. */
 function dedent(text: string, indent: number): string {
   return text.replace(/^[ \t]+/gm, (spaces) => spaces.slice(Math.min(indent, spaces.length)));
+}
+
+/** One top-level key of a frontmatter with all lines that belong to it. */
+interface FrontmatterEntry {
+  readonly key: string;
+  /** The text behind the colon on the key's own line. */
+  readonly head: string;
+  /** The lines below, as they are. */
+  readonly below: readonly string[];
+  /** Index of the key's line within the frontmatter, from 0. */
+  readonly index: number;
+}
+
+interface EntriesReading {
+  readonly entries: readonly FrontmatterEntry[];
+  /** Indexes of lines that belong to no key. */
+  readonly stray: readonly number[];
+}
+
+const keyLine = /^(["']?)([A-Za-z_][\w.-]*(?: [A-Za-z][\w-]*)?)\1[ \t]*:(?:\s+(.*)|)$/;
+/** `name:value` without the blank; only believed for known keys. */
+const tightKeyLine = /^([A-Za-z_][\w-]*):(\S.*)$/;
+/** Speakers and headings of example dialogues that people paste below a description. */
+const dialogueWord =
+  /^(?:user|assistant|human|context|examples?|commentary|system|note|input|output|response|reasoning|scenario|task)$/i;
+
+/** Cuts frontmatter lines into entries without a YAML parser, the way a person would read them. */
+function splitEntriesByKey(lines: readonly string[], vocabulary: KeyVocabulary): EntriesReading {
+  const entries: { key: string; head: string; below: string[]; index: number }[] = [];
+  const stray: number[] = [];
+  const atMargin = new Set(lines.map((line) => /^[\w-]+(?=:)/.exec(line)?.[0]));
+  let openQuote: string | undefined;
+  for (const [index, line] of lines.entries()) {
+    const current = entries.at(-1);
+    const start =
+      startOfEntry(line, current?.key, vocabulary, openQuote) ??
+      startOfSlippedEntry(line, current, atMargin, vocabulary);
+    if (start !== undefined) {
+      entries.push({ ...start, below: [], index });
+      openQuote = /^(["'])(?!.*\1$)/.exec(start.head)?.[1];
+    } else if (current !== undefined) {
+      current.below.push(line);
+      if (openQuote !== undefined && line.trimEnd().endsWith(openQuote)) openQuote = undefined;
+    } else if (line.trim() !== "" && !line.startsWith("#")) stray.push(index);
+  }
+  return { entries, stray };
+}
+
+function startOfEntry(
+  line: string,
+  currentKey: string | undefined,
+  vocabulary: KeyVocabulary,
+  openQuote?: string,
+): { key: string; head: string } | undefined {
+  const match = keyLine.exec(line);
+  if (match === null) {
+    const tight = tightKeyLine.exec(line);
+    if (tight === null || vocabulary.meaningOf(tight[1] ?? "").type !== "known") return undefined;
+    return { key: tight[1] ?? "", head: (tight[2] ?? "").trim() };
+  }
+  const key = match[2] ?? "";
+  const start = { key, head: (match[3] ?? "").trim() };
+  if (vocabulary.meaningOf(key).type !== "unknown") return start;
+  if (currentKey === undefined || !isKnownProse(currentKey, vocabulary)) return start;
+  return openQuote === undefined && looksLikeField(key) ? start : undefined;
+}
+
+/**
+ * A key that slipped to the right by a few spaces: the first one, or a limit that would drown in the text above it and
+ * is nowhere else.
+ */
+function startOfSlippedEntry(
+  line: string,
+  current: Pick<FrontmatterEntry, "key" | "head"> | undefined,
+  atMargin: ReadonlySet<string | undefined>,
+  vocabulary: KeyVocabulary,
+): { key: string; head: string } | undefined {
+  const key = /^ {1,3}([\w-]+):/.exec(line)?.[1];
+  if (key === undefined || vocabulary.meaningOf(key).type !== "known" || atMargin.has(key)) return undefined;
+  const start = startOfEntry(line.trimStart(), undefined, vocabulary);
+  if (current === undefined) return start;
+  const isPlainProse = isKnownProse(current.key, vocabulary) && /^[^|>"'[{]/.test(current.head);
+  return isPlainProse && vocabulary.restricting.has(key) ? start : undefined;
+}
+
+function isKnownProse(key: string, vocabulary: KeyVocabulary): boolean {
+  const meaning = vocabulary.meaningOf(key);
+  return meaning.type !== "unknown" && vocabulary.prose.has(meaning.key);
+}
+
+/** Inside prose only a plain lower-case word that is no speaker starts a new field. */
+function looksLikeField(key: string): boolean {
+  return /^[a-z][\w.-]*$/.test(key) && !dialogueWord.test(key);
+}
+
+/** The place of an entry's key in the file. */
+function placeOfEntry(entry: FrontmatterEntry, firstLine: number, indent: number): Place {
+  return { line: firstLine + entry.index, column: indent + 1, length: entry.key.length };
+}
+
+/** What one entry says, read on its own. */
+type RepairedValue =
+  | { readonly type: "clean"; readonly value: unknown }
+  | { readonly type: "repaired"; readonly value: unknown; readonly reason: string; readonly advice: string }
+  | { readonly type: "unreadable"; readonly reason: string };
+
+/** Reads an entry as YAML, then with its indentation fixed, then as the plain text or list it evidently is. */
+function repairEntry(entry: FrontmatterEntry, vocabulary: KeyVocabulary): RepairedValue {
+  const lines = [`${entry.key}: ${entry.head}`, ...entry.below];
+  const clean = loadEntry(lines.join("\n"));
+  if (clean !== undefined) return { type: "clean", value: clean.value };
+  if (lines.some((line) => /^[ \t]*\t/.test(line))) {
+    const expanded = loadEntry(lines.map(expandTabs).join("\n"));
+    if (expanded !== undefined) {
+      const reason = "tabs are not allowed as YAML indentation; they were read as two spaces each.";
+      return { type: "repaired", value: expanded.value, reason, advice: "Indent with spaces." };
+    }
+  }
+  const closed = asEnclosed(entry) ?? withIndentedEnds(lines);
+  if (closed !== undefined) return closed;
+  if (isTextOrUnknown(entry.key, vocabulary)) return asText(entry, vocabulary);
+  return withoutStrayLines(entry) ?? asList(entry) ?? asText(entry, vocabulary);
+}
+
+function isTextOrUnknown(key: string, vocabulary: KeyVocabulary): boolean {
+  const meaning = vocabulary.meaningOf(key);
+  return meaning.type === "unknown" || vocabulary.prose.has(meaning.key);
+}
+
+/** A bracket that closes a list at the margin of its key ends nothing else, although YAML wants it further in. */
+function withIndentedEnds(lines: readonly string[]): RepairedValue | undefined {
+  const [first = "", ...below] = lines;
+  if (!below.some((line) => closingBracket.test(line))) return undefined;
+  const moved = below.map((line) => (closingBracket.test(line) ? `  ${line}` : line));
+  const reading = loadEntry([first, ...moved].join("\n"));
+  if (reading === undefined) return undefined;
+  const reason = "a list is closed at the margin of its key; the bracket was read as its end.";
+  return { type: "repaired", value: reading.value, reason, advice: "Indent the bracket by two spaces." };
+}
+
+const closingBracket = /^ *[\]}][\]}, ]*(?:#.*)?$/;
+
+/** Brackets and quotes show where a value ends, also when its last lines are at the left margin. */
+function asEnclosed({ key, head, below }: FrontmatterEntry): RepairedValue | undefined {
+  if (!/^["'[{]/.test(head)) return undefined;
+  const reading = loadEntry([`${key}: ${head}`, ...below.map((line) => `  ${expandTabs(line)}`)].join("\n"));
+  if (reading === undefined) return undefined;
+  const reason = "the value continues in lines that are not indented; they were taken as part of it.";
+  return { type: "repaired", value: reading.value, reason, advice: "Indent them by two spaces." };
+}
+
+/** Text at the left margin below a one-word field belongs to nothing, unless a comma says that a list continues. */
+function withoutStrayLines(entry: FrontmatterEntry): RepairedValue | undefined {
+  if (entry.head.endsWith(",")) return undefined;
+  const own = entry.below.filter((line) => /^(?:\s|- |#|$)/.test(line));
+  if (own.length === entry.below.length) return undefined;
+  const reading = loadEntry([`${entry.key}: ${entry.head}`, ...own].join("\n"));
+  if (reading === undefined) return undefined;
+  const reason = "text that belongs to no key is below it; that text was ignored.";
+  return {
+    type: "repaired",
+    value: reading.value,
+    reason,
+    advice: "Remove the text, or indent it below the key it belongs to.",
+  };
+}
+
+function loadEntry(source: string): { readonly value: unknown } | undefined {
+  try {
+    const mapping = load(source, { maxAliases: 0 });
+    if (typeof mapping !== "object" || mapping === null) return undefined;
+    const values = Object.values(mapping);
+    return values.length === 1 ? { value: values[0] } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function expandTabs(line: string): string {
+  return line.replace(/^[ \t]+/, (spaces) => spaces.replaceAll("\t", "  "));
+}
+
+/** `- one` lines whose indentation went wrong. */
+function asList(entry: FrontmatterEntry): RepairedValue | undefined {
+  const lines = entry.below.filter((line) => line.trim() !== "" && !line.trimStart().startsWith("#"));
+  if (entry.head !== "" || lines.length === 0 || !lines.every((line) => /^\s*-\s+\S/.test(line)))
+    return undefined;
+  const value = lines.map((line) => unquote(withoutComment(line.replace(/^\s*-\s+/, "").trim())));
+  const reason = "the list is not valid YAML; its lines were read as they are.";
+  return {
+    type: "repaired",
+    value,
+    reason,
+    advice: "Indent every `- entry` by the same number of spaces and quote entries with special characters.",
+  };
+}
+
+/** A parenthesis that closes after the hash means that the hash is part of the entry. */
+function withoutComment(text: string): string {
+  const at = text.search(/\s#/);
+  return at === -1 || text.includes(")", at) ? text : text.slice(0, at).trimEnd();
+}
+
+function asText(entry: FrontmatterEntry, vocabulary: KeyVocabulary): RepairedValue {
+  const isBlockScalar = /^[|>][-+0-9]*$/.test(entry.head);
+  // What follows the text at the left margin behind a hash is a comment on the next key.
+  const last = entry.below.findLastIndex((line) => line.trim() !== "" && !line.startsWith("#"));
+  const below = entry.below.slice(0, last + 1).map((line) => line.trim());
+  const parts = [isBlockScalar ? "" : entry.head, ...below];
+  const text = unquote(parts.join("\n").trim());
+  if (isStructure(entry, vocabulary)) {
+    return { type: "unreadable", reason: "it contains nested keys that are not valid YAML" };
+  }
+  return { type: "repaired", value: text, ...explain(entry, text) };
+}
+
+/** Nested `key:` lines under an empty head are structure, and structure is never guessed from text. */
+function isStructure(entry: FrontmatterEntry, vocabulary: KeyVocabulary): boolean {
+  if (isTextOrUnknown(entry.key, vocabulary)) return false;
+  const meaning = vocabulary.meaningOf(entry.key);
+  if (meaning.type !== "unknown" && vocabulary.structured.has(meaning.key)) return true;
+  if (entry.head !== "") return entry.head.startsWith("{") || isOpenList([entry.head, ...entry.below]);
+  return entry.below.some((line) => /^\s+(?:- )?["']?[\w.-]+["']?:(?:\s|$)/.test(line));
+}
+
+/** `[Beta] Handles refunds` is text; `["Read", "Grep"` is a list that was never closed. */
+function isOpenList(lines: readonly string[]): boolean {
+  return lines[0]?.startsWith("[") === true && !lines.some((line) => line.includes("]"));
+}
+
+function explain(entry: FrontmatterEntry, text: string): { reason: string; advice: string } {
+  const first = entry.head[0] ?? "";
+  const quoted = "Put the value in double quotes, or write `>-` after the colon and indent the text below.";
+  if (/^[[{*&!@`%|>]/.test(first)) {
+    return {
+      reason: `a value that starts with \`${first}\` means something else in YAML; it was read as plain text.`,
+      advice: quoted,
+    };
+  }
+  if (first === '"' || first === "'") {
+    return {
+      reason: "the quotes do not enclose the whole value; it was read as plain text.",
+      advice: `Use one pair of quotes around everything and write \\${first} inside.`,
+    };
+  }
+  if (entry.below.some((line) => line !== "" && !/^\s/.test(line))) {
+    return {
+      reason: "the text continues in lines that are not indented; they were taken as part of it.",
+      advice: "Write `|` after the colon and indent every line of the text by two spaces.",
+    };
+  }
+  if (/:(?:\s|$)/.test(text)) {
+    return { reason: "an unquoted value may not hold `: `; it was read as plain text.", advice: quoted };
+  }
+  return { reason: "the value is not valid YAML; it was read as plain text.", advice: quoted };
+}
+
+/** Takes off one pair of quotes around the whole text, or the one quote that was opened and never closed. */
+function unquote(text: string): string {
+  const quote = text[0];
+  if (text.length < 2 || (quote !== '"' && quote !== "'")) return text;
+  if (!text.includes(quote, 1)) return text.slice(1);
+  if (!text.endsWith(quote) || closesEarly(text, quote)) return text;
+  const inner = text.slice(1, -1);
+  return quote === '"' ? inner.replaceAll('\\"', '"') : inner.replaceAll("''", "'");
+}
+
+/** In `"a" or "b"` the first quote closes before the text ends, so the outer two are no pair. */
+function closesEarly(text: string, quote: string): boolean {
+  const next = text.indexOf(quote, 1);
+  return next < text.length - 1 && /[^\s\\]/.test(text[next - 1] ?? "") && /\s/.test(text[next + 1] ?? "");
 }

@@ -16,9 +16,8 @@ import {
   type FormatId,
   formatFacts,
   formatIds,
-} from "../formats/format-places.ts";
-import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
-import { discoverPlugins } from "../plugins/discover-plugins.ts";
+} from "../formats/format-facts.ts";
+import { discoverPluginAgents, discoverPlugins } from "../plugins/discover-plugins.ts";
 import { type Plugin, pluginAgentId } from "../plugins/plugin.ts";
 import {
   findForeignWriters,
@@ -138,8 +137,22 @@ async function findAgents(
   options: DiscoverOptions,
   { agents, footprint, loader }: Search,
 ): Promise<DiscoveredAgents> {
-  const paths = await findPaths(options, footprint);
-  const settings = await readSettings(options, paths, footprint);
+  const { home, environment = {}, platform = process.platform, managedDirectory } = options;
+  footprint.add([options.cwd], "place");
+  const cwd = await realFolder(options.cwd);
+  footprint.add(
+    foldersUp(cwd).map((folder) => join(folder, ".git")),
+    "kind",
+  );
+  const repositoryRoot = await findRepositoryRoot(cwd);
+  const paths = createPaths({ home, cwd, environment, platform, repositoryRoot, managedDirectory });
+  const settings = await loadSettings({
+    paths,
+    footprint,
+    trusted: options.trusted ?? false,
+    sources: options.settingSources,
+    flagSettings: options.settings,
+  });
   const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
     configDirectory: paths.configDirectory,
     projectDirectory: paths.projectRoot,
@@ -188,38 +201,9 @@ async function withoutForeign(loaded: LoadedAgents, footprint: Footprint): Promi
   return { ...loaded, definitions, diagnostics: [...loaded.diagnostics, ...diagnostics] };
 }
 
-async function findPaths(options: DiscoverOptions, footprint: Footprint): Promise<Paths> {
-  const { home, environment = {}, platform = process.platform, managedDirectory } = options;
-  footprint.add([options.cwd], "place");
-  const cwd = await realFolder(options.cwd);
-  footprint.add(
-    foldersUp(cwd).map((folder) => join(folder, ".git")),
-    "kind",
-  );
-  const repositoryRoot = await findRepositoryRoot(cwd);
-  return createPaths({
-    home,
-    cwd,
-    environment,
-    platform,
-    repositoryRoot,
-    managedDirectory,
-  });
-}
-
 function foldersUp(folder: string): readonly string[] {
   const parent = dirname(folder);
   return parent === folder ? [folder] : [folder, ...foldersUp(parent)];
-}
-
-function readSettings(options: DiscoverOptions, paths: Paths, footprint: Footprint): Promise<LoadedSettings> {
-  return loadSettings({
-    paths,
-    footprint,
-    trusted: options.trusted ?? false,
-    sources: options.settingSources,
-    flagSettings: options.settings,
-  });
 }
 
 /** The sources that are switched on. A word that names none is reported, and what it was to switch on stays off. */

@@ -11,7 +11,7 @@ import {
   parseAgentDefinition,
   refuseLargeFile,
 } from "../agents/parse-agent-definition.ts";
-import { type FormatId, formatFacts } from "../formats/format-places.ts";
+import { type FormatId, formatFacts } from "../formats/format-facts.ts";
 
 export interface AgentFiles {
   readonly files: readonly string[];

@@ -6,7 +6,7 @@ import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import { refuseAgentName } from "../agents/refuse-agent-name.ts";
 import { mcpServerPart } from "../mcp/mcp-tool-name.ts";
 import type { FieldTaker } from "./field-reader.ts";
-import { type FormatId, formatFacts } from "./format-places.ts";
+import { type FormatId, formatFacts } from "./format-facts.ts";
 import type {
   PortableAgent,
   PortableMode,
@@ -15,7 +15,7 @@ import type {
   PortableTool,
   ToolClass,
 } from "./portable-agent.ts";
-import type { SourceFields, SourceRefusal } from "./read-source.ts";
+import type { SourceFields, SourceRefusal } from "./read-fenced.ts";
 import { plainClasses, type ToolWords } from "./tool-words.ts";
 
 /** An agent without anything but what each format must fill in. */

@@ -9,7 +9,7 @@ import {
 } from "../models/select-subagent-model.ts";
 import { ownFields } from "./claude/claude-format.ts";
 import { usableName } from "./common-fields.ts";
-import { formatFacts } from "./format-places.ts";
+import { formatFacts } from "./format-facts.ts";
 import type { PortableAgent, ReadAgent } from "./portable-agent.ts";
 
 /** The definition that an agent of any format is here, with its fields at the lines of its own file. */
@@ -24,7 +24,7 @@ export function definitionOf(
       severity: "note",
       code,
       message,
-      ...(file === undefined ? {} : { file }),
+      file,
       ...placeOf([key]),
     });
   };
@@ -51,12 +51,12 @@ export function definitionOf(
   const object = { ...fields, description, ...(model === undefined ? {} : { model }), prompt: agent.prompt };
   const parsed = readDefinitionObject(name, object, {
     scope,
-    ...(file === undefined ? {} : { file }),
+    file,
     locate: (path) => placeOf(path) ?? { line: 1, column: 1 },
   });
   if (parsed.definition === undefined) return { diagnostics: [...notes, ...parsed.diagnostics] };
   const line = placeOf(["name"])?.line;
-  const source = { ...parsed.definition.source, format, ...(line === undefined ? {} : { line }) };
+  const source = { ...parsed.definition.source, format, line };
   return { definition: { ...parsed.definition, source }, diagnostics: [...notes, ...parsed.diagnostics] };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { FormatId } from "./format-places.ts";
+import type { FormatId } from "./format-facts.ts";
 import { readForeignFile } from "./read-foreign-file.ts";
 
 /**

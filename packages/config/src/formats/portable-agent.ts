@@ -1,6 +1,6 @@
 import type { Diagnostic, DocumentPath, Place } from "@retinue/base/foundation/diagnostic.ts";
 import type { AgentMcpServer } from "../agents/agent-definition.ts";
-import type { FormatId } from "./format-places.ts";
+import type { FormatId } from "./format-facts.ts";
 
 /** What a tool is for, whatever a product calls it. */
 export type ToolClass =

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { FormatId } from "./format-places.ts";
+import type { FormatId } from "./format-facts.ts";
 import { readForeignFile } from "./read-foreign-file.ts";
 
 const fenced = (fields: string): string => `---\n${fields}\n---\n\nHelp.\n`;

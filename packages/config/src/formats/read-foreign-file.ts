@@ -3,11 +3,11 @@ import { readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, relative, resolve, sep } from "node:path";
 import type { AgentScope } from "../agents/agent-source.ts";
 import type { ParsedAgent } from "../agents/parse-agent-definition.ts";
-import { agentFormats } from "./all-formats.ts";
+import { agentFormats } from "./agent-formats.ts";
 import { definitionOf } from "./definition-of.ts";
-import type { FormatId } from "./format-places.ts";
+import type { FormatId } from "./format-facts.ts";
 import type { PortableReading } from "./portable-agent.ts";
-import { largestSource } from "./read-source.ts";
+import { largestSource } from "./read-fenced.ts";
 
 interface ForeignPlace {
   readonly scope: AgentScope;

@@ -29,7 +29,12 @@ export interface HookPayloads {
   readonly UserPromptSubmit: { readonly prompt: string; readonly source?: string | undefined };
   readonly SessionStart: { readonly source: string; readonly model?: string | undefined };
   readonly SessionEnd: { readonly reason: string };
-  readonly Stop: { readonly isRepeated: boolean; readonly lastMessage?: string | undefined };
+  readonly Stop: {
+    readonly isRepeated: boolean;
+    readonly lastMessage?: string | undefined;
+    /** What continues when the agent has stopped; the hook gets it as it is. */
+    readonly backgroundTasks?: readonly object[] | undefined;
+  };
   readonly SubagentStart: { readonly agentId: string; readonly agentType: string };
   readonly SubagentStop: {
     readonly isRepeated: boolean;
@@ -139,9 +144,10 @@ const eventTable: EventTable = {
   SessionStart: { fields: ({ source, model }) => ({ source, model }), subject: ({ source }) => source },
   SessionEnd: { fields: ({ reason }) => ({ reason }), subject: ({ reason }) => reason },
   Stop: {
-    fields: ({ isRepeated, lastMessage }) => ({
+    fields: ({ isRepeated, lastMessage, backgroundTasks }) => ({
       stop_hook_active: isRepeated,
       last_assistant_message: lastMessage,
+      background_tasks: backgroundTasks,
     }),
   },
   SubagentStart: {
@@ -180,7 +186,7 @@ function taskFields({ taskId, subject, description, teammate, team, receipt }: T
     task_description: description,
     teammate_name: teammate,
     team_name: team,
-    ...(receipt === undefined ? {} : { receipt }),
+    receipt,
   };
 }
 
@@ -300,6 +306,17 @@ interface TokenInput {
   readonly cache_read_input_tokens: number;
 }
 
+interface RunningTaskInput {
+  readonly id: string;
+  readonly type: "subagent" | "shell" | "workflow";
+  readonly status: "running";
+  readonly description: string;
+  readonly command?: string | undefined;
+  readonly agent_type?: string | undefined;
+  /** Of a workflow. */
+  readonly name?: string | undefined;
+}
+
 interface StopInput {
   readonly stop_hook_active: boolean;
   readonly last_assistant_message?: string | undefined;
@@ -329,7 +346,10 @@ interface SpecificInputs {
     readonly model?: string | undefined;
   };
   readonly SessionEnd: { readonly reason: "clear" | "logout" | "prompt_input_exit" | "other" };
-  readonly Stop: StopInput;
+  readonly Stop: StopInput & {
+    /** Agents, commands and workflows that continue in the background. */
+    readonly background_tasks?: RunningTaskInput[] | undefined;
+  };
   readonly SubagentStart: { readonly agent_id: string; readonly agent_type: string };
   readonly SubagentStop: StopInput & {
     readonly agent_id: string;

@@ -104,7 +104,9 @@ export function selectHooks(
     if (found === "unusable") diagnostics.push(describeUnusable(hook, question.event));
     if (found === "no-match" || (found === "unusable" && !isGuard(question.event))) continue;
     if (!meetsCondition(hook.handler, question)) continue;
-    const key = identityOf(hook.handler, origin);
+    // The same command of two plugins is two hooks, because each has a root of its own.
+    const entries = Object.entries(defined(hook.handler)).sort(([a], [b]) => (a < b ? -1 : 1));
+    const key = JSON.stringify([entries, origin.type === "plugin" ? origin.root : ""]);
     if (!selected.has(key)) selected.set(key, { handler: hook.handler, origin });
   }
   return { selected: [...selected.values()], diagnostics };
@@ -142,12 +144,6 @@ function meetsCondition({ if: rule }: HookHandler, { meetsCondition: meets }: Ho
   } catch {
     return true;
   }
-}
-
-/** The same command of two plugins is two hooks, because each has a root of its own. */
-function identityOf(handler: HookHandler, origin: HookOrigin): string {
-  const entries = Object.entries(defined(handler)).sort(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify([entries, origin.type === "plugin" ? origin.root : ""]);
 }
 
 function describeUnusable({ matcher }: HookRule, event: FiredEvent): string {

@@ -19,7 +19,17 @@ export function readHookHandler(value: unknown, path: DocumentPath): HandlerRead
   if (type === undefined) return refused(path, typeComplaint(value), typeAdvice(value));
   const broken = brokenField(value, type);
   if (broken !== undefined) return refused([...path, broken.name], broken.message, broken.advice);
-  return readFields(value, type, path);
+  const issues: Issue[] = [];
+  const entries: [string, unknown][] = [["type", type]];
+  for (const [name, rule] of fields) {
+    if (!Object.hasOwn(value, name) || (value[name] ?? null) === null) continue;
+    if (rule.types !== undefined && !rule.types.includes(type)) continue;
+    const read = rule.read(value[name]);
+    if (read !== undefined) entries.push([name, read]);
+    else issues.push(wrongDetail(name, rule.expected, value[name], [...path, name]));
+  }
+  // Each reader in the table gives the type that HookHandler has for its field.
+  return { handler: Object.fromEntries(entries) as unknown as HookHandler, issues };
 }
 
 const neededFields: Readonly<Record<HookHandlerType, readonly string[]>> = {
@@ -205,20 +215,6 @@ export function hookHandlerDefinitions(): Readonly<Record<string, JsonSchema>> {
     ...Object.fromEntries(hookHandlerTypes.map((type) => [`${type}Hook`, fieldsOf(type)])),
     hookHandler: { type: "object", anyOf: [...named, ...inferred] },
   };
-}
-
-function readFields(value: JsonRecord, type: HookHandlerType, path: DocumentPath): HandlerReading {
-  const issues: Issue[] = [];
-  const entries: [string, unknown][] = [["type", type]];
-  for (const [name, rule] of fields) {
-    if (!Object.hasOwn(value, name) || (value[name] ?? null) === null) continue;
-    if (rule.types !== undefined && !rule.types.includes(type)) continue;
-    const read = rule.read(value[name]);
-    if (read !== undefined) entries.push([name, read]);
-    else issues.push(wrongDetail(name, rule.expected, value[name], [...path, name]));
-  }
-  // Each reader in the table gives the type that HookHandler has for its field.
-  return { handler: Object.fromEntries(entries) as unknown as HookHandler, issues };
 }
 
 function wrongDetail(name: string, expected: string, value: unknown, path: DocumentPath): Issue {

@@ -49,7 +49,13 @@ function paragraphsOf(lines: readonly MarkdownLine[]): readonly (readonly Markdo
 /** Replaces what is between two equal runs of backticks by other backticks; line breaks stay. */
 function maskCodeSpans(text: string): string {
   const runs = [...text.matchAll(/`+/g)].map((match) => runAt(text, match.index, match[0].length));
-  const partners = nextOfSameLength(runs);
+  // For each run the index of the next one that is as long.
+  const nearest = new Map<number, number>();
+  const partners: (number | undefined)[] = [];
+  for (const [index, { length }] of [...runs.entries()].reverse()) {
+    partners[index] = nearest.get(length);
+    nearest.set(length, index);
+  }
   let masked = "";
   let copied = 0;
   for (let at = 0; at < runs.length; at += 1) {
@@ -70,17 +76,6 @@ function runAt(text: string, start: number, length: number): { start: number; le
   let slashes = 0;
   while (text[start - 1 - slashes] === "\\") slashes += 1;
   return slashes % 2 === 1 ? { start: start + 1, length: length - 1 } : { start, length };
-}
-
-/** For each run the index of the next one that is as long. */
-function nextOfSameLength(runs: readonly { readonly length: number }[]): readonly (number | undefined)[] {
-  const nearest = new Map<number, number>();
-  const next: (number | undefined)[] = [];
-  for (const [index, { length }] of [...runs.entries()].reverse()) {
-    next[index] = nearest.get(length);
-    nearest.set(length, index);
-  }
-  return next;
 }
 
 /** One line of a Markdown text that is left after block comments are gone; lines count from 1 in the original. */

@@ -1,6 +1,7 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import type { MayLoad } from "@retinue/gate/may-load.ts";
+import { agentVocabulary } from "../agents/agent-vocabulary.ts";
 import { readFrontmatter } from "../agents/read-frontmatter.ts";
 import type { DiscoveredAgents } from "../discovery/discover-agents.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/load-settings.ts";
@@ -57,9 +58,9 @@ export function loadSessionInstructions(
     ...paths,
     disabled,
     ...(text === undefined ? {} : { managedText: { file, text } }),
-    ...(excludes === undefined ? {} : { excludes }),
-    ...(mayLoad === undefined ? {} : { mayLoad }),
-    ...(sources === undefined ? {} : { sources }),
+    excludes,
+    mayLoad,
+    sources,
   });
 }
 
@@ -150,7 +151,13 @@ async function take(candidate: InstructionCandidate, origin: Origin, reading: Re
   const real = origin.real ?? (await loadRealPath(candidate.file));
   if (real.type !== "real") return reportFailure(real, origin, diagnostics);
   if (reading.isExcluded(candidate.kind, [candidate.file, real.path])) return;
-  if (seen.has(real.path)) return reportLoop(real.path, origin, diagnostics);
+  if (seen.has(real.path)) {
+    // A file that was read already is not read again; only one that leads back to itself is reported.
+    const { chain = [], spot, reference } = origin;
+    if (chain.includes(real.path) && spot !== undefined)
+      diagnostics.push(circularImportDiagnostic(reference?.path ?? real.path, spot));
+    return;
+  }
   const refusal = await refuse(candidate, { realPath: real.path, origin }, reading);
   if (refusal !== undefined) {
     diagnostics.push(refusal);
@@ -280,12 +287,6 @@ function leadsOutside(
   return allowOutside?.(realPath) !== true;
 }
 
-/** A file that was read already is not read again; only one that leads back to itself is reported. */
-function reportLoop(path: string, { chain = [], spot, reference }: Origin, diagnostics: Diagnostic[]): void {
-  if (chain.includes(path) && spot !== undefined)
-    diagnostics.push(circularImportDiagnostic(reference?.path ?? path, spot));
-}
-
 function reportFailure(
   failure: { readonly type: "missing" } | { readonly type: "unusable"; readonly diagnostic: Diagnostic },
   { reference, spot }: Origin,
@@ -339,7 +340,7 @@ interface InstructionRule {
 
 /** Reads a file of a `rules` folder: the text without its frontmatter, and what `paths` says. */
 export function readInstructionRule(source: string, file: string): InstructionRule {
-  const frontmatter = readFrontmatter(source);
+  const frontmatter = readFrontmatter(source, agentVocabulary);
   if (frontmatter.type !== "read") return { text: source, diagnostics: [] };
   const text = frontmatter.body;
   const field = frontmatter.fields.get("paths");

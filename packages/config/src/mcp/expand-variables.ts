@@ -62,7 +62,7 @@ function expandProcess(
     command: expand(transport.command),
     args: transport.args.map(expand),
     env: Object.fromEntries(Object.entries(transport.env).map(([name, text]) => [name, expand(text)])),
-    ...(cwd === undefined ? {} : { cwd: expand(cwd) }),
+    cwd: cwd && expand(cwd),
   };
 }
 
@@ -87,7 +87,7 @@ function expandAddress(
     ...transport,
     url: expand(transport.url),
     headers: Object.fromEntries(headers.map(([name, value]) => [name, value])),
-    ...(headersHelper === undefined ? {} : { headersHelper: expand(headersHelper) }),
-    ...(oauth === undefined ? {} : { oauth: expandOauth(oauth, expand) }),
+    headersHelper: headersHelper && expand(headersHelper),
+    oauth: oauth && expandOauth(oauth, expand),
   };
 }

@@ -75,10 +75,10 @@ export function readServer(
   const timeoutMs = readTimeout(written, { name, path, issues });
   return {
     ...common,
-    ...(kind === undefined ? {} : { kind }),
-    ...(transport === undefined ? {} : { transport }),
-    ...(unusable === undefined ? {} : { unusable }),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    kind,
+    transport,
+    unusable,
+    timeoutMs,
     // `enabled: false` is how other clients say it.
     disabled: own(written, "disabled") === true || own(written, "enabled") === false,
     alwaysLoad: own(written, "alwaysLoad") === true,

@@ -127,7 +127,7 @@ function readAddress(kind: "http" | "sse", written: JsonRecord, to: Report): Tra
       url: url.trim(),
       headers: readTexts(written, "headers", to),
       ...(typeof helper === "string" && helper.trim() !== "" ? { headersHelper: helper } : {}),
-      ...(oauth === undefined ? {} : { oauth }),
+      oauth,
     },
   };
 }

@@ -2,8 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { discoverPluginAgents } from "./discover-plugin-agents.ts";
-import { type DiscoverPluginsOptions, discoverPlugins } from "./discover-plugins.ts";
+import { type DiscoverPluginsOptions, discoverPluginAgents, discoverPlugins } from "./discover-plugins.ts";
 
 let home: string;
 let config: string;

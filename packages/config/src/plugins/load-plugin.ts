@@ -8,7 +8,7 @@ import { parseJsonDocument } from "@retinue/base/foundation/parse-json-document.
 import type { SourcedHookRule } from "../hooks/hook-rule.ts";
 import { readHooksFile } from "../hooks/read-hooks.ts";
 import { readMcpServers, readServer } from "../mcp/mcp-server-config.ts";
-import type { McpEntry } from "../settings/choose-mcp-servers.ts";
+import type { McpEntry } from "../settings/load-mcp-entries.ts";
 import {
   type EnabledPlugins,
   isSafeName,
@@ -51,7 +51,7 @@ export async function loadPlugin(
       ...plugin,
       root: candidate.root,
       origin: candidate.origin,
-      ...(candidate.marketplace === undefined ? {} : { marketplace: candidate.marketplace }),
+      marketplace: candidate.marketplace,
       enabled: isEnabled(candidate, plugin, enabledPlugins),
     },
     diagnostics,

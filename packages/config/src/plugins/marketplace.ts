@@ -94,7 +94,7 @@ function readEntry(entry: JsonObject, context: EntryContext): MarketplacePlugin 
   return {
     name,
     ...source,
-    ...(strict === undefined ? {} : { strict }),
+    strict,
     manifest: reading.manifest ?? {},
   };
 }

@@ -165,16 +165,6 @@ interface PluginManifestReading {
 export function readPluginManifest(value: unknown, path: DocumentPath = []): PluginManifestReading {
   if (!isJsonObject(value)) return { manifest: undefined, issues: [notAnObject(path)] };
   const issues: Issue[] = [];
-  const { name, ...texts } = readTexts(value, path, issues);
-  issues.push(...checkName(name, path));
-  const userConfig = readUserConfig(value, path, issues);
-  return {
-    manifest: defined({ name, ...texts, ...readComponents(value, path, issues), userConfig }),
-    issues,
-  };
-}
-
-function readTexts(value: JsonObject, path: DocumentPath, issues: Issue[]) {
   const read = createFieldReader(value, path, issues);
   const fields = {
     name: read.string("name"),
@@ -183,7 +173,13 @@ function readTexts(value: JsonObject, path: DocumentPath, issues: Issue[]) {
     description: read.string("description"),
     defaultEnabled: read.boolean("defaultEnabled"),
   };
-  return defined(fields);
+  const { name, ...texts } = defined(fields);
+  issues.push(...checkName(name, path));
+  const userConfig = readUserConfig(value, path, issues);
+  return {
+    manifest: defined({ name, ...texts, ...readComponents(value, path, issues), userConfig }),
+    issues,
+  };
 }
 
 function readComponents(value: JsonObject, path: DocumentPath, issues: Issue[]) {

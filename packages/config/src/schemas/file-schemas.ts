@@ -1,6 +1,7 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import {
   type JsonSchema,
+  looseWords,
   orNull,
   type SchemaName,
   schemaAddress,
@@ -8,16 +9,21 @@ import {
 } from "@retinue/base/foundation/json-schema.ts";
 import { definitionFields } from "../agents/agent-definition.ts";
 import { fieldDefinitions } from "../agents/field-schemas.ts";
-import { hookDefinitions, hooksFileSchema } from "../hooks/hooks-schema.ts";
+import { hookEventNames, hookEvents, isFiredEvent } from "../hooks/hook-input.ts";
+import { hookHandlerDefinitions } from "../hooks/read-hook-handler.ts";
+import { hooksFileKeys } from "../hooks/read-hooks.ts";
 import { lockSchema } from "../lock/lock-file.ts";
-import { mcpFileSchema, mcpServerSchema } from "../mcp/mcp-server-schema.ts";
+import { serverKeys } from "../mcp/mcp-server-config.ts";
+import type { McpKind } from "../mcp/mcp-transport.ts";
+import { oauthSchema } from "../mcp/read-oauth.ts";
+import { transportWords } from "../mcp/read-transport.ts";
 import { agentLimitsSchema } from "../settings/agent-limits.ts";
 import { sandboxSchema } from "../settings/limit-sandbox.ts";
 import { modeReader, switchesWithoutEffect, switchReaders } from "../settings/permission-settings.ts";
 import { keysWithoutEffect, managedOnlyKeys, plainReaders } from "../settings/plain-settings.ts";
 import { environmentVariables, textList, type ValueReader } from "../settings/read-environment.ts";
 import { skillFieldReaders } from "../skills/skill-fields.ts";
-import { workflowMetaSchema } from "../workflows/workflow-meta-schema.ts";
+import type { WorkflowMeta, WorkflowPhase } from "../workflows/read-workflow-script.ts";
 import { permissionDocs, settingDocs, skillDocs } from "./setting-docs.ts";
 
 /** A kind of file with its schema. */
@@ -195,4 +201,213 @@ function skillSchema(): JsonSchema {
     { description: skillDocs[key as keyof typeof skillDocs], ...schema },
   ]);
   return { type: "object", properties: Object.fromEntries(properties) };
+}
+
+const count = { type: "integer", minimum: 1 };
+
+const phaseFields: Readonly<Record<keyof WorkflowPhase, JsonSchema>> = {
+  title: { description: "The name of the phase.", type: "string" },
+  detail: { description: "What happens in it.", type: "string" },
+  model: { description: "The model of its steps.", type: "string" },
+  maxBudgetUsd: { description: "US dollars for its steps together.", type: "number", exclusiveMinimum: 0 },
+  maxTokens: { description: "Tokens for its steps together.", ...count },
+  maxAgents: { description: "How many agents it may start.", ...count },
+};
+
+const metaFields: Readonly<Record<keyof WorkflowMeta, JsonSchema>> = {
+  name: { description: "The name of the workflow.", ...schemas.text },
+  description: { description: "What it does; a model decides by this text.", ...schemas.text },
+  whenToUse: { description: "More about when to use it.", type: "string" },
+  phases: {
+    description: "Its phases, in order.",
+    type: "array",
+    items: { type: "object", properties: phaseFields, required: ["title"] },
+  },
+};
+
+/** The value of `meta` in the script of a workflow. */
+export function workflowMetaSchema(): JsonSchema {
+  return { type: "object", properties: metaFields, required: ["name", "description"] };
+}
+
+const handler = { $ref: "#/definitions/hookHandler" };
+const group = { $ref: "#/definitions/hookGroup" };
+
+/** What `readHooks` takes without a warning, with what it refers to. */
+export function hookDefinitions(): Readonly<Record<string, JsonSchema>> {
+  const matcher = {
+    description: "Which tools, agents or other subjects: names as in `Edit|Write`, or a regular expression.",
+    anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }, schemas.null],
+  };
+  return {
+    hooks: {
+      anyOf: [
+        { type: "object", properties: events(), additionalProperties: false },
+        { type: "array", maxItems: 0 },
+      ],
+    },
+    hookGroup: {
+      anyOf: [
+        {
+          type: "object",
+          properties: {
+            matcher,
+            hooks: {
+              description: "What runs.",
+              anyOf: [{ type: "array", items: handler }, handler, schemas.null],
+            },
+          },
+          required: ["hooks"],
+          not: { anyOf: [{ required: ["command"] }, { required: ["url"] }] },
+        },
+        { allOf: [handler], properties: { matcher }, not: { required: ["hooks"] } },
+      ],
+    },
+    hookGroups: { anyOf: [{ type: "array", items: group }, group, schemas.null] },
+    ...hookHandlerDefinitions(),
+  };
+}
+
+function events(): JsonSchema {
+  const properties = hookEventNames.map((name) => {
+    const { matches } = hookEvents[name];
+    const subject = matches === undefined ? "It has no matcher." : `The matcher is for the ${matches}.`;
+    const description = `Hooks for ${name}. ${isFiredEvent(name) ? subject : "This event does not happen here."}`;
+    return [name, { description, anyOf: [{ $ref: "#/definitions/hookGroups" }] }];
+  });
+  return Object.fromEntries(properties);
+}
+
+/** A whole `hooks.json`: the events under `hooks`, or at the top. */
+export function hooksFileSchema(): JsonSchema {
+  const described = Object.fromEntries([...hooksFileKeys].map((key) => [key, {}]));
+  return {
+    type: "object",
+    anyOf: [
+      {
+        properties: {
+          hooks: { description: "The hooks by event.", ...orNull({ $ref: "#/definitions/hooks" }) },
+        },
+        required: ["hooks"],
+      },
+      { properties: { ...events(), ...described }, additionalProperties: false },
+    ],
+  };
+}
+
+const scalar = { type: ["string", "number", "boolean"] };
+const word = schemas.text;
+const texts = orNull({ type: "object", additionalProperties: scalar });
+
+/** What each key is for. Which kind of value it takes depends on the kind of server. */
+const described = {
+  type: {
+    description: "How it is reached; without it, by command or url.",
+    anyOf: [{ enum: ["stdio", "http", "sse"] }, {}],
+  },
+  command: { description: "The program that is started." },
+  args: { description: "Its arguments." },
+  env: { description: "Its variables; variables in their values are replaced." },
+  cwd: { description: "The folder it is started in." },
+  url: { description: "Its address, http or https; variables in it are replaced." },
+  headers: { description: "Headers of each request; variables in them are replaced." },
+  headersHelper: { description: "A command that prints more headers as JSON." },
+  oauth: { description: "How to log in, where the server does not say it all." },
+};
+
+/** A server that can be used, and one that lives in a program. */
+export function mcpServerSchema(): JsonSchema {
+  const hasCommand = { required: ["command"] };
+  return {
+    type: "object",
+    properties: {
+      ...described,
+      timeout: {
+        description: "Milliseconds that a call may take.",
+        anyOf: [
+          { type: "number", exclusiveMinimum: 0 },
+          { type: "string", pattern: "^\\s*0*[1-9]\\d*\\s*$" },
+          schemas.null,
+        ],
+      },
+      disabled: { description: "Whether it is switched off.", ...orNull({ type: "boolean" }) },
+      enabled: { description: "False switches it off.", ...orNull({ type: "boolean" }) },
+      alwaysLoad: { description: "Its tools are always in the prompt.", ...orNull({ type: "boolean" }) },
+    },
+    anyOf: [
+      { allOf: [hasKind("stdio"), program] },
+      { allOf: [{ anyOf: [hasKind("http"), hasKind("sse")] }, address] },
+      { allOf: [noKind, hasCommand, program] },
+      { allOf: [noKind, { not: hasCommand }, address] },
+      hasKind("sdk"),
+    ],
+  };
+}
+
+const program: JsonSchema = {
+  properties: {
+    command: {
+      anyOf: [word, { type: "array", items: [word], additionalItems: { type: "string" }, minItems: 1 }],
+    },
+    args: { anyOf: [{ type: "array", items: scalar }, { type: "string" }, schemas.null] },
+    env: texts,
+  },
+  required: ["command"],
+};
+
+const url = { type: "string", pattern: "\\$\\{|^\\s*[hH][tT][tT][pP][sS]?:" };
+
+/** `serverUrl` and `httpUrl` are what other clients call it. */
+const address: JsonSchema = {
+  properties: { headers: texts, oauth: orNull(oauthSchema()) },
+  anyOf: [
+    { properties: { url }, required: ["url"] },
+    { properties: { url: schemas.null, serverUrl: url }, required: ["serverUrl"] },
+    { properties: { url: schemas.null, serverUrl: schemas.null, httpUrl: url }, required: ["httpUrl"] },
+  ],
+};
+
+/** `transport` is what some clients call `type`. */
+function hasKind(kind: McpKind): JsonSchema {
+  const words = looseWords([...transportWords].flatMap(([each, meant]) => (meant === kind ? each : [])));
+  return {
+    anyOf: [
+      { properties: { type: words }, required: ["type"] },
+      { properties: { type: schemas.null, transport: words }, required: ["transport"] },
+    ],
+  };
+}
+
+const noKind: JsonSchema = {
+  anyOf: [
+    { properties: { type: { not: { anyOf: [schemas.null, word] } } }, required: ["type"] },
+    { properties: { type: schemas.null, transport: { not: word } } },
+  ],
+};
+
+/** A file of servers: under `mcpServers` or `servers`, or the servers alone. */
+export function mcpFileSchema(): JsonSchema {
+  const servers = orNull({ type: "object", additionalProperties: { $ref: "#/definitions/mcpServer" } });
+  const looksLikeServer = {
+    anyOf: serverKeys.map((key) => ({ properties: { [key]: { not: { type: "object" } } }, required: [key] })),
+  };
+  return {
+    type: "object",
+    properties: {
+      mcpServers: { description: "The servers by name.", ...servers },
+      servers: { description: "The servers by name, where there are no mcpServers." },
+    },
+    anyOf: [
+      { required: ["mcpServers"] },
+      { properties: { servers }, required: ["servers"] },
+      {
+        additionalProperties: {
+          anyOf: [
+            { not: { allOf: [{ type: "object" }, looksLikeServer] } },
+            { $ref: "#/definitions/mcpServer" },
+          ],
+        },
+      },
+    ],
+  };
 }

@@ -4,9 +4,9 @@ import {
   type ApprovalFacts,
   chooseMcpServers,
   decideProjectServer,
-  type McpEntry,
   readApprovalSettings,
 } from "./choose-mcp-servers.ts";
+import type { McpEntry } from "./load-mcp-entries.ts";
 import { readSettings, type SettingsScope } from "./settings.ts";
 
 const server = { name: "db", hash: "A", replacesOwn: false };

@@ -1,14 +1,13 @@
-import type { Diagnostic, Locate } from "@retinue/base/foundation/diagnostic.ts";
+import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { quote } from "@retinue/base/foundation/json-record.ts";
 import { isProviderKey } from "@retinue/gate/command-environment.ts";
 import { expandTransport, type VariableLookup, variablesIn } from "../mcp/expand-variables.ts";
 import { mcpDefinitionHash } from "../mcp/mcp-definition-hash.ts";
-import type { McpServerConfig } from "../mcp/mcp-server-config.ts";
 import type { McpScope, McpServer, McpTransport } from "../mcp/mcp-transport.ts";
 import { readOauth } from "../mcp/read-oauth.ts";
 import { isHeader, refuseAddress } from "../mcp/read-transport.ts";
 import { findSameSpelling, refuseServerName } from "../mcp/refuse-server-name.ts";
-import { type McpPolicy, refuseByDenial, refuseByPolicy } from "./load-mcp-entries.ts";
+import { type McpEntry, type McpPolicy, refuseByDenial, refuseByPolicy } from "./load-mcp-entries.ts";
 import type { SettingsLayer } from "./settings-layer.ts";
 
 export interface ChosenServers {
@@ -238,22 +237,6 @@ function unsetDiagnostic(entry: McpEntry, names: readonly string[]): Diagnostic 
 
 function placeOf({ file, locate, config }: McpEntry): Partial<Diagnostic> {
   return { file, ...locate(config.path) };
-}
-
-/** One server with where it is, before anything is decided about it. */
-export interface McpEntry {
-  readonly config: McpServerConfig;
-  readonly scope: McpScope;
-  readonly file?: string;
-  /** It came with the working folder, which may be anybody's: it needs trust and a person's word. */
-  readonly fromRepository: boolean;
-  /** It is in a definition that came with the working folder: trust is enough, as for the definition's hooks. */
-  readonly needsTrust?: boolean;
-  /** Names that are expanded besides those of the environment, such as `CLAUDE_PLUGIN_ROOT`. */
-  readonly variables?: ReadonlyMap<string, string>;
-  /** Variables that the server's process gets before its own `env`. */
-  readonly extraEnv?: Readonly<Record<string, string>>;
-  readonly locate: Locate;
 }
 
 /** What people have said about the servers of a project. */

@@ -113,7 +113,7 @@ function count(description: string, example: string, most?: number): Part {
       description,
       type: "integer",
       minimum: 1,
-      ...(most === undefined ? {} : { maximum: most }),
+      maximum: most,
     },
   };
 }

@@ -8,15 +8,30 @@ import {
 import { isRecord, type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
 import { parseJsonDocument } from "@retinue/base/foundation/parse-json-document.ts";
-import { readMcpServers } from "../mcp/mcp-server-config.ts";
+import { type McpServerConfig, readMcpServers } from "../mcp/mcp-server-config.ts";
 import { mcpServerPart } from "../mcp/mcp-tool-name.ts";
 import type { McpScope, McpTransport } from "../mcp/mcp-transport.ts";
 import { valueAt } from "./approve-mcp-servers.ts";
-import type { McpEntry } from "./choose-mcp-servers.ts";
 import { findForeignWriters, readBounded, unsafeManagedDiagnostic } from "./load-settings.ts";
 import type { Paths } from "./paths.ts";
 import type { SettingsScope } from "./settings.ts";
 import { isFromRepository, type MergedSettings, type SettingsLayer } from "./settings-layer.ts";
+
+/** One server with where it is, before anything is decided about it. */
+export interface McpEntry {
+  readonly config: McpServerConfig;
+  readonly scope: McpScope;
+  readonly file?: string;
+  /** It came with the working folder, which may be anybody's: it needs trust and a person's word. */
+  readonly fromRepository: boolean;
+  /** It is in a definition that came with the working folder: trust is enough, as for the definition's hooks. */
+  readonly needsTrust?: boolean;
+  /** Names that are expanded besides those of the environment, such as `CLAUDE_PLUGIN_ROOT`. */
+  readonly variables?: ReadonlyMap<string, string>;
+  /** Variables that the server's process gets before its own `env`. */
+  readonly extraEnv?: Readonly<Record<string, string>>;
+  readonly locate: Locate;
+}
 
 interface LoadMcpOptions {
   readonly paths: Paths;

@@ -86,7 +86,21 @@ export interface PermissionsReading {
 export function readPermissions(value: unknown): PermissionsReading {
   if (value === undefined || value === null)
     return { permissions: noPermissions, issues: [], brokenRestrictions: [] };
-  if (!isRecord(value)) return notAnObject(value);
+  if (!isRecord(value)) {
+    const isEmpty = Array.isArray(value) && value.length === 0;
+    const issue: Issue = {
+      severity: isEmpty ? "warning" : "error",
+      code: "wrong-setting-value",
+      message: `"permissions" must be an object with "allow", "ask" and "deny", but here it is ${kindOf(value)}.`,
+      advice: 'Write {"allow": […], "ask": […], "deny": […]}.',
+      path: ["permissions"],
+    };
+    return {
+      permissions: noPermissions,
+      issues: [issue],
+      brokenRestrictions: isEmpty ? [] : ["permissions"],
+    };
+  }
   const issues: Issue[] = [];
   const broken: string[] = [];
   const lists = (["allow", "ask", "deny"] as const).map((list) => readRules(list, value[list]));
@@ -109,22 +123,6 @@ export function readPermissions(value: unknown): PermissionsReading {
     },
     issues,
     brokenRestrictions: [...broken, ...details.broken, ...unknown.broken],
-  };
-}
-
-function notAnObject(value: unknown): PermissionsReading {
-  const isEmpty = Array.isArray(value) && value.length === 0;
-  const issue: Issue = {
-    severity: isEmpty ? "warning" : "error",
-    code: "wrong-setting-value",
-    message: `"permissions" must be an object with "allow", "ask" and "deny", but here it is ${kindOf(value)}.`,
-    advice: 'Write {"allow": […], "ask": […], "deny": […]}.',
-    path: ["permissions"],
-  };
-  return {
-    permissions: noPermissions,
-    issues: [issue],
-    brokenRestrictions: isEmpty ? [] : ["permissions"],
   };
 }
 

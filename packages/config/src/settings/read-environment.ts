@@ -205,8 +205,8 @@ export const backgroundAgents: ValueReader<BackgroundAgentsValue> = {
     if (Object.keys(others).length > 0 || (written !== undefined && mcpTools === undefined)) return undefined;
     if (questions !== undefined && questions !== "ask" && questions !== "refuse") return undefined;
     return {
-      ...(mcpTools === undefined ? {} : { mcpTools }),
-      ...(questions === undefined ? {} : { questions }),
+      mcpTools,
+      questions,
     };
   },
   schema: {

@@ -47,7 +47,12 @@ export async function updateFile(
     };
   }
   try {
-    await removeLeftDrafts(target);
+    // What a writer left that died in the middle: the one that holds the lock is the only one to have drafts.
+    const begin = `${basename(target)}.`;
+    const names = await readdir(dirname(target)).catch(() => []);
+    for (const name of names)
+      if (name.startsWith(begin) && /^\d+\.[0-9a-f]{12}\.tmp$/.test(name.slice(begin.length)))
+        await rm(join(dirname(target), name), { force: true }).catch(() => undefined);
     return await changeHeldFile(target, change, options.mode);
   } finally {
     await rmdir(lock).catch(() => undefined);
@@ -76,15 +81,6 @@ async function changeHeldFile(
     }
   }
   return { type: "refused", why: `${target} was changed by another program each time it was to be written` };
-}
-
-/** What a writer left that died in the middle: the one that holds the lock is the only one to have drafts. */
-async function removeLeftDrafts(target: string): Promise<void> {
-  const begin = `${basename(target)}.`;
-  const names = await readdir(dirname(target)).catch(() => []);
-  for (const name of names)
-    if (name.startsWith(begin) && /^\d+\.[0-9a-f]{12}\.tmp$/.test(name.slice(begin.length)))
-      await rm(join(dirname(target), name), { force: true }).catch(() => undefined);
 }
 
 async function takeLock(

@@ -70,7 +70,7 @@ export function readVerifyChecks(value: unknown): ChecksReading {
     checks.push(read.check);
     if (read.retries !== undefined) retries = Math.max(retries ?? 0, read.retries);
   }
-  return { type: "checks", checks: { checks, ...(retries === undefined ? {} : { retries }) } };
+  return { type: "checks", checks: { checks, retries } };
 }
 
 /** `verify` of a settings file: the checks of each type of agent. */
@@ -108,8 +108,8 @@ function readEntry(entry: unknown): { readonly check: VerifyCheck; readonly retr
   if (retries !== undefined && !(isBetween(retries, 0, 10) && Number.isSafeInteger(retries)))
     return "`retries` is not a whole number from 0 to 10";
   return {
-    check: { run: run.trim(), ...(timeout === undefined ? {} : { timeoutSeconds: timeout }) },
-    ...(retries === undefined ? {} : { retries }),
+    check: { run: run.trim(), timeoutSeconds: timeout },
+    retries,
   };
 }
 

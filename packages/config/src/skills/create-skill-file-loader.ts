@@ -17,8 +17,7 @@ import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { unreadable } from "../discovery/find-agent-files.ts";
 import { isWithin } from "../plugins/plugin.ts";
 import { largestSkill, type ReadSkill, readSkillFile, refuseLargeSkill } from "./read-skill-file.ts";
-import type { Skill } from "./skill.ts";
-import type { SkillPlace } from "./skill-catalog.ts";
+import type { Skill, SkillPlugin, SkillScope, SkillSource } from "./skill.ts";
 
 export interface LoadedSkills {
   /** In the order of the places, the stronger first. */
@@ -26,6 +25,24 @@ export interface LoadedSkills {
   readonly diagnostics: readonly Diagnostic[];
   /** Every file looked at, also those that hold no skill. */
   readonly files: readonly string[];
+}
+
+/** A folder or file that may hold skills or commands. Nothing here says that it exists. */
+export interface SkillPlace {
+  readonly scope: SkillScope;
+  readonly kind: SkillSource["kind"];
+  readonly path: string;
+  /** Links that lead out of this folder are not followed; absent where the person's own files are. */
+  readonly within?: string;
+  readonly plugin?: SkillPlugin;
+  /** Its folder is not trusted by itself. */
+  readonly untrusted?: true;
+  /** A manifest names it, so that its absence is worth a word. */
+  readonly isNamed?: true;
+  /** Folders in it that carry a plugin's mark are plugins, not skills. */
+  readonly mayHoldPlugins?: true;
+  /** Only the file itself counts, not the folders beside it. */
+  readonly isRoot?: true;
 }
 
 interface SkillFileLoader {
@@ -90,16 +107,12 @@ function readCached(
     entry.file,
     entry.real,
   ].join("\0");
-  const stamp = stampOf(entry.real);
+  const stats = statSync(entry.real, { throwIfNoEntry: false });
+  const stamp = stats === undefined ? "gone" : `${stats.mtimeMs} ${stats.ctimeMs} ${stats.size} ${stats.ino}`;
   const known = cache.get(key);
   const read = known?.stamp === stamp ? known : { stamp, reading: readEntry(entry, place) };
   fresh.set(key, read);
   return read;
-}
-
-function stampOf(file: string): string {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  return stats === undefined ? "gone" : `${stats.mtimeMs} ${stats.ctimeMs} ${stats.size} ${stats.ino}`;
 }
 
 function readEntry({ file, real, name }: SkillFile, place: SkillPlace): ReadSkill {
@@ -108,7 +121,7 @@ function readEntry({ file, real, name }: SkillFile, place: SkillPlace): ReadSkil
     const text = readRegularFile(real);
     if (text === undefined) return refuseLargeSkill(file);
     const options = { file, scope, kind, plugin };
-    return readSkillFile(text, { ...options, ...(name === undefined ? {} : { name }) });
+    return readSkillFile(text, { ...options, name });
   } catch (error) {
     return { diagnostics: [unreadable(file, error)], written: new Map() };
   }

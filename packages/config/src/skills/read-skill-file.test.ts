@@ -115,7 +115,7 @@ describe("[SKL-1] names", () => {
 
   test("a name that changes the text around it is not shown", () => {
     const { skill, diagnostics } = read('name: "a\\u202Eb"\ndescription: d');
-    expect(skill).not.toHaveProperty("displayName");
+    expect(skill).toMatchObject({ displayName: undefined });
     expect(diagnostics).toMatchObject([{ code: "name-unsafe", line: 2 }]);
   });
 });

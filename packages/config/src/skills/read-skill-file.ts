@@ -120,7 +120,7 @@ function settle(
     userInvocable: true,
     ...rest,
     name: naming.name,
-    ...(naming.displayName === undefined ? {} : { displayName: naming.displayName }),
+    displayName: naming.displayName,
     description,
     body: frontmatter.body,
     source: sourceOf(options),

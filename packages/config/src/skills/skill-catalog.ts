@@ -12,8 +12,8 @@ import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/load-se
 import type { Paths, ScopedDirectories } from "../settings/paths.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
 import { findUntrustedFolders } from "../settings/trust-store.ts";
-import { createSkillFileLoader, type LoadedSkills } from "./create-skill-file-loader.ts";
-import type { Skill, SkillPlugin, SkillScope, SkillSource } from "./skill.ts";
+import { createSkillFileLoader, type LoadedSkills, type SkillPlace } from "./create-skill-file-loader.ts";
+import type { Skill, SkillSource } from "./skill.ts";
 
 export type SkillSearch =
   | { readonly type: "found"; readonly skill: Skill }
@@ -201,24 +201,6 @@ function foldersAbove(path: string, root: string): readonly string[] {
   return way.map((_, index) => join(root, ...way.slice(0, index + 1)));
 }
 
-/** A folder or file that may hold skills or commands. Nothing here says that it exists. */
-export interface SkillPlace {
-  readonly scope: SkillScope;
-  readonly kind: SkillSource["kind"];
-  readonly path: string;
-  /** Links that lead out of this folder are not followed; absent where the person's own files are. */
-  readonly within?: string;
-  readonly plugin?: SkillPlugin;
-  /** Its folder is not trusted by itself. */
-  readonly untrusted?: true;
-  /** A manifest names it, so that its absence is worth a word. */
-  readonly isNamed?: true;
-  /** Folders in it that carry a plugin's mark are plugins, not skills. */
-  readonly mayHoldPlugins?: true;
-  /** Only the file itself counts, not the folders beside it. */
-  readonly isRoot?: true;
-}
-
 export interface SkillPlacesInput {
   readonly paths: Paths;
   readonly plugins?: readonly Plugin[];
@@ -368,7 +350,16 @@ export function listSkills(skills: readonly Skill[], options: ListSkillsOptions)
   const most = Math.max(0, ...entries.map(({ description }) => description.length));
   const limit = largestLimit(most, (cut) => lengthOf(entries, cut) <= budget);
   if (limit !== undefined) return { text: entries.map((entry) => lineOf(entry, limit)).join("\n"), left: 0 };
-  return namesWithin(entries, budget);
+  const lines: string[] = [];
+  let used = 0;
+  for (const { name } of entries) {
+    if (used + name.length + 3 > budget) break;
+    used += name.length + 3;
+    lines.push(`- ${name}`);
+  }
+  const left = entries.length - lines.length;
+  const rest = `(${left} more are not listed; they can be called by their names)`;
+  return { text: [...lines, ...(left === 0 ? [] : [rest])].join("\n"), left };
 }
 
 interface Entry {
@@ -411,17 +402,4 @@ function largestLimit(most: number, fits: (limit: number) => boolean): number | 
     else high = middle;
   }
   return low;
-}
-
-function namesWithin(entries: readonly Entry[], budget: number): SkillList {
-  const lines: string[] = [];
-  let used = 0;
-  for (const { name } of entries) {
-    if (used + name.length + 3 > budget) break;
-    used += name.length + 3;
-    lines.push(`- ${name}`);
-  }
-  const left = entries.length - lines.length;
-  const rest = `(${left} more are not listed; they can be called by their names)`;
-  return { text: [...lines, ...(left === 0 ? [] : [rest])].join("\n"), left };
 }

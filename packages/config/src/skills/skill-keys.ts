@@ -1,5 +1,6 @@
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
-import type { KeyVocabulary } from "../agents/definition-keys.ts";
+import { bareKey } from "../agents/agent-vocabulary.ts";
+import type { KeyVocabulary } from "../agents/read-frontmatter.ts";
 
 /** Every field a skill may have, as it is written. */
 export const skillKeys = [
@@ -89,7 +90,3 @@ const otherWords: ReadonlyMap<string, SkillKey> = new Map<string, SkillKey>([
   ["globs", "paths"],
   ["args", "arguments"],
 ]);
-
-function bareKey(key: string): string {
-  return key.toLowerCase().replace(/[-_\s]/g, "");
-}

@@ -84,10 +84,8 @@ function inLowerCase(tool: AvailableTool): AvailableTool {
   return {
     ...tool,
     name: name.toLowerCase(),
-    ...(server === undefined ? {} : { server: server.toLowerCase() }),
-    ...(mcp === undefined
-      ? {}
-      : { mcp: { ...mcp, server: mcp.server.toLowerCase(), tool: mcp.tool.toLowerCase() } }),
+    server: server?.toLowerCase(),
+    mcp: mcp && { ...mcp, server: mcp.server.toLowerCase(), tool: mcp.tool.toLowerCase() },
   };
 }
 

@@ -42,7 +42,7 @@ export function parseToolEntries(
  */
 export function splitEntries(text: string): string[] {
   const source = unwrapList(text);
-  const pieces = cleanEntries(splitOutside(source, /[,;|，、；\r\n]/));
+  const pieces = cleanEntries(splitOutside(source, /[,;|\uff0c\u3001\uff1b\r\n]/));
   if (pieces.length !== 1) return pieces;
   const words = cleanEntries(splitOutside(source, /\s/));
   return words.length > 1 &&

@@ -2,9 +2,14 @@
 import { readFileSync, statSync } from "node:fs";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { errorCode } from "@retinue/base/foundation/file-error.ts";
-import { listWorkflowFiles, type WorkflowFile, type WorkflowSearch } from "./list-workflow-files.ts";
+import {
+  builtinSaved,
+  listWorkflowFiles,
+  type SavedWorkflow,
+  type WorkflowFile,
+  type WorkflowSearch,
+} from "./list-workflow-files.ts";
 import { maxScript, readWorkflowScript } from "./read-workflow-script.ts";
-import { builtinSaved, type SavedWorkflow } from "./saved-workflow.ts";
 
 export interface DiscoveredWorkflows {
   /** By name; of several with one name the nearest. */

@@ -3,6 +3,8 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Plugin } from "../plugins/plugin.ts";
 import type { Paths } from "../settings/paths.ts";
+import { builtinWorkflows } from "./builtin-workflows.ts";
+import type { WorkflowMeta } from "./read-workflow-script.ts";
 
 export type WorkflowScope = "managed" | "project" | "user" | "plugin" | "builtin";
 
@@ -47,4 +49,20 @@ function filesOf(folder: string, origin: Omit<WorkflowFile, "file">): readonly W
   } catch {
     return [];
   }
+}
+
+/** A workflow that can be called by its name. */
+export interface SavedWorkflow {
+  /** `meta.name`, behind the name of its plugin where it has one. */
+  readonly name: string;
+  readonly scope: WorkflowScope;
+  /** Absent for those that come with the product. */
+  readonly file?: string;
+  readonly text: string;
+  readonly meta: WorkflowMeta;
+}
+
+/** Those that come with the product. */
+export function builtinSaved(): readonly SavedWorkflow[] {
+  return builtinWorkflows.map(({ meta, text }) => ({ name: meta.name, scope: "builtin", text, meta }));
 }

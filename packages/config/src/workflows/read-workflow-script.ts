@@ -1,7 +1,24 @@
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { type AnyNode, type Expression, type Node, type PrivateIdentifier, type Program, parse } from "acorn";
-import type { WorkflowMeta, WorkflowPhase } from "./workflow-meta.ts";
+
+/** What a script says about itself, in its first statement. */
+export interface WorkflowMeta {
+  readonly name: string;
+  readonly description: string;
+  readonly whenToUse?: string;
+  readonly phases?: readonly WorkflowPhase[];
+}
+
+export interface WorkflowPhase {
+  readonly title: string;
+  readonly detail?: string;
+  readonly model?: string;
+  /** What the steps of this phase may take together. */
+  readonly maxBudgetUsd?: number;
+  readonly maxTokens?: number;
+  readonly maxAgents?: number;
+}
 
 /** A script that may run: its meta, and the expression that is its whole body, an async function without parameters. */
 export interface WorkflowScript {
@@ -33,7 +50,7 @@ export function readWorkflowScript(text: string, file?: string): WorkflowScript 
       code: "workflow-broken",
       message,
       advice,
-      ...(file === undefined ? {} : { file }),
+      file,
       ...place,
     },
   });
@@ -165,7 +182,7 @@ function metaOf(value: JsonRecord): WorkflowMeta {
     name: String(value["name"]),
     description: String(value["description"]),
     ...(typeof whenToUse === "string" ? { whenToUse } : {}),
-    ...(phases === undefined ? {} : { phases }),
+    phases,
   };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { environmentText } from "./environment-facts.ts";
+import { environmentText } from "./build-system-prompt.ts";
 import { gatherEnvironment } from "./gather-git-state.ts";
 
 describe("[SPN-3] facts of the environment", () => {

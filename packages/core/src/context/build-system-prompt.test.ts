@@ -1,7 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildSystemPrompt } from "./build-system-prompt.ts";
-import type { EnvironmentFacts } from "./environment-facts.ts";
-import { mainPrompt } from "./main-prompt.ts";
+import { buildSystemPrompt, type EnvironmentFacts, mainPrompt } from "./build-system-prompt.ts";
 
 const environment: EnvironmentFacts = {
   directory: "/p",

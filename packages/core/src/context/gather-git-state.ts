@@ -1,7 +1,7 @@
 // @io
 import { release, type } from "node:os";
 import { basename, join, resolve } from "node:path";
-import type { ProcessResult } from "@retinue/base/foundation/run-process.ts";
+import type { ProcessResult } from "@retinue/base/foundation/start-process.ts";
 import { loadBeginning } from "@retinue/config/instructions/find-instruction-files.ts";
 import {
   askRepository,
@@ -12,7 +12,7 @@ import {
 import { type OwnGitCall, runOwnGit } from "@retinue/gate/git/own-git.ts";
 import { noSubmodules } from "@retinue/gate/shell/programs/git-commands.ts";
 import type { Wall } from "../tools/sandbox/wall.ts";
-import { type EnvironmentFacts, localDate } from "./environment-facts.ts";
+import { type EnvironmentFacts, localDate } from "./build-system-prompt.ts";
 import {
   bounded,
   type GitState,

@@ -49,7 +49,7 @@ function leftOut(summary: string): number {
 const anyRunner = "the test runner";
 
 const summaries: readonly Summary[] = [
-  { runner: "node --test", line: /^(?:# |ℹ )(?:tests 0|pass (?<ran>\d+))$/gm },
+  { runner: "node --test", line: /^(?:# |\u2139 )(?:tests 0|pass (?<ran>\d+))$/gm },
   { runner: "cargo test", line: /^(?:running 0 tests|test result: ok\. (?<ran>\d+) passed\b.*)$/gm },
   { runner: "cargo bench", line: /^test result: ok\. .* (?<ran>[1-9]\d*) measured\b/gm },
   { runner: "mocha", line: /^\s*(?<ran>\d+) passing\b/gm },

@@ -62,8 +62,8 @@ export function withFlaky(now: CheckRun, earlier: readonly CheckRun[]): CheckRun
     flaky: {
       durationMs,
       output,
-      ...(exitCode === undefined ? {} : { exitCode }),
-      ...(reason === undefined ? {} : { reason }),
+      exitCode,
+      reason,
     },
   };
 }

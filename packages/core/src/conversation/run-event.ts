@@ -241,6 +241,17 @@ export interface EventSink {
   readonly take: (event: RunEvent) => void;
 }
 
+/** Gives an event to those who take its type, in their order. */
+export function handTo<State>(
+  sinks: readonly (Pick<EventSink, "types"> & {
+    readonly take: (event: RunEvent, state: State) => void;
+  })[],
+  event: RunEvent,
+  state: State,
+): void {
+  for (const { types, take } of sinks) if (types === undefined || types.has(event.type)) take(event, state);
+}
+
 /** What a transcript keeps of a request, so that a replay can prove that it makes the same one. */
 export interface RequestRecord {
   /** Over everything that was sent, to the byte. */

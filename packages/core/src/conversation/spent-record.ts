@@ -25,7 +25,7 @@ export function spentRecord({ totals, models }: Pick<AgentTotals, "totals" | "mo
   );
   return {
     usage: tokenRecord(totals.usage),
-    ...(totals.costUsd === undefined ? {} : { total_cost_usd: totals.costUsd }),
+    total_cost_usd: totals.costUsd,
     num_turns: totals.turns,
     tool_uses: totals.toolUses,
     model_usage: Object.fromEntries(byModel),

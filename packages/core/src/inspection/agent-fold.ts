@@ -1,7 +1,7 @@
 import { defined } from "@retinue/base/foundation/defined.ts";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { addUsage } from "../conversation/usage.ts";
-import { interruptedReason } from "../tasks/drive-task.ts";
+import { interruptedReason } from "../protocol/agent-state.ts";
 import { changesQuotaWait, quotaWaitOf } from "../tasks/transcript-task.ts";
 import type { AgentState, InFlight, InspectedAgent, RecordedTotals, Step } from "./inspection.ts";
 import {
@@ -100,7 +100,16 @@ function addLine(state: FoldState, record: JsonRecord): void {
 
 /** Whether the line is part of the work; others may be written long after it. */
 function takeLine(state: FoldState, record: JsonRecord): boolean {
-  if (record.type === "system") return addSystem(state, record);
+  if (record.type === "system") {
+    const step = readSystemLine(record);
+    if (step === undefined) return false;
+    state.list.add(step);
+    if (step.type !== "ending") return true;
+    state.ending = step;
+    state.last = "ending";
+    state.recorded = addRecorded(state.recorded, record);
+    return true;
+  }
   if (record.type === "user") addUser(state, record);
   else if (record.type === "assistant") {
     state.list.addAnswer(record, state.lastAt);
@@ -123,17 +132,6 @@ function addUser(state: FoldState, record: JsonRecord): void {
   if (!isMeta) state.prompt ??= bounded(text, maxPrompt);
   const at = timeOf(record);
   list.add(defined({ type: "prompt" as const, at, text: boundedLine(text, 400), isMeta }));
-}
-
-function addSystem(state: FoldState, record: JsonRecord): boolean {
-  const step = readSystemLine(record);
-  if (step === undefined) return false;
-  state.list.add(step);
-  if (step.type !== "ending") return true;
-  state.ending = step;
-  state.last = "ending";
-  state.recorded = addRecorded(state.recorded, record);
-  return true;
 }
 
 /** A process resumes the agent. A child's plan precedes its first words, that of the main agent follows them. */

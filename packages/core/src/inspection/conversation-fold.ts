@@ -101,7 +101,18 @@ export function createConversationFold({ isMain }: { readonly isMain: boolean })
       const uuid = textField(record, "uuid");
       if (uuid !== undefined && state.seen.has(uuid)) return;
       if (uuid !== undefined) state.seen.add(uuid);
-      addRecord(state, record, uuid);
+      if (record.type === "assistant") addAnswer(state, record, uuid);
+      else if (record.type === "user") addUser(state, record, uuid);
+      else if (record.type === "retinue-plan" && isRecord(record.plan)) state.plan = record.plan;
+      else if (record.type === "retinue-outcome") {
+        const { id, content, isError } = record;
+        const block = { type: "tool_result", tool_use_id: id, content, is_error: isError === true };
+        for (const read of readUserBlocks([block]))
+          if (read.type === "tool_result") settle(state, read, { record, isAlone: false });
+      } else if (record.type === "system") {
+        const step = readSystemLine(record);
+        if (step !== undefined) push(state, { type: "note", step });
+      }
     },
     takeChanged() {
       const taken = [...state.changed].sort((a, b) => a - b);
@@ -109,21 +120,6 @@ export function createConversationFold({ isMain }: { readonly isMain: boolean })
       return taken;
     },
   };
-}
-
-function addRecord(state: FoldState, record: JsonRecord, uuid: string | undefined): void {
-  if (record.type === "assistant") addAnswer(state, record, uuid);
-  else if (record.type === "user") addUser(state, record, uuid);
-  else if (record.type === "retinue-plan" && isRecord(record.plan)) state.plan = record.plan;
-  else if (record.type === "retinue-outcome") {
-    const { id, content, isError } = record;
-    const block = { type: "tool_result", tool_use_id: id, content, is_error: isError === true };
-    for (const read of readUserBlocks([block]))
-      if (read.type === "tool_result") settle(state, read, { record, isAlone: false });
-  } else if (record.type === "system") {
-    const step = readSystemLine(record);
-    if (step !== undefined) push(state, { type: "note", step });
-  }
 }
 
 function push(state: FoldState, entry: ConversationEntry): number {

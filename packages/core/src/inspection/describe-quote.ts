@@ -166,11 +166,6 @@ export function describeQuoted({ costUsd, tokens, durationMs, real, isInside }: 
   return `quoted ${show(band.low)} to ${show(band.high)}${unit}, took ${show(took)}${isInside ? "" : ", which is outside"}; ${time}`;
 }
 
-/** What the agents may write, run and reach, each with the tools that let them. */
-export function rightsRows(agents: readonly RightsOfAgent[]): readonly string[] {
-  return rightsOf(agents).flatMap(rightRows);
-}
-
 function rightRows([label, text]: readonly [string, string]): readonly string[] {
   return wrap(text, 62).map((line, at) => `${at === 0 ? `${label}:`.padEnd(11) : " ".repeat(11)}${line}`);
 }

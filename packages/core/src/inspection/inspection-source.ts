@@ -13,7 +13,7 @@ import { actFile } from "../journal/append-act.ts";
 import { findSession } from "../journal/find-sessions.ts";
 import { isAgentId, sessionFiles } from "../journal/session-files.ts";
 import type { KnownChild } from "../tasks/child-meta.ts";
-import { loadChildMeta } from "../tasks/find-tasks.ts";
+import { loadChildMeta } from "../tasks/child-meta.ts";
 import { type AgentFold, createAgentFold } from "./agent-fold.ts";
 import { type AgentParts, inspectSession } from "./inspect-session.ts";
 import type { InspectedAct, Inspection } from "./inspection.ts";

@@ -6,14 +6,7 @@ import { readPastRun } from "../journal/read-past-run.ts";
 import { readUsage } from "../journal/transcript-usage.ts";
 import { lookUpModel } from "../models/look-up-model.ts";
 import { isInside, quotedAndReal } from "../planning/predict-run.ts";
-import type {
-  CompactionStep,
-  InspectedQuote,
-  InspectedReceipt,
-  LostStep,
-  Step,
-  TurnStep,
-} from "./inspection.ts";
+import type { CompactionStep, InspectedQuote, InspectedReceipt, Step, TurnStep } from "./inspection.ts";
 
 /** What one line of an answer says about the whole of it; the last line of an answer is right. */
 export function readAnswer(
@@ -48,7 +41,13 @@ export function readSystemLine(record: JsonRecord): Step | undefined {
     });
   }
   if (record.subtype === "compact_boundary") return readCompaction(record, at);
-  if (record.subtype === "answer_lost") return readLost(record, at);
+  if (record.subtype === "answer_lost") {
+    const lost = recordField(record, "lostAnswer") ?? {};
+    const model = textField(lost, "model") ?? "unknown";
+    const usage = readUsage(lost.usage);
+    const cost = answerCost(numberField(lost, "costUSD"), { model, usage, wire: {} });
+    return defined({ type: "lost" as const, at, model, usage, ...cost });
+  }
   return record.subtype === "api_error" ? readRetry(record, at) : undefined;
 }
 
@@ -109,14 +108,6 @@ function readRetry(record: JsonRecord, at: number | undefined): Step {
     text: boundedLine(text, 300),
     waitMs: numberField(record, "retryInMs"),
   });
-}
-
-function readLost(record: JsonRecord, at: number | undefined): LostStep {
-  const lost = recordField(record, "lostAnswer") ?? {};
-  const model = textField(lost, "model") ?? "unknown";
-  const usage = readUsage(lost.usage);
-  const cost = answerCost(numberField(lost, "costUSD"), { model, usage, wire: {} });
-  return defined({ type: "lost" as const, at, model, usage, ...cost });
 }
 
 function readCompaction(record: JsonRecord, end: number | undefined): CompactionStep {

@@ -25,7 +25,13 @@ export function createRequestRecorder(directory: string): RecordRequest {
     const digest = shortHash(text);
     if (keeps && !kept.has(digest)) {
       kept.add(digest);
-      keep(requestPartFile(directory, digest), text);
+      const file = requestPartFile(directory, digest);
+      try {
+        mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+        writeFileSync(file, text, { flag: "wx", mode: 0o600 });
+      } catch {
+        // It is there already, or the disk takes no more, which the transcript itself reports.
+      }
     }
     digests.set(value, digest);
     return digest;
@@ -75,15 +81,6 @@ function shortHash(text: string): string {
 
 function requestPartFile(directory: string, digest: string): string {
   return join(directory, folderName, `${digest}.json`);
-}
-
-function keep(file: string, text: string): void {
-  try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileSync(file, text, { flag: "wx", mode: 0o600 });
-  } catch {
-    // It is there already, or the disk takes no more, which the transcript itself reports.
-  }
 }
 
 /** Reads a system prompt or list of tools by its hash; undefined where it was not kept or is not what was written. */

@@ -102,7 +102,15 @@ function arrangeTurns(lines: readonly ChainLine[]): readonly Turn[] {
         id: line.messageId,
       });
   }
-  return joinPausedAnswers(turns);
+  // An answer that the provider paused continues in the next one, so a server's call and its result meet again.
+  return turns.reduce<Turn[]>((done, turn) => {
+    const last = done.at(-1);
+    const isPaused = last?.role === "assistant" && !last.blocks.some(({ type }) => type === "tool_use");
+    if (isPaused && turn.role === "assistant")
+      done[done.length - 1] = { ...turn, line: last.line, blocks: [...last.blocks, ...turn.blocks] };
+    else done.push(turn);
+    return done;
+  }, []);
 }
 
 function addToUser(turns: Turn[], content: unknown): void {
@@ -120,18 +128,6 @@ function joined(before: readonly UserBlock[], added: readonly UserBlock[], conte
   if (before.length === 0 && typeof content === "string")
     return { role: "user", blocks: added, text: content };
   return { role: "user", blocks: [...before, ...added] };
-}
-
-/** An answer that the provider paused continues in the next one, so a server's call and its result meet again. */
-function joinPausedAnswers(turns: readonly Turn[]): readonly Turn[] {
-  return turns.reduce<Turn[]>((done, turn) => {
-    const last = done.at(-1);
-    const isPaused = last?.role === "assistant" && !last.blocks.some(({ type }) => type === "tool_use");
-    if (isPaused && turn.role === "assistant")
-      done[done.length - 1] = { ...turn, line: last.line, blocks: [...last.blocks, ...turn.blocks] };
-    else done.push(turn);
-    return done;
-  }, []);
 }
 
 /** Errors shown as answers never reached a model; the summary of a compaction did, whatever viewers do with it. */

@@ -58,8 +58,8 @@ export interface AgentTree extends AsyncDisposable {
   submit(agent: AgentId, op: Op): Promise<OpOutcome>;
   /** All events of the tree, from this number on; absent: from now on. */
   events(from?: number): AsyncIterableIterator<AgentEvent>;
-  /** Calls back with each event as it happens; the returned function ends it. */
-  onEvent(listener: (event: AgentEvent) => void): () => void;
+  /** Calls back with each event as it happens, or with those of some types; the returned function ends it. */
+  onEvent(listener: (event: AgentEvent) => void, types?: ReadonlySet<AgentEvent["type"]>): () => void;
   status(): LiveStatus;
   prompts(): readonly QueuedPrompt[];
   questions(): readonly Question[];
@@ -313,12 +313,14 @@ function isCounted(event: WireEvent): event is RunEvent {
 function createTreeEvents(first: ((event: AgentEvent) => void) | undefined) {
   const log = createEventLog<AgentEvent>();
   const fold = createTreeFold();
+  let seq = 0;
   if (first !== undefined) log.listen(first);
   return {
     log,
     totals: fold.totals,
     emit(event: WireEvent, source: EventSource = { agentId: mainAgentId }): void {
-      const placed = { ...event, ...source, seq: log.lastSeq + 1, at: Date.now() } as AgentEvent;
+      seq += 1;
+      const placed = { ...event, ...source, seq, at: Date.now() } as AgentEvent;
       // Pieces of answers are most of what happens, and change no sum.
       if (isCounted(event)) fold.add({ ...event, ...source });
       log.push(placed);
@@ -340,7 +342,7 @@ function createCommandReports(
     take: () => reports.splice(0),
     changed(view: TaskView): void {
       // Those of a child end with it, and it reads what becomes of them.
-      if (session()?.tasks.get(view.owner) !== undefined) return;
+      if (session()?.agentHost.tasks.get(view.owner) !== undefined) return;
       if (view.state === "running") return void running.add(view.id);
       if (!running.delete(view.id) || view.state === "stopped") return;
       const notice = commandEndNotice(view);
@@ -367,7 +369,7 @@ interface TreeParts {
 
 function createTree(parts: TreeParts): AgentTree {
   const { session, events, driver, questions } = parts;
-  const { tasks } = session;
+  const { tasks } = session.agentHost;
   const { log } = events;
   const background = followChildren(parts);
   const shells = new Set<AbortController>();
@@ -443,7 +445,7 @@ async function* ofAgent(all: AsyncIterableIterator<AgentEvent>, id: AgentId): As
  * work until its report has been handed over, which is a moment after its end; a member of a team, while it is not idle.
  */
 function followChildren({ session, events: { emit }, driver }: TreeParts) {
-  const { tasks } = session;
+  const { tasks } = session.agentHost;
   const reporting = new Set<string>();
   const known = new Map<string, string>();
   const forgetEvents = tasks.onEvent(({ event, state, agentId, parentId, agentType }) => {
@@ -582,7 +584,7 @@ async function performForChild(
   id: AgentId,
   op: Op,
 ): Promise<OpOutcome> {
-  const { tasks } = session;
+  const { tasks } = session.agentHost;
   const state = tasks.get(id);
   if (op.type === "stop" || op.type === "close" || op.type === "interrupt") {
     await tasks.stop(id, op.type === "stop" ? (op.by ?? "user") : "user");
@@ -607,7 +609,7 @@ async function performForChild(
 }
 
 function moveToBackground(
-  { tasks, moveCommands }: Session,
+  { agentHost: { tasks }, moveCommands }: Session,
   emit: (event: WireEvent, source: EventSource) => void,
   agent: AgentId | undefined,
 ): OpOutcome {

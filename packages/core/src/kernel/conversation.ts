@@ -1,24 +1,24 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { textOf, type UserMessage } from "../conversation/message.ts";
-import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
-import { compactNow } from "../loop/compact-now.ts";
+import { addTotals, handTo, type RunEnding, type RunEvent } from "../conversation/run-event.ts";
 import { isLimitError } from "../loop/loop-ports.ts";
-import { runAgentLoop } from "../loop/run-agent-loop.ts";
+import { compactNow, runAgentLoop } from "../loop/run-agent-loop.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
+import { hasEnded, wasCutOff } from "../protocol/agent-state.ts";
 import { type AgentHistory, createAgentHistory } from "../tasks/agent-history.ts";
-import { handTo, hasEnded } from "../tasks/drive-task.ts";
+import { stoppedNote } from "../tasks/end-notice.ts";
 import type { AgentRecord } from "../tasks/open-record.ts";
+import type { TaskManager } from "../tasks/task-manager.ts";
+import { endsSession } from "../tasks/task-manager.ts";
 import type { MainControl } from "../tasks/watch-control.ts";
 import { type RunWatch, tallyEvents, watchRun } from "../tasks/watch-run.ts";
 import type { AgentServices, EquippedAgent } from "./agent/agent-services.ts";
 import { type OpenAgent, openAgent } from "./agent/open-agent.ts";
 import type { Children } from "./agent/open-children.ts";
-import { stopChildren } from "./agent/stop-children.ts";
-import { outputReminder, type TypedOutput } from "./options/typed-output.ts";
+import type { TypedOutput } from "./options/typed-output.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
 import { createSessionRecovery, type SessionRecovery } from "./recover-agents.ts";
-import { createLimits, type SessionLimits } from "./session-rules.ts";
 
 /** Everything a session is made of; putting it together did the I/O. */
 export interface SessionParts {
@@ -52,7 +52,6 @@ export interface Conversation {
   readonly parts: SessionParts;
   readonly agent: OpenAgent;
   readonly history: AgentHistory;
-  readonly limits: SessionLimits;
   readonly recovery: SessionRecovery;
   /** Aborted when the session is closed. */
   readonly end: AbortController;
@@ -67,7 +66,6 @@ export function openConversation(parts: SessionParts): Conversation {
     parts,
     agent: openAgent(parts.plan, parts.agent.parts),
     history: createAgentHistory(parts.plan, parts.record.history),
-    limits: createLimits(parts.plan),
     recovery: createSessionRecovery(parts.recover),
     end: new AbortController(),
     isFirst: parts.record.history.length === 0,
@@ -102,7 +100,7 @@ export async function* compact(
   refuseWhen(live.isBusy, "session-busy", "The session works on a prompt, so it cannot be compacted now.");
   setBusy(live, true);
   const stop = AbortSignal.any([signal, live.end.signal]);
-  const input = live.history.input(undefined, live.limits.left(undefined));
+  const input = live.history.input(undefined, { maxTurns: Number.POSITIVE_INFINITY });
   try {
     const run = (left: AbortSignal) => compactNow({ input, instructions }, live.agent.ports, left);
     yield* recorded(live, watchRun(run, live.parts.watch, stop));
@@ -147,7 +145,7 @@ async function* answer(
       stop,
     );
     if (ready.type === "ready")
-      yield* events(
+      yield* work(
         live,
         { role: "user", content: ready.content, ...live.parts.children.team?.takeHeld() },
         stop,
@@ -161,67 +159,49 @@ async function* answer(
   }
 }
 
-async function* events(
+/** One prompt to its end, which also counts what the children took. */
+async function* work(
   live: Conversation,
   prompt: UserMessage,
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent, void> {
-  let next = prompt;
-  let sum: RunEnding | undefined;
-  const { output, watch, children } = live.parts;
+  const { output, children, record: disk, stopsBackground } = live.parts;
   const { tasks } = children.session;
-  const since = watch.stopwatch.elapsed();
-  while (true) {
-    const ending: RunEnding = joinEndings(
-      sum,
-      yield* runOnce(live, { prompt: next, before: sum, since }, signal),
-    );
-    yield* recorded(live, stopChildren(tasks, { ending, signal }));
-    if (live.parts.stopsBackground) {
-      const running = tasks.list().filter((task) => !hasEnded(task));
-      await Promise.all(running.map(({ id }) => tasks.stop(id, "program")));
-    }
-    const isMissing =
-      ending.status === "completed" &&
-      output !== undefined &&
-      output.value() === undefined &&
-      !output.isWaived();
-    if (isMissing && ending.reason !== "output_given") output.miss();
-    const limit = isMissing && !output.hasGivenUp() ? live.limits.reached(ending) : undefined;
-    if (!isMissing || output.hasGivenUp() || limit !== undefined) {
-      const own = live.limits.explain(finalEnding(ending, { isMissing, limit, handedIn: output?.value() }));
-      const last = live.recovery.count(withTree(own, tasks.takeTotals()));
-      recordEnding(live, last);
-      // A caller that learns of the end must not find it cut off later; a disk that fails now is reported when the file is closed.
-      await live.parts.record.commit?.().catch(() => undefined);
-      yield { type: "run-ended", ending: last };
-      return;
-    }
-    sum = ending;
-    next = { role: "user", content: [{ type: "text", text: outputReminder }] };
+  const ending: RunEnding = yield* runLoop(live, prompt, signal);
+  yield* recorded(live, stopChildren(tasks, { ending, signal }));
+  if (stopsBackground) {
+    const running = tasks.list().filter((task) => !hasEnded(task));
+    await Promise.all(running.map(({ id }) => tasks.stop(id, "program")));
   }
+  const own = withOutput(ending, output);
+  const taken = tasks.takeTotals();
+  // A run without children is its own tree.
+  const whole = taken === undefined ? own : { ...own, tree: addTotals(own.totals, taken) };
+  const last = live.recovery.count(whole);
+  try {
+    record(live, { type: "run-ended", ending: last });
+  } catch {
+    // A record that takes no more, as on a full disk, must not keep the result from the caller: the ending itself says so, or
+    // the notice when the file is closed.
+  }
+  // A caller that learns of the end must not find it cut off later; a disk that fails now is reported when the file is closed.
+  await disk.commit?.().catch(() => undefined);
+  yield { type: "run-ended", ending: last };
 }
 
-/** One part of working on a prompt; there are several where the agent has to be reminded of its result. */
-interface RunPart {
-  readonly prompt: UserMessage;
-  readonly before: RunEnding | undefined;
-  readonly since: number | undefined;
-}
-
-/** Passes everything on but the end, which the caller decides about. */
-async function* runOnce(
+/** Passes everything on but the end, to which the session adds its own. */
+async function* runLoop(
   live: Conversation,
-  { prompt, before, since }: RunPart,
+  prompt: UserMessage,
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent, RunEnding> {
-  const input = live.history.input(prompt, live.limits.left(before));
+  const maxTurns = live.parts.plan.maxTurns?.value ?? Number.POSITIVE_INFINITY;
+  const input = live.history.input(prompt, { maxTurns });
   let hasAnswered = false;
   const tally = tallyEvents(live.agent.ports.now);
   const run = (stop: AbortSignal) => runAgentLoop(input, live.agent.ports, stop);
   try {
-    // The agent's own time counts from where the prompt began, in however many parts it is worked on.
-    for await (const event of watchRun(run, { ...live.parts.watch, since }, signal)) {
+    for await (const event of watchRun(run, live.parts.watch, signal)) {
       if (event.type === "run-ended") {
         // The text of an earlier prompt is no result of this one.
         const ending = hasAnswered ? event.ending : { ...event.ending, text: "" };
@@ -244,6 +224,25 @@ async function* runOnce(
   throw new RetinueError("run-without-end", "The run ended without saying how.");
 }
 
+/**
+ * Stops the children of a session whose run was stopped because the session ends. The event names those that no one waited for,
+ * so that the conversation itself says what is stopped and can be resumed.
+ */
+async function* stopChildren(
+  tasks: Pick<TaskManager, "list" | "stop">,
+  run: { readonly ending: RunEnding; readonly signal: AbortSignal },
+): AsyncGenerator<RunEvent, void> {
+  if (run.ending.status !== "stopped" || !endsSession(run.signal.reason)) return;
+  const running = tasks.list().filter((task) => !hasEnded(task));
+  const stopped = await Promise.all(running.map(({ id }) => tasks.stop(id, "session")));
+  const cutOff = stopped.filter((state) => state !== undefined).filter(wasCutOff);
+  // What a subagent has started is told to that one, when it is resumed.
+  const isNested = ({ parentId }: { readonly parentId: string }) => running.some(({ id }) => id === parentId);
+  const unattended = cutOff.filter((state) => state.background && !isNested(state));
+  if (unattended.length === 0) return;
+  yield { type: "user-added", message: stoppedNote(unattended), origin: "message" };
+}
+
 /** Each event is recorded, and part of the conversation, before the next one is asked for. */
 async function* recorded(
   live: Conversation,
@@ -264,15 +263,6 @@ function record(live: Conversation, event: RunEvent): void {
   } catch (error) {
     live.unrecorded = error;
     throw error;
-  }
-}
-
-/** A record that takes no more, as on a full disk, must not keep the result from the caller. */
-function recordEnding(live: Conversation, ending: RunEnding): void {
-  try {
-    record(live, { type: "run-ended", ending });
-  } catch {
-    // Said by the ending itself, or by the notice when the file is closed.
   }
 }
 
@@ -300,33 +290,11 @@ export function readCompactCommand(
   return { instructions: instructions === "" ? undefined : instructions };
 }
 
-/** Adds what the children took; a run without children is its own tree. */
-function withTree(ending: RunEnding, children: RunTotals | undefined): RunEnding {
-  return children === undefined ? ending : { ...ending, tree: addTotals(ending.totals, children) };
-}
-
-/** A run that had to be reminded is one run to its caller. */
-function joinEndings(before: RunEnding | undefined, last: RunEnding): RunEnding {
-  if (before === undefined) return last;
-  return {
-    ...last,
-    text: last.text === "" ? before.text : last.text,
-    denials: [...before.denials, ...last.denials],
-    totals: addTotals(before.totals, last.totals),
-  };
-}
-
-/** What became of a result of a certain form that was asked for. */
-interface OutputResult {
-  readonly isMissing: boolean;
-  readonly limit: string | undefined;
-  readonly handedIn: { readonly output: unknown } | undefined;
-}
-
-function finalEnding(ending: RunEnding, { isMissing, limit, handedIn }: OutputResult): RunEnding {
-  if (handedIn !== undefined) return { ...ending, output: handedIn.output };
-  if (!isMissing) return ending;
-  if (limit !== undefined) return { ...ending, status: "partial", reason: limit };
+/** The ending with the value that was asked for, or with the reason why there is none. */
+function withOutput(ending: RunEnding, output: TypedOutput | undefined): RunEnding {
+  const value = output?.value();
+  if (value !== undefined) return { ...ending, output: value.output };
+  if (output === undefined || ending.status !== "completed" || output.isWaived()) return ending;
   const error = "The agent did not return a result matching the schema.";
   return { ...ending, status: "failed", reason: "max_structured_output_retries", error };
 }

@@ -1,20 +1,27 @@
 /** Numbered events in one order, for readers that are there and for those who come later. */
-export interface EventLog<Event extends { readonly seq: number }> {
-  readonly lastSeq: number;
+export interface EventLog<Event extends NumberedEvent> {
   push(event: Event): void;
-  /** Calls back with each event as it happens; the returned function ends it. */
-  listen(listener: (event: Event) => void): () => void;
+  /** Calls back with each event as it happens, or with those of some types; the returned function ends it. */
+  listen(listener: (event: Event) => void, types?: ReadonlySet<Event["type"]>): () => void;
   /** From this number on, or as far back as is kept, and then what comes; ends with the log. */
   read(from?: number): AsyncIterableIterator<Event>;
   end(): void;
 }
 
+interface NumberedEvent {
+  readonly seq: number;
+  readonly type: string;
+}
+
 /** How many events are kept for readers that come later. */
 const kept = 4096;
 
-export function createEventLog<Event extends { readonly seq: number }>(): EventLog<Event> {
+export function createEventLog<Event extends NumberedEvent>(): EventLog<Event> {
   const events: Event[] = [];
-  const listeners = new Set<(event: Event) => void>();
+  const listeners = new Set<{
+    readonly take: (event: Event) => void;
+    readonly types: ReadonlySet<string> | undefined;
+  }>();
   const readers = new Set<{ next: number }>();
   let wakeups: (() => void)[] = [];
   let lastSeq = 0;
@@ -33,18 +40,16 @@ export function createEventLog<Event extends { readonly seq: number }>(): EventL
   }
 
   return {
-    get lastSeq() {
-      return lastSeq;
-    },
     push(event) {
       if (isEnded) return;
       lastSeq = event.seq;
       events.push(event);
       trim();
-      for (const listener of listeners) listener(event);
+      for (const { take, types } of listeners) if (types === undefined || types.has(event.type)) take(event);
       if (wakeups.length > 0) wake();
     },
-    listen(listener) {
+    listen(take, types) {
+      const listener = { take, types };
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },

@@ -9,9 +9,9 @@ import { loadSessionInstructions } from "@retinue/config/instructions/load-sessi
 import type { MayLoad } from "@retinue/gate/may-load.ts";
 import type { PolicyRule } from "@retinue/gate/permission-policy.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
-import { buildSystemPrompt } from "../context/build-system-prompt.ts";
+import { buildSystemPrompt, mainPrompt } from "../context/build-system-prompt.ts";
 import { gatherEnvironment, gatherGitState } from "../context/gather-git-state.ts";
-import { mainPrompt } from "../context/main-prompt.ts";
+
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import { readSandboxSettings } from "../tools/sandbox/sandbox-settings.ts";
 import type { PreloadedSkills, SessionSkills } from "./agent/session-skills.ts";

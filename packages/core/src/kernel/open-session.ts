@@ -1,23 +1,27 @@
 import { defined } from "@retinue/base/foundation/defined.ts";
+import { placeText } from "@retinue/base/foundation/diagnostic.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
+import { losesHook } from "@retinue/config/hooks/read-hooks.ts";
 import { unsafeManagedCode } from "@retinue/config/settings/load-settings.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
+import { findChoices } from "../journal/session-choices.ts";
 import { outputFolder, sessionFiles } from "../journal/session-files.ts";
-import type { AgentPlan } from "../planning/agent-plan.ts";
-import { findEndedTask } from "../tasks/find-ended-task.ts";
+import { findEndedTask } from "../tasks/find-tasks.ts";
 import { controlFiles } from "../tasks/op-files.ts";
 import { createAgentTaskSource } from "../tasks/open-agent-output.ts";
 import { readReportedAgents } from "../tasks/reported-agents.ts";
 import { createTaskManager, readChildLimits } from "../tasks/task-manager.ts";
 import { createTreeBudget } from "../tasks/tree-budget.ts";
 import { watchControl, watchMain } from "../tasks/watch-control.ts";
-import { createStopwatch, type RunWatch, type Stopwatch } from "../tasks/watch-run.ts";
+import { createStopwatch, watchOf } from "../tasks/watch-run.ts";
 import { deliveredMail } from "../teams/mailbox.ts";
-import { createAcceptedFiles } from "./agent/accepted-files.ts";
 import type { AgentServices } from "./agent/agent-services.ts";
 import { openAsking } from "./agent/approval-routing.ts";
 import { assembleTools, createToolContexts, openSandboxes, prepareMemory } from "./agent/assemble-tools.ts";
+import { createAcceptedFiles } from "./agent/create-authorize.ts";
 import { equipAgent } from "./agent/equip-agent.ts";
 import { createForkSkill } from "./agent/fork-skill.ts";
 import { followersOf } from "./agent/open-child.ts";
@@ -27,18 +31,15 @@ import { createUnattendedBudget } from "./agent/wait-for-quota.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import { chooseFallbacks, chooseModel, modelFinder, refuseUnserved } from "./choose-model.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
+import { runningTasks } from "./hooks/running-tasks.ts";
 import { createLiveText, liveFiles } from "./live/live-text.ts";
 import { chooseSession, openTranscript } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
-import {
-  createChildOutputs,
-  createTypedOutput,
-  outputCapability,
-  remindingOutputCapability,
-} from "./options/typed-output.ts";
+import { createChildOutputs, createTypedOutput, outputCapability } from "./options/typed-output.ts";
 import { recoverAgents } from "./recover-agents.ts";
 import type { FolderContext, RuntimeContext } from "./runtime-context.ts";
-import { refuseMissingPromptTool, type SessionServers } from "./servers/session-servers.ts";
+import { connectSessionServers } from "./servers/connect-session-servers.ts";
+import { createPromptTool, refuseMissingPromptTool, type SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
 import { openSessionCommands } from "./session-commands.ts";
 import {
@@ -47,14 +48,14 @@ import {
   findWalled,
   limitFacts,
   mayLoadIn,
+  refuseBrokenRestrictions,
   requireSandbox,
   rulesOf,
 } from "./session-rules.ts";
-import { findSavedWorkflows } from "./workflows/find-saved-workflows.ts";
+import { findSavedWorkflows, workflowSkills } from "./workflows/find-saved-workflows.ts";
 import { createWorkflowRuns, stoppingRuns } from "./workflows/workflow-runs.ts";
-import { workflowSkills } from "./workflows/workflow-skills.ts";
 
-export interface OpenSessionParts {
+interface OpenSessionParts {
   readonly definition: AgentDefinition | undefined;
   /** Reads the agents again. */
   readonly loadRegistry: () => Promise<Pick<FolderContext, "discovered">>;
@@ -62,10 +63,44 @@ export interface OpenSessionParts {
   readonly signal: AbortSignal;
 }
 
+/** Opens a session while its MCP servers are connected; where it cannot be opened, they end again. */
+export async function openSession<Output>(
+  runtime: RuntimeContext,
+  given: SessionSetup<Output>,
+  { loadRegistry, signal }: Pick<OpenSessionParts, "loadRegistry" | "signal">,
+): Promise<Session<Output>> {
+  refuseBrokenRestrictions(runtime.discovered.settings);
+  const options = await withEarlierChoices(runtime, given);
+  const stop = new AbortController();
+  const definition = findMainAgent(runtime.discovered, options.agent);
+  const planOnly = options.planOnly === true;
+  if (!planOnly) {
+    reportChanges(runtime);
+    reportHeldHooks(runtime);
+    reportLostHooks(runtime);
+  }
+  const servers = connectSessionServers(runtime, {
+    definition,
+    planOnly,
+    sessionId: options.sessionId ?? options.resume ?? "",
+    signal: AbortSignal.any([signal, stop.signal]),
+  });
+  const ended = servers.catch(() => undefined);
+  const { permissionPromptTool: asked } = options;
+  const around = asked === undefined ? runtime : { ...runtime, canUseTool: createPromptTool(asked, servers) };
+  try {
+    return await openMain(around, options, { definition, loadRegistry, servers, signal });
+  } catch (error) {
+    stop.abort(error);
+    await (await ended)?.[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
 const mailEvents: ReadonlySet<RunEvent["type"]> = new Set(["user-added", "run-ended"]);
 
 /** Facts, plan, and an agent that is opened from the plan, with a transcript and children around it. */
-export async function openSession<Output>(
+async function openMain<Output>(
   runtime: RuntimeContext,
   options: SessionSetup<Output>,
   { loadRegistry, signal, ...given }: OpenSessionParts,
@@ -73,13 +108,20 @@ export async function openSession<Output>(
   const { live, notice } = runtime;
   const { background = "wait", childrenOnly = false, takeOver = false } = options;
   const maxRetries = runtime.variables.maxStructuredOutputRetries;
-  const remindsOnce = live?.remindsOnceOfOutput === true;
-  const output = options.output && createTypedOutput(options.output, { maxRetries, remindsOnce });
+  const output =
+    options.output &&
+    createTypedOutput(options.output, { maxRetries, remindsOnce: live?.remindsOnceOfOutput === true });
   const session = await planMain(runtime, options, given);
   const { plan, model, tasks, control, system, servers, commands, tools, limits } = session;
   const { memory } = plan;
-  const treeTime = createStopwatch(runtime.clock);
-  const stopwatch = createStopwatch(runtime.clock, treeTime);
+  const { clock } = runtime;
+  const clocks = {
+    clock,
+    tree: createStopwatch(clock),
+    treeTimeMs: plan.treeLimits?.timeMs?.value,
+    backgroundStopMs: limits.background?.stopMs,
+  };
+  const stopwatch = createStopwatch(clock, clocks.tree);
   const { chosen } = session;
   const record = await openTranscript(plan, runtime, { chosen, options, branch: system.branch, signal });
   const { commit, earlier } = record;
@@ -101,12 +143,7 @@ export async function openSession<Output>(
     commands,
     outputs: createChildOutputs({ maxRetries }),
     limitFacts: limits,
-    clocks: {
-      clock: runtime.clock,
-      tree: treeTime,
-      treeTimeMs: plan.treeLimits?.timeMs?.value,
-      backgroundStopMs: limits.background?.stopMs,
-    },
+    clocks,
     readsNotices: !childrenOnly,
     leadsTeam: !childrenOnly || options.leadsTeam === true,
     takeOver,
@@ -125,13 +162,18 @@ export async function openSession<Output>(
       environment,
       fork: createForkSkill({ plan, children: () => children }),
       tasks: () => tasks.list().filter(({ parentId }) => parentId === plan.agent.id),
+      runningTasks: () =>
+        runningTasks({
+          agents: tasks.list(),
+          workflows: session.workflows?.runs.list() ?? [],
+          commands: tools.commands(),
+        }),
       first: [
         ...(control === undefined ? [] : [{ messages: control.takeMessages }]),
         ...(live?.reading === undefined ? [] : [{ messages: live.reading.takeMessages }]),
         childrenCapability(children, plan),
       ],
-      last:
-        output === undefined ? [] : [(remindsOnce ? remindingOutputCapability : outputCapability)(output)],
+      last: output === undefined ? [] : [outputCapability(output)],
     },
   });
   const { team } = children;
@@ -142,7 +184,7 @@ export async function openSession<Output>(
     children,
     services,
     control,
-    watch: mainWatch(plan, { runtime, stopwatch, treeTime }),
+    watch: watchOf(plan, clocks, stopwatch),
     stopsBackground: background === "stop",
     slashCommands: options.slashCommands !== false,
     mentions: options.mentions === true,
@@ -340,21 +382,87 @@ function sourceOf({
   return from === sessionId ? "resume" : "fork";
 }
 
-/** The main agent is not watched for silence: its caller sees that, and its children are watched themselves. */
-function mainWatch(
-  { limits, treeLimits }: AgentPlan,
-  {
-    runtime: { clock },
-    stopwatch,
-    treeTime,
-  }: { readonly runtime: RuntimeContext; readonly stopwatch: Stopwatch; readonly treeTime: Stopwatch },
-): RunWatch {
+/** The agent that is the main thread, where the call or settings name one. */
+function findMainAgent(
+  { registry, settings }: DiscoveredAgents,
+  named: string | undefined,
+): AgentDefinition | undefined {
+  const name = named ?? settings.settings.plain.agent;
+  if (name === undefined || name === "") return undefined;
+  const found = registry.find(name);
+  if (found.type === "found") return found.agent.definition;
+  if (found.type === "denied") {
+    throw new RetinueError(
+      "agent-denied",
+      `The agent ${JSON.stringify(name)} is denied by the rule ${found.rule}.`,
+    );
+  }
+  const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
+  throw new RetinueError("unknown-agent", `There is no agent ${JSON.stringify(name)}.${near}`, {
+    advice: `There are ${found.available.join(", ")}.`,
+  });
+}
+
+/** What was accepted is not what is there now, and nobody can be asked here. */
+function reportChanges({ changed, notice }: Pick<RuntimeContext, "changed" | "notice">): void {
+  if (changed === undefined) return;
+  notice?.(
+    `This folder counts as not trusted, because ${changed}. \`retinue trust\` shows what changed and asks; \`retinue agents lock\` accepts it for everybody.`,
+  );
+}
+
+/** A hook may be there to refuse something, so that it does not run is never silent. */
+function reportHeldHooks({ discovered, notice }: Pick<RuntimeContext, "discovered" | "notice">): void {
+  const held = discovered.settings.settings.heldBack.filter(
+    ({ key, reason }) => reason === "folder-not-trusted" && key.startsWith("hooks."),
+  );
+  if (held.length === 0) return;
+  const files = [...new Set(held.map(({ source }) => source.file ?? source.scope))].join(", ");
+  const hooks = held.length === 1 ? "1 hook does" : `${held.length} hooks do`;
+  notice?.(
+    `${hooks} not run, because this folder is not trusted (${files}). \`retinue trust\`, or /trust in the terminal, shows what waits; --trust lets it run once.`,
+  );
+}
+
+/** So is one that cannot be read, or that nothing can match. */
+function reportLostHooks({ discovered, notice }: Pick<RuntimeContext, "discovered" | "notice">): void {
+  for (const diagnostic of discovered.settings.diagnostics.filter(losesHook)) {
+    const place = diagnostic.file === undefined ? "" : `${placeText(diagnostic)}: `;
+    notice?.([`${place}${diagnostic.message}`, diagnostic.advice ?? ""].join(" ").trim());
+  }
+}
+
+/** The options with the agent and model of the session that is resumed, where they name none themselves. */
+async function withEarlierChoices<Output>(
+  { discovered, ids }: RuntimeContext,
+  options: SessionSetup<Output>,
+): Promise<SessionSetup<Output>> {
+  if (options.resume === undefined && options.continue !== true) return options;
+  const { transcripts } = discovered.paths;
+  const { from } = await chooseSession(options, transcripts, ids);
+  if (from === undefined) return options;
+  const { agent, model } = await findChoices(sessionFiles(transcripts, from).transcript);
+  if (options.agent === undefined && agent !== undefined && agent !== "") {
+    refuseLostAgent(discovered.registry.find(agent).type, agent);
+  }
+  // By its id the session is found again immediately, and is the same one even if another was written to meanwhile.
   return {
-    clock,
-    stopwatch,
-    ...(limits?.timeMs === undefined ? {} : { timeMs: limits.timeMs.value }),
-    ...(treeLimits?.timeMs === undefined
-      ? {}
-      : { tree: { stopwatch: treeTime, timeMs: treeLimits.timeMs.value } }),
+    agent,
+    model,
+    ...options,
+    resume: from,
   };
+}
+
+/** Without its agent the session would continue with other rights than it had. */
+function refuseLostAgent(found: "found" | "denied" | "unknown", agent: string): void {
+  if (found === "found") return;
+  const what = found === "denied" ? "is denied by a rule now" : "no longer exists";
+  throw new RetinueError(
+    "unknown-agent",
+    `The session ran as the agent ${JSON.stringify(agent)}, which ${what}.`,
+    {
+      advice: 'Name another with --agent, or none with --agent "".',
+    },
+  );
 }

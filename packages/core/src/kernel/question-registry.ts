@@ -146,5 +146,5 @@ function denialOf(answer: Answer): {
 
 /** What is shown in the place of the input, or beside it. */
 function shownOf({ quote, preview }: Pick<PermissionQuestion, "quote" | "preview">) {
-  return { ...(quote === undefined ? {} : { quote }), ...(preview === undefined ? {} : { preview }) };
+  return { quote, preview };
 }

@@ -5,11 +5,10 @@ import { sessionFiles } from "../journal/session-files.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
 import { continuePrompt } from "../planning/agent-request.ts";
 import { recoverProjectWorktrees } from "../tasks/cleanup.ts";
+import { interruptedLine, interruptedNote } from "../tasks/end-notice.ts";
 import { isInterrupted } from "../tasks/find-interrupted.ts";
-import { findLostNotices } from "../tasks/find-lost-notices.ts";
 import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
-import { interruptedLine, interruptedNote } from "../tasks/interrupted-note.ts";
-import type { HeardAgents } from "../tasks/reported-agents.ts";
+import { findLostNotices, type HeardAgents, interruptedAgent } from "../tasks/reported-agents.ts";
 import type { Children } from "./agent/open-children.ts";
 import { settleChild } from "./agent/settle-child.ts";
 import type { FolderContext, RuntimeContext } from "./runtime-context.ts";
@@ -104,12 +103,12 @@ function interruptedChildOf(
   task: FoundTask,
   { runtime, received }: RecoveryParts,
 ): readonly InterruptedChild[] {
-  const { id, agentType, description, inFlight = [], lastSignAt } = task;
+  const { id, lastSignAt } = task;
   const background = task.background || wasDetached(task, received);
   const standing = standingOf({ ...task, background }, runtime);
   const wasReported = (received.reportedAt.get(id) ?? 0) >= lastSignAt;
   if (standing !== "resumed" && wasReported) return [];
-  return [{ agent: { id, agentType, description, background, inFlight, standing }, wasReported }];
+  return [{ agent: interruptedAgent(task, { background, standing }), wasReported }];
 }
 
 /** The call that started it has the answer that its agent works in the background. */

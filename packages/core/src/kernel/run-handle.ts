@@ -15,11 +15,11 @@ import { addTotals, type RunEnding, type RunEvent } from "../conversation/run-ev
 import { noUsage } from "../conversation/usage.ts";
 import type { ChildPlan } from "../planning/agent-plan.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
+import type { TaskState } from "../protocol/agent-state.ts";
 import type { Spawn } from "../tasks/create-agent-tool.ts";
-import type { TaskState } from "../tasks/drive-task.ts";
-import type { Spawner } from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
-import type { Integrated } from "./merge/integrate-run.ts";
+import type { Spawner } from "./agent/open-spawner.ts";
+import type { Integrated } from "./merge/create-integration.ts";
 import { checkOptions } from "./options/check-options.ts";
 import type { ChildOutputs, OutputSchema, TypedOutput } from "./options/typed-output.ts";
 import type { BatchQuestion } from "./quotes/batch-question.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { mainAgentId } from "../conversation/agent-event.ts";
-import type { PromptOutcome, WireError } from "../protocol/agent-event.ts";
+import type { AgentEvent, PromptOutcome, WireError } from "../protocol/agent-event.ts";
 import type { PromptInput } from "../protocol/op.ts";
 import type { AgentTree } from "./agent-tree.ts";
 import { wireError } from "./turn-driver.ts";
@@ -15,7 +15,7 @@ export async function runPrompt(
   const { promise, resolve } = Promise.withResolvers<PromptOutcome>();
   const forget = tree.onEvent((event) => {
     if (event.type === "prompt-ended" && event.id === id) resolve(event);
-  });
+  }, promptEnds);
   const interrupt = (): void => {
     const { code, message: reason } = wireError(signal?.reason);
     void tree.submit(mainAgentId, { type: "interrupt", code, reason });
@@ -30,6 +30,8 @@ export async function runPrompt(
     signal?.removeEventListener("abort", interrupt);
   }
 }
+
+const promptEnds: ReadonlySet<AgentEvent["type"]> = new Set(["prompt-ended"]);
 
 /** The error as it was thrown, or as it came over a wire. */
 export function thrownError({ cause, code, message, advice }: WireError): unknown {

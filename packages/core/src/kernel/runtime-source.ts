@@ -7,7 +7,7 @@ import { findHome, withHome } from "@retinue/base/foundation/find-home.ts";
 import * as folders from "@retinue/base/foundation/find-working-folder.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { runProcess } from "@retinue/base/foundation/run-process.ts";
+import { runProcess } from "@retinue/base/foundation/start-process.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import { type AgentInput, defineAgent } from "@retinue/config/agents/define-agent.ts";
 import {
@@ -31,7 +31,7 @@ import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import { createWall } from "../tools/sandbox/wall.ts";
 import { readApprovals } from "./approvals/open-inbox.ts";
-import { restrictionsOnly } from "./options/restrictions-only.ts";
+import { restrictionsOnly } from "./options/normalize-runtime-options.ts";
 import type { RuntimeSetup } from "./options/runtime-options.ts";
 import { findTrust } from "./project/lock/judge-lock.ts";
 import type { FolderContext, ProgramParts, RuntimeContext, SharedResources } from "./runtime-context.ts";
@@ -307,7 +307,7 @@ function contextOf(shared: Shared, { found, discovered, trusted, changed }: Disc
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
     servers: (ask) => readServers(shared, discovered, { trusted, ask }),
     trusted,
-    ...(changed === undefined ? {} : { changed }),
+    changed,
     settingSources: options.settingSources,
     environment,
     variables,

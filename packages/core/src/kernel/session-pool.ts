@@ -141,13 +141,13 @@ async function openTracked<Output>(
   checkOptions("open", options);
   const { setup: given, place, ...own } = normalizeSessionOptions(options, defaults);
   const there = Object.values(place).every((value) => value === undefined) ? program : program.at(place);
-  const [{ beginSession }, shared] = await Promise.all([import("./begin-session.ts"), there.gather()]);
+  const [{ openSession }, shared] = await Promise.all([import("./open-session.ts"), there.gather()]);
   const { facts, remove } = withScratch(change(await program.forSession(shared, own)));
   // Known from the start, so that those who are asked while it is opened can say for whom.
   const isNew = given.resume === undefined && given.continue !== true;
   const setup = isNew ? { ...given, sessionId: given.sessionId ?? randomUUID() } : given;
   const measured = setup.planOnly === true ? undefined : await measure(facts);
-  const session = await beginSession(measured?.facts ?? facts, setup, {
+  const session = await openSession(measured?.facts ?? facts, setup, {
     loadRegistry: there.loadRegistry,
     signal,
   }).catch(async (error: unknown) => {

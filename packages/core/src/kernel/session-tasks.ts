@@ -1,6 +1,6 @@
 import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
 import type { UserMessage } from "../conversation/message.ts";
-import type { TaskState } from "../tasks/drive-task.ts";
+import type { TaskState } from "../protocol/agent-state.ts";
 import type { StoppedBy, TaskEvent, TaskManager } from "../tasks/task-manager.ts";
 import { checkOptions, checkPrompt } from "./options/check-options.ts";
 

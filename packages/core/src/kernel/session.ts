@@ -19,7 +19,7 @@ import { plannedTools } from "./agent/open-child.ts";
 import { planBelow } from "./agent/open-nested.ts";
 import { compact, openConversation, type SessionParts, type StreamOptions, stream } from "./conversation.ts";
 import { type LoopTool, toolsForLoops } from "./loop-tools/tools-for-loops.ts";
-import { createIntegration, type Integrated } from "./merge/integrate-run.ts";
+import { createIntegration, type Integrated } from "./merge/create-integration.ts";
 import type { IntegrateOption, MergeHandle, MergeOptions } from "./merge/merge-options.ts";
 import type { MergeParts } from "./merge/run-merge.ts";
 import { startMerge } from "./merge/start-merge.ts";
@@ -32,7 +32,7 @@ import { createSessionTasks, type SessionTasks } from "./session-tasks.ts";
 import type { SessionWorkflows } from "./workflows/session-workflows.ts";
 
 export type { ModelFacts } from "../models/model.ts";
-export { hasEnded, type TaskState, wasCutOff } from "../tasks/drive-task.ts";
+export { hasEnded, type TaskState, wasCutOff } from "../protocol/agent-state.ts";
 export { commandEndNotice } from "../tasks/end-notice.ts";
 export type { TaskEvent } from "../tasks/task-manager.ts";
 export type { TaskView } from "../tools/task-source.ts";
@@ -134,7 +134,13 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
   const { skills, parts: agentParts } = parts.agent;
   const live = openConversation(parts);
   const { end, agent } = live;
-  const agentHost = hostOf(children);
+  const agentHost: AgentHost = {
+    spawner: children.spawner,
+    askBeforeStart: children.batch.ask,
+    tasks,
+    outputs: children.session.outputs,
+    spawnInTeam: children.team?.spawn,
+  };
   const sessionId = (): string => plan.sessionId;
   const { start, settled } = createRunStarter<Output>({
     sessionId,
@@ -192,7 +198,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       parts.record.rename?.(title);
     },
     tasks: createSessionTasks(tasks),
-    ...(children.workflows === undefined ? {} : { workflows: children.workflows }),
+    workflows: children.workflows,
     moveCommands: () => services.tools.moveCommands(plan.agent.id),
     agentHost,
     loopTools,
@@ -267,16 +273,6 @@ function startsOf(
       if (below !== undefined) checkArgument("The plan of session.planAgent()", runtimeChecks.plan, below);
       return below === undefined ? spawner.plan(request) : planBelow(request, session, below);
     },
-  };
-}
-
-function hostOf({ spawner, batch, team, session }: SessionParts["children"]): AgentHost {
-  return {
-    spawner,
-    askBeforeStart: batch.ask,
-    tasks: session.tasks,
-    outputs: session.outputs,
-    spawnInTeam: team?.spawn,
   };
 }
 

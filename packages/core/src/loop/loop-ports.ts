@@ -131,6 +131,8 @@ export interface LoopPorts {
   ) => UserMessage | undefined;
   /** Messages that arrived from outside since the last turn. */
   readonly takeMessages: () => readonly UserMessage[];
+  /** Whether a value is due, of which `beforeEnd` reminds: then an agent that ends without a text is not asked for one. */
+  readonly handsInValue?: () => boolean;
   /** Whether a tool has taken the final result, so that no further turn is needed. */
   readonly isFinished?: () => boolean;
   /** Whether somebody has said since the last question that the run must end after this turn. */

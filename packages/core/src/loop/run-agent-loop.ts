@@ -16,6 +16,7 @@ import type { ModelRequest } from "../models/model.ts";
 import { ModelError } from "../models/model-error.ts";
 import { repeatsOf, specificationsOf } from "../tools/json-schema-of.ts";
 import { findTool, offeredTools } from "./authorize-call.ts";
+import type { CompactionOutcome } from "./compact-conversation.ts";
 import { type Compactor, createCompactor, refusePrompt } from "./compactor.ts";
 import { createRounds } from "./create-rounds.ts";
 import { endingOfCause, type LimitReached, type LoopInput, type LoopPorts } from "./loop-ports.ts";
@@ -48,7 +49,7 @@ export async function* runAgentLoop(
   const receipt = await ports.verify?.receipt({ status: ending.status, text }, { signal });
   yield {
     type: "run-ended",
-    ending: { ...ending, text, ...tally.result(), ...(receipt === undefined ? {} : { receipt }) },
+    ending: { ...ending, text, ...tally.result(), receipt },
   };
 }
 
@@ -79,7 +80,8 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
     for (const message of conversation.ports.takeMessages()) yield* add(conversation, message, "message");
     if (tally.turns() >= input.maxTurns) {
       // At the limit the agent either stops, or gets one last turn without tools to hand in what it has.
-      const error = `The limit of ${input.maxTurns} turns was reached.`;
+      const turns = input.maxTurns === 1 ? "1 turn" : `${input.maxTurns} turns`;
+      const error = `The limit of ${turns} was reached.`;
       if (input.lastTurn !== true) return { status: "partial", reason: "max_turns", error };
       return yield* requestFinalAnswer(conversation, { reason: "max_turns", error });
     }
@@ -112,7 +114,8 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       continue;
     }
     const text = textOf(answer.message);
-    if (input.askWhenSilent === true && answer.stopReason === "end_turn" && text.trim() === "") {
+    const isSilent = answer.stopReason === "end_turn" && text.trim() === "";
+    if (input.askWhenSilent === true && isSilent && ports.handsInValue?.() !== true) {
       if (asked) return { status: "partial", reason: "no_result", error: silenceError };
       asked = true;
       yield* add(conversation, emptyAnswerPrompt, "system");
@@ -147,7 +150,7 @@ export const continueRequest: UserMessage = {
 };
 
 /** Asked once of an agent that ends without a word, so that an empty success cannot happen. */
-const emptyAnswerPrompt: UserMessage = {
+export const emptyAnswerPrompt: UserMessage = {
   role: "user",
   content: [
     {
@@ -208,9 +211,9 @@ async function* takeTurn(
     type: "assistant-answered",
     ...rest,
     durationMs,
-    ...(cost === undefined ? {} : { costUsd: cost }),
+    costUsd: cost,
     ...intentsOf(answer.message, ports),
-    ...(recorded === undefined ? {} : { request: recorded }),
+    request: recorded,
   };
   return answer;
 }
@@ -378,4 +381,51 @@ function describeUnfinished(messages: readonly Message[]): string {
   const last = text.length <= maxResult ? text : `${text.slice(0, maxResult)} …`;
   const result = last === "" ? "" : `\n\nThe last result it saw:\n${last}`;
   return `(It ended before it wrote a result. It had called ${made}.)${result}`;
+}
+
+/** Compacts a conversation because it was asked for. The last event is always `run-ended`; nothing is thrown. */
+export async function* compactNow(
+  { input, instructions }: { readonly input: LoopInput; readonly instructions: string | undefined },
+  ports: LoopPorts,
+  signal: AbortSignal,
+): AsyncGenerator<RunEvent, void> {
+  const tally = createTally(ports.now);
+  const messages: Message[] = [...input.history];
+  const request = () => requestOf({ input, ports, messages });
+  const compactor = createCompactor({ ports, messages, request, tally, signal });
+  let ending: CompactionEnding;
+  try {
+    ending = endingOf(yield* compactor.compactNow(instructions));
+  } catch (error) {
+    ending = { text: "", ...endingOfCause(signal.aborted ? signal.reason : error, signal.aborted) };
+  }
+  yield { type: "run-ended", ending: { ...ending, ...tally.result() } };
+}
+
+type CompactionEnding = Pick<RunEnding, "status" | "reason" | "error" | "text">;
+
+function endingOf(outcome: CompactionOutcome): CompactionEnding {
+  switch (outcome.type) {
+    case "compacted": {
+      const { preTokens, postTokens, by } = outcome.event;
+      const how = by === "model" ? "" : " The model gave no summary, so it was made by rule.";
+      const text = `The conversation was compacted from about ${preTokens} to about ${postTokens} tokens.${how}`;
+      return { status: "completed", reason: "compacted", text };
+    }
+    case "nothing":
+      return {
+        status: "completed",
+        reason: "nothing_to_compact",
+        text: `Nothing was compacted. ${outcome.reason}`,
+      };
+    case "blocked":
+      return {
+        status: "failed",
+        reason: "compact_blocked",
+        text: "",
+        error: `The conversation was not compacted: ${outcome.reason}`,
+      };
+    case "impossible":
+      return { status: "failed", reason: "context_full", text: "", error: outcome.reason };
+  }
 }

@@ -1,5 +1,5 @@
 import { sleep } from "@retinue/base/foundation/abortable.ts";
-import { isRecord, type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
+import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { mcpIdentity, mcpServerPart, mcpToolName } from "@retinue/config/mcp/mcp-tool-name.ts";
 import type { McpServer } from "@retinue/config/mcp/mcp-transport.ts";
 import { limitText } from "../tools/limit-text.ts";
@@ -84,7 +84,18 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       const link = links.find((candidate) => candidate.server.name === server);
       if (link === undefined) return noServer(server);
       await ready;
-      return callByName(link, { tool, input, signal }, options.maxResultCharacters);
+      const maxCharacters = options.maxResultCharacters;
+      const listed = link.tools().find(({ name }) => name === tool) ?? {
+        name: tool,
+        description: "",
+        inputSchema: { type: "object" },
+        hints: {},
+      };
+      const end = await link.callTool(listed, input, { signal });
+      if (end.type !== "answered") return { text: end.reason, isError: true };
+      const { parts, isError } = readToolResult(end.result);
+      const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+      return { text: limitText(text, maxCharacters).text, isError };
     },
     ...programRequests(links, () => ready),
     [Symbol.asyncDispose]() {
@@ -188,28 +199,6 @@ function programRequests(
 
 function noServer(name: string): { readonly text: string; readonly isError: boolean } {
   return { text: `There is no MCP server ${JSON.stringify(name)} here.`, isError: true };
-}
-
-async function callByName(
-  link: ServerLink,
-  {
-    tool,
-    input,
-    signal,
-  }: { readonly tool: string; readonly input: JsonRecord; readonly signal: AbortSignal },
-  maxCharacters: number,
-): Promise<{ readonly text: string; readonly isError: boolean }> {
-  const listed = link.tools().find(({ name }) => name === tool) ?? {
-    name: tool,
-    description: "",
-    inputSchema: { type: "object" },
-    hints: {},
-  };
-  const end = await link.callTool(listed, input, { signal });
-  if (end.type !== "answered") return { text: end.reason, isError: true };
-  const { parts, isError } = readToolResult(end.result);
-  const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
-  return { text: limitText(text, maxCharacters).text, isError };
 }
 
 /** Rules and tool names know a server by its spelled name, so two that are spelled alike cannot both be had. */

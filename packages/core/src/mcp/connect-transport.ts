@@ -2,7 +2,7 @@
 import type { StreamableHTTPClientTransport, Transport } from "@modelcontextprotocol/client";
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { runProcess } from "@retinue/base/foundation/run-process.ts";
+import { runProcess } from "@retinue/base/foundation/start-process.ts";
 import type { McpServer, McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
 import { commandEnvironment } from "@retinue/gate/command-environment.ts";
 import { connectProcess, maxMessage } from "./connect-process.ts";
@@ -81,7 +81,11 @@ async function connectHttp(
     throw new RetinueError("mcp-failed", `its address ${JSON.stringify(configured.url)} is not a URL`);
   }
   const { url, headers } = withoutCredentials(new URL(configured.url), reading.headers);
-  const login = createLogin({ configured, headers, sdk, options });
+  // Tokens of a login, unless the configuration has its own way to say who asks.
+  const { credentials: store } = options;
+  const saysWho = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+  const login: ServerLogin | undefined =
+    saysWho || store === undefined ? undefined : createAuthProvider(configured, { sdk, store });
   const secrets = (): readonly string[] => [
     ...Object.values(reading.headers).flatMap((value) => [value, ...value.split(" ").slice(1)]),
     ...(login?.secrets() ?? []),
@@ -127,13 +131,6 @@ interface LoginRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly sdk: Sdk;
   readonly options: McpConnectionOptions;
-}
-
-/** Tokens of a login, unless the configuration has its own way to say who asks. */
-function createLogin({ configured, headers, sdk, options }: LoginRequest): ServerLogin | undefined {
-  const { credentials: store } = options;
-  const saysWho = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
-  return saysWho || store === undefined ? undefined : createAuthProvider(configured, { sdk, store });
 }
 
 type Send = StreamableHTTPClientTransport["send"];

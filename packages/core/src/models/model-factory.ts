@@ -1,6 +1,6 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { defined } from "@retinue/base/foundation/defined.ts";
-import { endSentence } from "@retinue/base/foundation/end-sentence.ts";
+import { endSentence } from "@retinue/base/foundation/first-sentence.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import type { AnthropicAccess } from "./anthropic/create-anthropic-model.ts";
@@ -11,7 +11,7 @@ import type { Model, ModelEvent } from "./model.ts";
 import { ModelError } from "./model-error.ts";
 import { factorySettings, findProvider } from "./provider-entry.ts";
 import type { QuotaTurn, QuotaWindow, QuotaWindows } from "./quota-window.ts";
-import type { QuotaReport } from "./read-quota.ts";
+import type { QuotaReport } from "./read-quota-report.ts";
 import type { CoolDown, CoolDowns, GatePass, RequestGate, RequestGates } from "./request-gate.ts";
 import type { StallLimits } from "./stall-watch.ts";
 
@@ -340,9 +340,9 @@ function quotaExhausted({ facts }: Model, closedUntil: number, cause?: ModelErro
   const { status, requestId, answer } = cause ?? {};
   return new ModelError("quota-exhausted", `The quota of ${facts.provider} is used up until ${until}.`, {
     closedUntil,
-    ...(status === undefined ? {} : { status }),
-    ...(requestId === undefined ? {} : { requestId }),
-    ...(answer === undefined ? {} : { answer }),
+    status,
+    requestId,
+    answer,
     cause,
     advice: `Continue after ${until}, or choose a model of another provider.`,
   });

@@ -5,14 +5,14 @@ import { join } from "node:path";
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { isRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
+import { withFileLock } from "@retinue/base/storage/owner-lock.ts";
 import {
   livenessOf,
   type ProcessIdentity,
   thisProcess,
   toIdentity,
 } from "@retinue/base/storage/process-identity.ts";
-import { withFileLock } from "@retinue/base/storage/with-file-lock.ts";
-import { longestQuotaMs, type QuotaReport } from "./read-quota.ts";
+import { longestQuotaMs, type QuotaReport } from "./read-quota-report.ts";
 
 /** How an account stands: `closing` while only last turns should be taken, `closed` while no request may be made. */
 export type QuotaStanding =
@@ -183,7 +183,7 @@ export function openQuotaWindow({ file, clock, now }: QuotaWindowOptions): Quota
         // What was asked before the quota was used up says nothing about what comes after.
         if (standingOf(state, now()).type === "closed") return state;
         return {
-          ...(state.turn === undefined ? {} : { turn: state.turn }),
+          turn: state.turn,
           ...(report === undefined || !isWorthKnowing
             ? {}
             : { used: report.used, resetsAt: now() + report.resetsInMs }),

@@ -78,8 +78,8 @@ export function rightsOfPlan({ tools, policy }: Pick<AgentPlan, "tools" | "polic
 function rightOf({ allowOnly, deny, confinedTo }: GrantedTool): ToolRight {
   if (confinedTo !== undefined) return { only: ["its memory"] };
   return {
-    ...(allowOnly === undefined ? {} : { only: allowOnly }),
-    ...(deny === undefined ? {} : { not: deny }),
+    only: allowOnly,
+    not: deny,
   };
 }
 

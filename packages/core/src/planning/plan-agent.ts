@@ -276,7 +276,7 @@ export function planAgent(request: AgentRequest, given: AgentFacts): AgentPlanne
       ? {}
       : {
           definition: plannedDefinition(child.definition),
-          ...(request.quote === undefined ? {} : { quote: request.quote }),
+          quote: request.quote,
           ...requiredFunctions(child, { policy, tools, mcpServers }),
           ...historyOf(task, child),
           task,
@@ -358,22 +358,21 @@ type SelectedModel = Pick<ModelSelection, "model" | "overrode" | "unclear"> & {
 };
 
 function selectModel(request: AgentRequest, facts: AgentFacts): SelectedModel {
-  if (facts.parent !== undefined && facts.definition.runner !== undefined) return modelOfRunner(facts);
+  if (facts.parent !== undefined && facts.definition.runner !== undefined) {
+    // Its program chooses a model of its own; that of its parent serves its hooks.
+    const { parent, definition } = facts;
+    const from = definition.model === undefined ? "the runner" : "the definition";
+    return {
+      model: parent.chosenModel,
+      id: definition.model ?? definition.runner?.name ?? "",
+      from,
+      overrode: [],
+      unclear: [],
+    };
+  }
   if (facts.parent !== undefined) return selectChildModel(request, facts);
   const { model, chosenModel } = facts;
   return { model: chosenModel, id: model.value, from: model.from, overrode: [], unclear: [] };
-}
-
-/** Its program chooses a model of its own; that of its parent serves its hooks. */
-function modelOfRunner({ parent, definition }: ChildFacts): SelectedModel {
-  const from = definition.model === undefined ? "the runner" : "the definition";
-  return {
-    model: parent.chosenModel,
-    id: definition.model ?? definition.runner?.name ?? "",
-    from,
-    overrode: [],
-    unclear: [],
-  };
 }
 
 /** A model no one is configured to serve gives way to the parent's, where that is served by more than the offline one. */

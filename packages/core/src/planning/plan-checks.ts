@@ -63,6 +63,6 @@ export function planChecks(
   const retries = sources.find((source) => source.checks.retries !== undefined)?.checks.retries;
   return {
     type: "planned",
-    checks: { checks: [...checks.values()], ...(retries === undefined ? {} : { retries }) },
+    checks: { checks: [...checks.values()], retries },
   };
 }

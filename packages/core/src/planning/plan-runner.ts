@@ -64,7 +64,7 @@ export function planRunner(facts: RunnerFacts): RunnerPlanned {
       command: runner.command,
       env: runner.env ?? [],
       ...(known?.mode === undefined ? {} : { mode: known.mode }),
-      ...(known === undefined ? {} : { state: known.state }),
+      state: known?.state,
       ...(model === undefined || model === "inherit" ? {} : { model }),
       ...(session === undefined ? {} : { session }),
       ...(runner.unguarded === true ? { unguarded: true } : {}),

@@ -296,7 +296,14 @@ export function chooseTools(
 ): ToolChoice {
   if (names === undefined) return { type: "chosen", tools: available, notes: [] };
   const narrowed = names.find((text) => parseToolEntry(text).type !== "whole");
-  if (narrowed !== undefined) return notAName(narrowed);
+  if (narrowed !== undefined) {
+    return {
+      type: "refused",
+      reason: `The list of tools contains ${JSON.stringify(narrowed)}, which is not the name of a tool.`,
+      advice:
+        "Name whole tools there, and say with allowedTools and disallowedTools which calls they may make.",
+    };
+  }
   const builtin = available.filter(({ origin }) => origin === "builtin");
   const grant = grantTools({ definition: { tools: names }, available: builtin, role: "main" });
   if (grant.type === "refused") {
@@ -307,15 +314,6 @@ export function chooseTools(
     type: "chosen",
     tools: available.filter(({ name, origin }) => origin !== "builtin" || chosen.has(name)),
     notes: grant.notes.map(({ message }) => message),
-  };
-}
-
-function notAName(text: string): ToolChoice {
-  return {
-    type: "refused",
-    reason: `The list of tools contains ${JSON.stringify(text)}, which is not the name of a tool.`,
-    advice:
-      "Name whole tools there, and say with allowedTools and disallowedTools which calls they may make.",
   };
 }
 

@@ -55,7 +55,7 @@ function bandsOf(runs: readonly PastRun[], { model, price }: RunOutlook): Quoted
     ...(costs.length === 0 ? {} : { costUsd: band(costs) }),
     tokens: band(runs.map(({ usage }) => tokensOf(usage))),
     durationMs: band(runs.map(({ durationMs }) => durationMs)),
-    basis: { from: "history", runs: runs.length, ...(coverage === undefined ? {} : { coverage }) },
+    basis: { from: "history", runs: runs.length, coverage },
   };
 }
 

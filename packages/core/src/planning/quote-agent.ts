@@ -88,7 +88,7 @@ export function quoteBatch(
 
 /** The part of a quote that is kept with the run. */
 export function bandsOnly({ costUsd, tokens, durationMs, basis }: QuotedBands): QuotedBands {
-  return { ...(costUsd === undefined ? {} : { costUsd }), tokens, durationMs, basis };
+  return { costUsd, tokens, durationMs, basis };
 }
 
 const ends = ["low", "likely", "high"] as const;

@@ -242,5 +242,5 @@ export function foldEarlierMerge(steps: readonly MergeStep[]): EarlierMerge {
     if (step.type === "applied" || step.type === "not-applied") applying = undefined;
   }
   const queue = steps.reduce(foldMerge, emptyQueue);
-  return { placed, given, passed, queue, ...(applying === undefined ? {} : { applying }) };
+  return { placed, given, passed, queue, applying };
 }

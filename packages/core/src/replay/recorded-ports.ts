@@ -11,7 +11,7 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import type { Price } from "../conversation/usage.ts";
 import { withoutRepetitionNote } from "../loop/create-rounds.ts";
 import type { LimitReached, LimitReason, LoopPorts, RecordedCompaction } from "../loop/loop-ports.ts";
-import { continueRequest, quotaRenewed, readQuotaPause } from "../loop/run-agent-loop.ts";
+import { continueRequest, emptyAnswerPrompt, quotaRenewed, readQuotaPause } from "../loop/run-agent-loop.ts";
 import type { ModelEvent, ModelRequest, ToolSpecification } from "../models/model.ts";
 import { ModelError } from "../models/model-error.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
@@ -86,6 +86,10 @@ export function createRecordedPorts(run: RecordedRun, options: RecordedPortsOpti
     toolContext: (callId, own) => ({ callId, ...own }) as ToolContext,
     takeMessages: () => mailAt(steps, at),
     beforeEnd: async () => saidAt(current()),
+    handsInValue: () => {
+      const said = saidAt(current());
+      return said === undefined ? ending?.reason !== "no_result" : !sameMessage(said, emptyAnswerPrompt);
+    },
     isFinished: () => isOver("output_given"),
     isStopped: () => isOver("stopped_by_person"),
     compaction: recordedCompaction(current, options),

@@ -217,9 +217,9 @@ function createOwnCalls(options: JournalOptions, answers: Answers): OwnCalls {
       isError,
       content,
       durationMs: now() - (call.startedAt ?? now()),
-      ...(denied === undefined ? {} : { denied }),
+      denied,
       ...(decision?.asked === true ? { asked: true } : {}),
-      ...(decision?.approval === undefined ? {} : { approval: decision.approval }),
+      approval: decision?.approval,
       ...(decision?.type === "authorized" && decision.allowedBy !== undefined && decision.reason !== undefined
         ? { allowed: { by: decision.allowedBy, reason: decision.reason } }
         : {}),

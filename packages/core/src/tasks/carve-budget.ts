@@ -54,7 +54,7 @@ export function carveBudget(above: AgentBudget, { name, tree, ...options }: Carv
           const mine = await own.takeCalls(count);
           const outer = await above.takeCalls(mine.granted);
           const limit = outer.limit === undefined ? mine.limit : named(outer.limit);
-          return { granted: outer.granted, ...(limit === undefined ? {} : { limit }) };
+          return { granted: outer.granted, limit };
         },
         refusal(need) {
           const mine = own.refusal(need);

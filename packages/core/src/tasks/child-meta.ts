@@ -1,3 +1,5 @@
+// @io
+import { readFile } from "node:fs/promises";
 import { isRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import { type ChildPlan, levelOf } from "../planning/agent-plan.ts";
@@ -24,7 +26,7 @@ export function childMeta({ task, chosenModel }: Pick<ChildPlan, "task" | "chose
     spawnDepth: levelOf({ task }),
     ...(task.ancestors === undefined ? {} : { parentAgentId: task.parentId }),
     name: task.name,
-    ...(task.workflow?.phase === undefined ? {} : { workflowPhase: task.workflow.phase }),
+    workflowPhase: task.workflow?.phase,
     model: chosenModel.id,
     provider: chosenModel.provider,
   };
@@ -58,4 +60,10 @@ export function readChildMeta(text: string): KnownChild | undefined {
       ? { model: typeof provider === "string" ? { id: model, provider } : { id: model } }
       : {}),
   };
+}
+
+/** What is beside a child's transcript; undefined when there is no such child. */
+export async function loadChildMeta(file: string): Promise<KnownChild | undefined> {
+  const text = await readFile(file, "utf8").catch(() => undefined);
+  return text === undefined ? undefined : readChildMeta(text);
 }

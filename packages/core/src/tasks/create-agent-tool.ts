@@ -7,7 +7,7 @@ import * as z from "zod";
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import { builtinTool } from "../tools/builtin/builtin-tool.ts";
 import { jsonSchemaOf } from "../tools/json-schema-of.ts";
-import type { Tool, ToolOutcome } from "../tools/tool.ts";
+import type { Tool } from "../tools/tool.ts";
 
 /** What came of asking for a child. */
 export type SpawnOutcome =
@@ -41,11 +41,14 @@ export function createAgentTool(options: AgentToolOptions): Tool {
     description: describe(options),
     input,
     ...offeredSchema(options),
-    ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+    concurrency: options.concurrency,
     async call(value, { signal, callId }) {
       const request = requestOf(value);
       const background = request.background ?? ((options.inBackground && options.background) || undefined);
-      return outcomeOf(await options.spawn({ ...request, background, callId }, { signal }));
+      const outcome = await options.spawn({ ...request, background, callId }, { signal });
+      if (outcome.type === "refused") return { content: outcome.reason, isError: true };
+      const isError = outcome.type === "ended" && outcome.isError;
+      return { content: outcome.text, data: outcome.data, ...(isError ? { isError } : {}) };
     },
   });
 }
@@ -125,12 +128,6 @@ function requestOf(input: AgentInput): SpawnRequest {
     effort: input.effort,
     verify: input.verify,
   };
-}
-
-function outcomeOf(outcome: SpawnOutcome): ToolOutcome {
-  if (outcome.type === "refused") return { content: outcome.reason, isError: true };
-  const isError = outcome.type === "ended" && outcome.isError;
-  return { content: outcome.text, data: outcome.data, ...(isError ? { isError } : {}) };
 }
 
 /** All descriptions together take at most so many characters, or the list would crowd out the work. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RunEnding } from "../conversation/run-event.ts";
-import { foldTask, startedTask } from "./drive-task.ts";
+import { foldTask, startedTask } from "../protocol/agent-state.ts";
 import { endNotice } from "./end-notice.ts";
 
 const usage = { inputTokens: 10, outputTokens: 5, cacheReadTokens: 100, cacheWriteTokens: 20 };

@@ -4,8 +4,8 @@ import { readLines } from "@retinue/base/storage/read-lines.ts";
 import type { InFlightCall } from "../conversation/interrupted-agent.ts";
 import { findSessions, type SessionSummary } from "../journal/find-sessions.ts";
 import { rebuildConversation } from "../journal/rebuild-conversation.ts";
+import { interruptedReason } from "../protocol/agent-state.ts";
 import { describeInFlight } from "./child-run.ts";
-import { interruptedReason } from "./drive-task.ts";
 import { type FoundTask, findTasks } from "./find-tasks.ts";
 import { quotaWaitOf } from "./transcript-task.ts";
 

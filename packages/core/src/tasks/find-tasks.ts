@@ -1,16 +1,17 @@
 // @io
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { hasLiveOwner, hasLockFile, lookAtLock } from "@retinue/base/storage/owner-lock.ts";
 import { type ParsedLines, readLines } from "@retinue/base/storage/read-lines.ts";
 import type { InFlightCall } from "../conversation/interrupted-agent.ts";
 import { readEarlierPlans } from "../journal/journaled-plan.ts";
+import { readAssistantBlocks } from "../journal/read-assistant-blocks.ts";
 import { isAgentId, isSessionId, sessionFiles } from "../journal/session-files.ts";
 import { findDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
-import { readChildMeta } from "./child-meta.ts";
+import { interruptedReason } from "../protocol/agent-state.ts";
+import { loadChildMeta } from "./child-meta.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
-import { interruptedReason } from "./drive-task.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";
 import { loadQueueNumber, queueMarkFile } from "./watch-control.ts";
 
@@ -223,8 +224,31 @@ async function describe(file: ChildFile & { readonly isRunning: boolean }): Prom
   ];
 }
 
-/** What is beside a child's transcript; undefined when there is no such child. */
-export async function loadChildMeta(file: string): Promise<ReturnType<typeof readChildMeta>> {
-  const text = await readFile(file, "utf8").catch(() => undefined);
-  return text === undefined ? undefined : readChildMeta(text);
+export interface EndedTask {
+  readonly task: FoundTask;
+  /** What it said last. */
+  readonly text: string;
+}
+
+/** The last words of a conversation are in this much of its end. */
+const readBytes = 1_000_000;
+
+/** A child of a session that no one has in memory any more, as its files show it. */
+export async function findEndedTask(
+  transcripts: string,
+  { sessionId, id }: { readonly sessionId: string; readonly id: string },
+): Promise<EndedTask | undefined> {
+  if (!isAgentId(id)) return undefined;
+  const found = await findTasks(transcripts, { sessionId, idPrefix: id }).catch(() => []);
+  const task = found.find((one) => one.id === id);
+  if (task === undefined) return undefined;
+  const { values } = await readLines(task.transcript, { maxBytes: readBytes }).catch(() => ({ values: [] }));
+  const texts = values.flatMap(({ type, message }) =>
+    type === "assistant" && isRecord(message)
+      ? readAssistantBlocks(message["content"]).flatMap((block) =>
+          block.type === "text" ? [block.text] : [],
+        )
+      : [],
+  );
+  return { task, text: texts.at(-1) ?? "" };
 }

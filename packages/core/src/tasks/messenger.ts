@@ -1,7 +1,7 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
+import { hasEnded } from "../protocol/agent-state.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
-import { hasEnded } from "./drive-task.ts";
 import type { FoundTask } from "./find-tasks.ts";
 import type { TaskManager } from "./task-manager.ts";
 
@@ -85,7 +85,7 @@ export function createMessenger({ tasks, find, resume, onLost }: MessengerOption
         {
           ...requestFor(recipient, text),
           ...(recipient.background ? { background: true } : {}),
-          ...(callId === undefined ? {} : { callId }),
+          callId,
         },
         { signal },
       );

@@ -4,10 +4,10 @@ import { dirname } from "node:path";
 import { textOf } from "../conversation/message.ts";
 import type { EventSink, RunEvent } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
+import { hasEnded, type TaskState } from "../protocol/agent-state.ts";
 import type { TaskRunState, TaskSource, TaskView } from "../tools/task-source.ts";
 import { pageOf } from "../tools/text-page.ts";
-import { hasEnded, type TaskState } from "./drive-task.ts";
-import type { EndedTask } from "./find-ended-task.ts";
+import type { EndedTask } from "./find-tasks.ts";
 import { resultText, wholeText } from "./result-text.ts";
 import type { TaskManager } from "./task-manager.ts";
 

@@ -24,7 +24,7 @@ import {
   transcriptEvents,
 } from "../journal/transcript-writer.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
-import { findChildAnswers } from "./interrupted-outcome.ts";
+import { findChildAnswers } from "./reported-agents.ts";
 
 /** The record of an agent: its conversation so far, and what it does from now on. Main agent and child have the same. */
 export interface AgentRecord {

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
-import { foldTask, hasEnded, startedTask } from "./drive-task.ts";
+import { foldTask, hasEnded, startedTask } from "../protocol/agent-state.ts";
 import { createTaskManager, type TaskManager, type TaskRun } from "./task-manager.ts";
 
 const never = new AbortController().signal;

@@ -1,25 +1,29 @@
-import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
-import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { abortable, settledSoon, sleep } from "@retinue/base/foundation/abortable.ts";
+import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { EventSource } from "../conversation/agent-event.ts";
-import type { Message, UserMessage } from "../conversation/message.ts";
-import type { EventSink, RunEvent, RunTotals } from "../conversation/run-event.ts";
-import type { ReportedEvent } from "../journal/transcript-writer.ts";
-import type { ChildPlan } from "../planning/agent-plan.ts";
+import type { UserMessage } from "../conversation/message.ts";
 import {
-  concludeTask,
-  driveTask,
+  addTotals,
+  type EventSink,
+  handTo,
+  type RunEnding,
+  type RunEvent,
+  type RunTotals,
+  subtractTotals,
+} from "../conversation/run-event.ts";
+import { contextTokens } from "../conversation/usage.ts";
+import type { ReportedEvent } from "../journal/transcript-writer.ts";
+import { endingOfCause } from "../loop/loop-ports.ts";
+import {
+  foldTask,
   hasEnded,
   interruptedReason,
-  releaseTask,
   startedTask,
-  type TaskEntry,
   type TaskStart,
   type TaskState,
-  type TaskTable,
-  takeTotals,
-} from "./drive-task.ts";
-import { createFeed } from "./feed.ts";
-import { createStopwatch, type SilenceLimit, type Stopwatch, watchRun } from "./watch-run.ts";
+} from "../protocol/agent-state.ts";
+import { createFeed, type Feed } from "./feed.ts";
+import type { Stopwatch } from "./watch-run.ts";
 
 export interface ParkOptions {
   /** It waits for agents that it has started: it has no place until the last of such waits is over. */
@@ -258,100 +262,301 @@ function stopReason(by: StoppedBy): RetinueError {
   return new RetinueError(`stopped-by-${by}`, `The agent was stopped by the ${by}.`);
 }
 
-/** A child that is decided: its plan and the conversation it continues. Plain data. */
-export interface Execution {
-  readonly plan: ChildPlan;
-  readonly history: readonly Message[];
+/** What `Promise.withResolvers` gives, spelt out so that the published types need no newer library than ES2022. */
+interface Resolvers<Value> {
+  readonly promise: Promise<Value>;
+  readonly resolve: (value: Value | PromiseLike<Value>) => void;
+  readonly reject: (reason?: unknown) => void;
 }
 
-/**
- * Carries out plans somewhere. The events end with exactly one `run-ended`; a stop through the signal is such an ending
- * too. A reader that leaves early has everything released.
- */
-export interface Executor {
-  execute(execution: Execution, control: TaskControl, signal: AbortSignal): AsyncIterable<RunEvent>;
+/** One child, from its start until enough others have ended after it. */
+interface TaskEntry {
+  state: TaskState;
+  run: TaskRun;
+  readonly controller: AbortController;
+  readonly mail: UserMessage[];
+  readonly done: Resolvers<TaskState>;
+  readonly detached: Resolvers<void>;
+  readonly moved: AbortController;
+  /** Set while one that was idle waits for a place. */
+  resume?: () => void;
+  /** How many calls of it wait for agents that it has started; meanwhile it has no place. */
+  childWaits?: number;
+  /** Of its state, what was counted before the run or the part of it ended; and how much of that belongs to this part. */
+  counted?: { readonly ever: RunTotals; readonly part: RunTotals | undefined };
 }
 
-export interface RefusedChild {
-  readonly type: "refused";
-  readonly reason: string;
+/** All children of a session, as the task manager keeps them. */
+interface TaskTable {
+  readonly maxRunning: number;
+  readonly keptEnded: number;
+  readonly now: () => number;
+  readonly entries: Map<string, TaskEntry>;
+  /** Those that hold a place; counting all entries instead would make many children slow. */
+  readonly active: Set<TaskEntry>;
+  readonly queue: TaskEntry[];
+  /** Those that had given up their place and want one again; they come before the queue. */
+  readonly returning: { readonly entry: TaskEntry; readonly enter: () => void }[];
+  /** Those that have ended and released everything, oldest first. */
+  readonly ended: Set<TaskEntry>;
+  readonly feed: Feed<TaskEvent>;
+  totals: RunTotals | undefined;
+  isClosed: boolean;
 }
 
-/** A child whose plan is decided and on disk, and which holds everything it needs. */
-export interface OpenedChild {
-  readonly type: "opened";
-  readonly execution: Execution;
-  readonly executor: Executor;
-  /** What its record adds to the control of its run. */
-  readonly control: Pick<TaskControl, "reported" | "commit">;
-  /** Absent: no clock ends it. */
-  readonly clocks?: ChildClocks;
-  readonly outputFile: string | undefined;
-  /** Where its events are kept and shown. */
-  readonly sinks: readonly EventSink[];
-  /** Marks it for other processes as waiting for a place, until it runs. */
-  readonly enterQueue?: () => void;
-  readonly leaveQueue?: () => void;
-  /** What it reads before its first turn. */
-  readonly pendingMessages: readonly UserMessage[];
-  /** Called once, however it ended: gives everything back. Never rejects. */
-  readonly close: (state?: TaskState) => Promise<KeptWorktree | undefined>;
-}
-
-/** The working tree that an isolated child has left behind. */
-export interface KeptWorktree {
-  readonly path: string;
-  readonly branch: string;
-}
-
-/** The time by which children are limited. */
-export interface ChildClocks {
-  readonly clock: WaitClock;
-  /** Runs while any agent of the session works. */
-  readonly tree: Stopwatch;
-  readonly treeTimeMs?: number;
-  /** When a silent child that was moved to the background is stopped; 0 never. */
-  readonly backgroundStopMs?: number;
-}
-
-/** A child's run under its clocks; its time begins now, so waiting for a place has cost it nothing. */
-export function runChild(
-  { execution, executor, control, clocks, leaveQueue }: OpenedChild,
-  line: TaskControl,
-  signal: AbortSignal,
-): AsyncIterable<RunEvent> {
-  leaveQueue?.();
-  if (clocks === undefined) return executor.execute(execution, { ...line, ...control }, signal);
-  const { limits } = execution.plan;
-  const stopwatch = createStopwatch(clocks.clock, clocks.tree);
-  const { treeTimeMs } = clocks;
-  const life = { lastSign: 0 };
-  const showLife = (): void => {
-    life.lastSign = stopwatch.elapsed();
+/** Runs a child to its end, however it ends, and then starts the next one in the queue. */
+async function driveTask(table: TaskTable, entry: TaskEntry): Promise<void> {
+  if (entry.run.start.workflow === undefined) table.active.add(entry);
+  const control: TaskControl = {
+    attended: () => !entry.state.background,
+    unattended: entry.moved.signal,
+    takeMessages: () => entry.mail.splice(0),
+    takePlace: (signal) => takePlace(table, entry, signal),
+    park: (wait, options) => park(table, entry, { wait, ...options }),
   };
-  return watchRun(
-    (stop) => executor.execute(execution, { ...line, ...control, stopwatch, showLife }, stop),
-    {
-      clock: clocks.clock,
-      stopwatch,
-      life,
-      timeMs: limits?.timeMs?.value,
-      silence: () => silenceOf(limits?.silenceMs?.value, line, clocks),
-      tree: treeTimeMs === undefined ? undefined : { stopwatch: clocks.tree, timeMs: treeTimeMs },
-    },
-    signal,
-  );
+  const finished = follow(table, entry, control).catch((error: unknown) => concludeTask(table, entry, error));
+  const settled = new AbortController();
+  await Promise.race([finished, abandoned(entry.controller.signal, settled.signal)]);
+  // With a reason, because Node makes an error with a stack where there is none.
+  settled.abort("settled");
+  if (!hasEnded(entry.state))
+    concludeTask(table, entry, new RetinueError("no-end", "The agent did not report how it ended."));
+  await releaseTask(table, entry);
 }
 
-/** A child without a limit of its own gets one once no one watches it any more. */
-function silenceOf(
-  own: number | undefined,
-  line: TaskControl,
-  { backgroundStopMs = 0 }: ChildClocks,
-): SilenceLimit | undefined {
-  if (own !== undefined) return { reportMs: own, stopMs: own * 2 };
-  if (line.attended() || backgroundStopMs === 0) return undefined;
-  return { reportMs: backgroundStopMs / 2, stopMs: backgroundStopMs };
+async function follow(table: TaskTable, entry: TaskEntry, control: TaskControl): Promise<void> {
+  for await (const event of entry.run.events(control, entry.controller.signal)) {
+    if (hasEnded(entry.state)) return;
+    apply(table, entry, event);
+    handTo(entry.run.sinks ?? [], event, entry.state);
+  }
+}
+
+/** Folds an event into the state of a child that has not ended. */
+function apply(table: TaskTable, entry: TaskEntry, event: RunEvent): void {
+  entry.state = foldTask(entry.state, event, table.now());
+  if (table.feed.listeners.size > 0) {
+    const { id: agentId, parentId, agentType } = entry.state;
+    table.feed.publish({ type: event.type, agentId, parentId, agentType, event, state: entry.state });
+  }
+  if (event.type !== "run-ended" && event.type !== "run-idled") return;
+  const early = entry.counted?.part;
+  addToTable(table, early === undefined ? event.ending.totals : subtractTotals(event.ending.totals, early));
+  entry.counted = { ever: soFar(entry.state), part: undefined };
+  table.active.delete(entry);
+  // Immediately, so that a newcomer does not get the place before those in the queue while this one still cleans up.
+  startNext(table);
+}
+
+/** What the children took since the last asking, those that still run included: their end adds only what came after. */
+function takeTotals(table: TaskTable): RunTotals | undefined {
+  for (const entry of table.entries.values()) {
+    if (hasEnded(entry.state)) continue;
+    const ever = soFar(entry.state);
+    const added = entry.counted === undefined ? ever : subtractTotals(ever, entry.counted.ever);
+    if (added.turns + added.toolUses + contextTokens(added.usage) === 0) continue;
+    const part = entry.counted?.part;
+    entry.counted = { ever, part: part === undefined ? added : addTotals(part, added) };
+    addToTable(table, added);
+  }
+  const { totals } = table;
+  table.totals = undefined;
+  return totals;
+}
+
+function addToTable(table: TaskTable, totals: RunTotals): void {
+  table.totals = table.totals === undefined ? totals : addTotals(table.totals, totals);
+}
+
+/** Its time counts when it has ended. */
+function soFar({ usage, turns, toolUses, costUsd }: TaskState): RunTotals {
+  const known = costUsd === undefined ? {} : { costUsd };
+  return { usage, turns, toolUses, durationMs: 0, modelMs: 0, ...known };
+}
+
+/** A child that was idle queues like one that starts, without being started again. */
+async function takePlace(table: TaskTable, entry: TaskEntry, signal: AbortSignal): Promise<void> {
+  const { active, maxRunning, queue } = table;
+  if (active.size < maxRunning) {
+    active.add(entry);
+    return;
+  }
+  const waiting = Promise.withResolvers<void>();
+  entry.resume = waiting.resolve;
+  queue.push(entry);
+  await abortable(waiting.promise, signal).finally(() => {
+    const position = queue.indexOf(entry);
+    if (position !== -1) queue.splice(position, 1);
+    delete entry.resume;
+  });
+}
+
+/** Those it waits for may be in the queue, so as long as it waits for one of them, it has no place. */
+async function park<T>(
+  table: TaskTable,
+  entry: TaskEntry,
+  {
+    wait,
+    forChildren = false,
+    activity = "waiting for an approval",
+  }: ParkOptions & { readonly wait: () => Promise<T> },
+): Promise<T> {
+  // Of several waits of one agent the first gives the place away.
+  const isFirst = table.active.delete(entry);
+  if (isFirst) {
+    entry.state = { ...entry.state, activity };
+    startNext(table);
+  }
+  if (!forChildren) {
+    if (!isFirst) return wait();
+    try {
+      return await wait();
+    } finally {
+      if ((entry.childWaits ?? 0) === 0) await comeBack(table, entry);
+    }
+  }
+  entry.childWaits = (entry.childWaits ?? 0) + 1;
+  try {
+    return await wait();
+  } finally {
+    entry.childWaits -= 1;
+    if (entry.childWaits === 0 && !table.active.has(entry)) await comeBack(table, entry);
+  }
+}
+
+async function comeBack({ active, maxRunning, returning }: TaskTable, entry: TaskEntry): Promise<void> {
+  const { signal } = entry.controller;
+  if (hasEnded(entry.state)) return;
+  if (active.size >= maxRunning && !signal.aborted) {
+    const entered = Promise.withResolvers<void>();
+    const place = { entry, enter: () => entered.resolve() };
+    returning.push(place);
+    signal.addEventListener("abort", place.enter, { once: true });
+    await entered.promise;
+    signal.removeEventListener("abort", place.enter);
+    const at = returning.indexOf(place);
+    if (at !== -1) returning.splice(at, 1);
+  }
+  // One that is stopped may exceed the number for the moment in which it ends.
+  if (!hasEnded(entry.state)) active.add(entry);
+}
+
+/** The child that waited longest gets the place that became free. */
+function startNext(table: TaskTable): void {
+  const { active, maxRunning, queue, returning, now } = table;
+  if (active.size >= maxRunning) return;
+  const back = returning.shift();
+  if (back !== undefined) {
+    active.add(back.entry);
+    back.enter();
+    return;
+  }
+  const entry = queue.shift();
+  if (entry === undefined) return;
+  if (entry.resume !== undefined) {
+    active.add(entry);
+    entry.resume();
+    return;
+  }
+  entry.state = { ...entry.state, status: "running", activity: "starting", lastSignAt: now() };
+  void driveTask(table, entry);
+}
+
+/** Ends a child that did not report its own ending, and notifies the recorder of it. */
+function concludeTask(table: TaskTable, entry: TaskEntry, error: unknown): void {
+  if (hasEnded(entry.state)) return;
+  const event = endedBy(error, { state: entry.state, signal: entry.controller.signal }, table.now());
+  apply(table, entry, event);
+  try {
+    handTo(entry.run.sinks ?? [], event, entry.state);
+  } catch {
+    // The recorder may be what failed; the child has ended all the same.
+  }
+}
+
+async function releaseTask(table: TaskTable, entry: TaskEntry): Promise<void> {
+  try {
+    await entry.run.onEnd?.(entry.state);
+  } catch {
+    // The child has ended; what its ending triggers must not take down others.
+  }
+  entry.done.resolve(entry.state);
+  forget(table, entry);
+}
+
+/** What a run was made of goes with its end; its state goes when enough others have ended after it. */
+function forget({ ended, entries, keptEnded }: TaskTable, entry: TaskEntry): void {
+  entry.run = { start: entry.run.start, events: nothing };
+  ended.add(entry);
+  for (const oldest of ended) {
+    if (ended.size <= keptEnded) return;
+    ended.delete(oldest);
+    if (entries.get(oldest.state.id) === oldest) entries.delete(oldest.state.id);
+  }
+}
+
+async function* nothing(): AsyncGenerator<RunEvent> {}
+
+/** A child that does not end when its signal aborts is abandoned after this time. */
+const abandonAfterMs = 4500;
+
+/** Resolves some time after a stop was requested; never, and without a timer left, once the child has settled. */
+async function abandoned(stopped: AbortSignal, settled: AbortSignal): Promise<void> {
+  const never = new Promise<void>(() => undefined);
+  await new Promise<void>((resolve) => {
+    if (stopped.aborted) resolve();
+    else stopped.addEventListener("abort", () => resolve(), { once: true, signal: settled });
+  });
+  await sleep(abandonAfterMs, settled).catch(() => never);
+}
+
+/** The ending of a child that could not report its own: in the same shape as any other, from what was seen of it. */
+function endedBy(
+  error: unknown,
+  { state, signal }: { readonly state: TaskState; readonly signal: AbortSignal },
+  at: number,
+): RunEvent {
+  const { usage, turns, toolUses, costUsd: cost, startedAt, lastText } = state;
+  const ending: RunEnding = {
+    ...endingOfCause(signal.aborted ? signal.reason : error, signal.aborted),
+    text: lastText,
+    denials: [],
+    totals: {
+      usage,
+      turns,
+      toolUses,
+      durationMs: at - startedAt,
+      modelMs: 0,
+      costUsd: cost,
+    },
+  };
+  return { type: "run-ended", ending };
+}
+
+/** Why a run is stopped when the whole session ends; the child then counts as cut off and not as given up. */
+const sessionEnds: ReadonlySet<string> = new Set([
+  "interrupted",
+  "reader-gone",
+  "session-closed",
+  "runtime-disposed",
+]);
+
+export function endsSession(reason: unknown): boolean {
+  return isRetinueError(reason) && sessionEnds.has(reason.code);
+}
+
+/** Less than a tool call is waited for after a stop, so that its answer still names the child. */
+const stopTimeoutMs = 2_000;
+
+/** Stops a child whose caller was stopped; one that takes long is left to end by itself. */
+export async function stopWithCaller(
+  { stop }: Pick<TaskManager, "stop">,
+  agentId: string,
+  reason: unknown,
+): Promise<void> {
+  const by: StoppedBy = endsSession(reason) ? "session" : "parent";
+  const late = AbortSignal.abort(new RetinueError("stop-late", "The agent did not end in time."));
+  await settledSoon(stop(agentId, by), late, stopTimeoutMs).catch(() => undefined);
 }
 
 /** How many children run concurrently, and what happens to one more. */

@@ -30,12 +30,12 @@ export function foldTranscript(records: readonly JsonRecord[]): TranscriptTask {
   const waiting = quotaWaitOf(records);
   return {
     ...endingOf(records.findLast(isPartOfRun)),
-    ...(waiting === undefined ? {} : { waitingForQuota: waiting }),
-    ...(startedAt === undefined ? {} : { startedAt }),
-    ...(lastSignAt === undefined ? {} : { lastSignAt }),
+    waitingForQuota: waiting,
+    startedAt,
+    lastSignAt,
     tokens: contextTokens(usage) + usage.outputTokens,
     toolUses,
-    ...(cost === undefined ? {} : { costUsd: cost }),
+    costUsd: cost,
   };
 }
 

@@ -4,13 +4,13 @@ import { existsSync, readFileSync } from "node:fs";
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { isRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
+import { withFileLock } from "@retinue/base/storage/owner-lock.ts";
 import {
   livenessOf,
   type ProcessIdentity,
   thisProcess,
   toIdentity,
 } from "@retinue/base/storage/process-identity.ts";
-import { withFileLock } from "@retinue/base/storage/with-file-lock.ts";
 import { amountOf } from "./need-estimator.ts";
 import { type AgentBudget, createAccount, decideReservation } from "./tree-budget.ts";
 

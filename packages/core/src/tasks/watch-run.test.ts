@@ -171,35 +171,6 @@ describe("[LIM-3] a run whose time is up", () => {
   });
 });
 
-describe("[LIM-3] a run that is the second part of a whole", () => {
-  test("has only the time that the first has left", async () => {
-    const clock = createManualClock();
-    const stopwatch = createStopwatch(clock);
-    const first = createAsyncQueue<RunEvent>();
-    const watch = { clock, stopwatch, timeMs: 5000, since: 0 };
-    const part = async (events: AsyncIterable<RunEvent>, received: RunEvent[]): Promise<void> => {
-      async function* run(signal: AbortSignal): AsyncGenerator<RunEvent> {
-        signal.addEventListener("abort", () => second.end());
-        yield* events;
-        if (signal.aborted) yield ended(signal);
-      }
-      for await (const event of watchRun(run, watch, never)) received.push(event);
-    };
-    const second = createAsyncQueue<RunEvent>();
-    const one = part(first, []);
-    await clock.advance(4000);
-    first.end();
-    await one;
-    const received: RunEvent[] = [];
-    const two = part(second, received);
-    await clock.advance(999);
-    expect(received).toEqual([]);
-    await clock.advance(1);
-    await two;
-    expect(received).toMatchObject([{ ending: { reason: "max_time" } }]);
-  });
-});
-
 describe("the one that leaves a watched run", () => {
   test("has it closed, and no clock continues", async () => {
     const { clock, queue, stopwatch, done, isClosed } = start({ silence, timeMs: 5000 });

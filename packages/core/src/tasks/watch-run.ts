@@ -4,6 +4,7 @@ import { textOf } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { endingOfCause, limitError } from "../loop/loop-ports.ts";
 import { createTally } from "../loop/tally.ts";
+import type { AgentPlan } from "../planning/agent-plan.ts";
 
 /** Without any event: reported after the first time, stopped after the second. */
 export interface SilenceLimit {
@@ -16,14 +17,36 @@ export interface RunWatch {
   /** The run's own time; the one that asks a person holds it. */
   readonly stopwatch: Stopwatch;
   readonly timeMs?: number;
-  /** What the stopwatch showed when that time began; absent: it begins with the run. */
-  readonly since?: number | undefined;
   /** Asked for anew, because a run may be left alone on the way; absent: it may be silent for ever. */
   readonly silence?: () => SilenceLimit | undefined;
   /** When it last did something, by its stopwatch; who has it can show that the run is alive without an event of its own. */
   readonly life?: { lastSign: number };
   /** The time of all agents together, and how much of it there is. */
   readonly tree?: { readonly stopwatch: Stopwatch; readonly timeMs: number };
+}
+
+/** What limits the time of the agents of a session. */
+export interface AgentClocks {
+  readonly clock: WaitClock;
+  /** Runs while any agent of the session works. */
+  readonly tree: Stopwatch;
+  readonly treeTimeMs?: number;
+  /** When a silent child that was moved to the background is stopped; 0 never. */
+  readonly backgroundStopMs?: number;
+}
+
+/** The clocks of one agent, as its plan limits it. Of them only a child is watched for silence: who runs the main agent sees that. */
+export function watchOf(
+  { limits }: Pick<AgentPlan, "limits">,
+  { clock, tree, treeTimeMs }: AgentClocks,
+  stopwatch: Stopwatch,
+): RunWatch {
+  return {
+    clock,
+    stopwatch,
+    timeMs: limits?.timeMs?.value,
+    tree: treeTimeMs === undefined ? undefined : { stopwatch: tree, timeMs: treeTimeMs },
+  };
 }
 
 /** A run that does not end with its signal is left behind after this time. */
@@ -119,7 +142,7 @@ interface Watching {
 function watchClocks(watching: Watching): readonly Promise<void>[] {
   const { watch, over } = watching;
   const { stopwatch, tree, timeMs, silence } = watch;
-  const begin = watch.since ?? stopwatch.elapsed();
+  const begin = stopwatch.elapsed();
   const ownTime = async (limitMs: number): Promise<void> => {
     await stopwatch.reach(() => begin + limitMs, over);
     await end(watching, timeError(limitMs, "of the agent"));

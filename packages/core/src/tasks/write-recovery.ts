@@ -11,8 +11,8 @@ import { loadSession } from "../journal/session-choices.ts";
 import type { TranscriptFacts } from "../journal/transcript-facts.ts";
 import { sumTranscriptUsage } from "../journal/transcript-usage.ts";
 import { createTranscriptWriter, type IdSource } from "../journal/transcript-writer.ts";
+import { interruptedReason } from "../protocol/agent-state.ts";
 import { foldChildRun } from "./child-run.ts";
-import { interruptedReason } from "./drive-task.ts";
 import { foldTranscript } from "./transcript-task.ts";
 import { queueMarkFile } from "./watch-control.ts";
 

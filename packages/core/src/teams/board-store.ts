@@ -3,8 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, type Stats, statSync } fr
 import { join } from "node:path";
 import { errorCode, fileError } from "@retinue/base/foundation/file-error.ts";
 import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
-import type { OwnerLock } from "@retinue/base/storage/owner-lock.ts";
-import { withFileLock } from "@retinue/base/storage/with-file-lock.ts";
+import { type OwnerLock, withFileLock } from "@retinue/base/storage/owner-lock.ts";
 import {
   type Actor,
   type Board,

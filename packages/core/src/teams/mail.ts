@@ -159,8 +159,23 @@ function readProtocol(value: JsonRecord | undefined): ProtocolMessage | undefine
         description: text("description") ?? "",
         assignedBy: text("assignedBy") ?? "",
       };
-    case "idle_notification":
-      return readIdle(value, text);
+    case "idle_notification": {
+      const [result, failureReason, summary] = [
+        text("result"),
+        text("failureReason", "error"),
+        text("summary"),
+      ];
+      const { idleReason, tasksInProgress } = value;
+      const held = Array.isArray(tasksInProgress) ? tasksInProgress.map(String) : [];
+      return {
+        type: "idle_notification",
+        idleReason: idleReason === "failed" || idleReason === "partial" ? idleReason : "available",
+        result,
+        failureReason,
+        ...(held.length === 0 ? {} : { tasksInProgress: held }),
+        summary,
+      } as const;
+    }
     case "shutdown_request":
       return { type: "shutdown_request", requestId, reason };
     case "shutdown_approved":
@@ -183,20 +198,6 @@ function readProtocol(value: JsonRecord | undefined): ProtocolMessage | undefine
     default:
       return undefined;
   }
-}
-
-function readIdle(value: JsonRecord, text: (...names: readonly string[]) => string | undefined) {
-  const [result, failureReason, summary] = [text("result"), text("failureReason", "error"), text("summary")];
-  const { idleReason, tasksInProgress } = value;
-  const held = Array.isArray(tasksInProgress) ? tasksInProgress.map(String) : [];
-  return {
-    type: "idle_notification",
-    idleReason: idleReason === "failed" || idleReason === "partial" ? idleReason : "available",
-    result,
-    failureReason,
-    ...(held.length === 0 ? {} : { tasksInProgress: held }),
-    summary,
-  } as const;
 }
 
 /** Mail as its reader's model sees it: one message, one block for each piece. Nothing in it can pose as the runtime. */
@@ -226,8 +227,16 @@ export function bodyOf({ from, text, protocol }: Pick<Mail, "from" | "text" | "p
   switch (protocol.type) {
     case "task_assignment":
       return `Task ${protocol.taskId} is assigned to you: ${protocol.subject}\n\n${protocol.description}`;
-    case "idle_notification":
-      return idleText(from, protocol);
+    case "idle_notification": {
+      const { idleReason, failureReason, result, tasksInProgress = [] } = protocol;
+      const state = {
+        available: `${from} is idle and available.`,
+        partial: `${from} stopped before it was done (${failureReason ?? "a limit"}) and is idle.`,
+        failed: `${from} failed (${failureReason ?? "no reason was given"}) and is idle.`,
+      }[idleReason];
+      const held = tasksInProgress.length === 0 ? "" : ` It still holds task ${tasksInProgress.join(", ")}.`;
+      return `${state}${held}${result === undefined ? "" : `\n\nWhat it said last:\n${result}`}`;
+    }
     case "shutdown_request":
       return `Shutdown request ${protocol.requestId}${withReason(protocol.reason)}. Finish or hand over what you hold, then answer with SendMessage: type "shutdown_response", request_id "${protocol.requestId}", approve true to end, or false with a reason to keep working.`;
     case "shutdown_approved":
@@ -244,17 +253,6 @@ export function bodyOf({ from, text, protocol }: Pick<Mail, "from" | "text" | "p
     case "task_available":
       return protocol.message;
   }
-}
-
-function idleText(from: string, message: Extract<ProtocolMessage, { type: "idle_notification" }>): string {
-  const { idleReason, failureReason, result, tasksInProgress = [] } = message;
-  const state = {
-    available: `${from} is idle and available.`,
-    partial: `${from} stopped before it was done (${failureReason ?? "a limit"}) and is idle.`,
-    failed: `${from} failed (${failureReason ?? "no reason was given"}) and is idle.`,
-  }[idleReason];
-  const held = tasksInProgress.length === 0 ? "" : ` It still holds task ${tasksInProgress.join(", ")}.`;
-  return `${state}${held}${result === undefined ? "" : `\n\nWhat it said last:\n${result}`}`;
 }
 
 function withReason(reason: string | undefined): string {

@@ -5,7 +5,7 @@ import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import type { TeamMembership } from "../planning/agent-plan.ts";
 import { handInPlanTool } from "../planning/plan-agent.ts";
-import type { Standby } from "../tasks/create-local-executor.ts";
+import type { Standby } from "../tasks/run-child.ts";
 import type { Tool } from "../tools/tool.ts";
 import { type BoardTask, claimableTasks } from "./board.ts";
 import { createBoardTools } from "./create-board-tools.ts";
@@ -100,7 +100,10 @@ export function openMember(options: MemberOptions): Member {
       const reason = await reasonToContinue({ options, state }, signal);
       if (reason === undefined || state.rounds >= maxRounds) return undefined;
       state.rounds += 1;
-      return note(reason);
+      return {
+        role: "user",
+        content: [{ type: "text", text: `<hook-feedback>\n${reason}\n</hook-feedback>` }],
+      };
     },
     standby: createStandby({ options, state, mailbox, teamContext }),
     [Symbol.asyncDispose]: () => mailbox[Symbol.asyncDispose](),
@@ -254,8 +257,4 @@ function planTools(teamContext: TeamContext, { approvedMode, member }: TeamMembe
     },
   };
   return [tool as Tool];
-}
-
-function note(reason: string): UserMessage {
-  return { role: "user", content: [{ type: "text", text: `<hook-feedback>\n${reason}\n</hook-feedback>` }] };
 }

@@ -6,8 +6,7 @@ import { errorCode, fileError } from "@retinue/base/foundation/file-error.ts";
 import { type JsonRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
-import type { OwnerLock } from "@retinue/base/storage/owner-lock.ts";
-import { withFileLock } from "@retinue/base/storage/with-file-lock.ts";
+import { type OwnerLock, withFileLock } from "@retinue/base/storage/owner-lock.ts";
 import { type BoardStore, createBoardStore } from "./board-store.ts";
 import {
   type InboxEntry,

@@ -6,7 +6,7 @@ export function explainMismatch(text: string, wanted: string): string {
   const lines = toLf(text).split("\n");
   const target = toLf(wanted).split("\n");
   const numbered = target.filter((line) => line !== "");
-  if (numbered.length > 0 && numbered.every((line) => /^\s*\d+(\t|→)/.test(line))) {
+  if (numbered.length > 0 && numbered.every((line) => /^\s*\d+(\t|\u2192)/.test(line))) {
     return "It begins each line with a line number, as Read shows them; leave the numbers and the tab out.";
   }
   for (const { alike, difference } of nearMisses) {

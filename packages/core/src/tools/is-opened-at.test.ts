@@ -14,8 +14,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { writeAtomically } from "./builtin/change-file.ts";
 import { openFile } from "./builtin/open-file.ts";
-import { writeAtomically } from "./write-atomically.ts";
 
 function createFolders(): string {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "opened-at-")));

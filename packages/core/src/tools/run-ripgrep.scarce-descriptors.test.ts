@@ -8,7 +8,7 @@ const url = (path: string) => JSON.stringify(new URL(path, import.meta.url).href
 async function withFewDescriptors(free: number, body: string): Promise<string> {
   const program = `
     import { closeSync, openSync } from "node:fs";
-    const { runProcess } = await import(${url("../../../base/src/foundation/run-process.ts")});
+    const { runProcess } = await import(${url("../../../base/src/foundation/start-process.ts")});
     const { runRipgrep } = await import(${url("./run-ripgrep.ts")});
     const { connectProcess } = await import(${url("../mcp/connect-process.ts")});
     await import("@vscode/ripgrep");

@@ -197,8 +197,9 @@ function createLists({
         `The list has ${length} entries; the most that a workflow takes at once is ${maxEntries}.`,
       );
   };
+  const isFinal = (error: unknown): boolean =>
+    typeof error === "object" && error !== null && final.has(error);
   const failed = (name: string, index: number, error: unknown): null => {
-    if (typeof error === "object" && error !== null && final.has(error)) throw error;
     send({ type: "failure", text: `${name}[${index}] failed: ${reasonOf(error)}` });
     return null;
   };
@@ -213,15 +214,23 @@ function createLists({
         );
       if (thunks.some((thunk) => typeof thunk !== "function"))
         throw new TypeError("parallel() expects an array of functions.");
-      return Promise.all(
-        thunks.map(async (thunk, index) => {
-          try {
-            return await thunk();
-          } catch (error) {
-            return failed("parallel", index, error);
-          }
-        }),
-      );
+      const errors: unknown[] = [];
+      try {
+        return await Promise.all(
+          thunks.map(async (thunk, index) => {
+            try {
+              return await thunk();
+            } catch (error) {
+              if (isFinal(error)) throw error;
+              errors[index] = error;
+              return null;
+            }
+          }),
+        );
+      } finally {
+        // In the order of the list, so that the lines of a resumed run are the same.
+        for (const index of errors.keys()) if (index in errors) failed("parallel", index, errors[index]);
+      }
     },
     async pipeline(items, ...stages) {
       if (!Array.isArray(items)) throw new TypeError("pipeline() expects an array of items, then functions.");
@@ -240,6 +249,7 @@ function createLists({
             }
             return previous;
           } catch (error) {
+            if (isFinal(error)) throw error;
             return failed("pipeline", index, error);
           }
         }),

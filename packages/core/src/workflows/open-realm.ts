@@ -9,7 +9,7 @@ import type { ScriptAnswer } from "./script-message.ts";
 import {
   type ProcessRealm,
   type RealmEvents,
-  type RealmLimits,
+  type RealmOptions,
   type ScriptRealm,
   startRealm,
 } from "./start-realm.ts";
@@ -25,7 +25,7 @@ export type WorkflowFunction<Args = unknown, Result = unknown> = (
  */
 export function openRealm(
   events: RealmEvents,
-  options: { readonly signal: AbortSignal; readonly limits?: RealmLimits; readonly turns?: RealmTurns },
+  options: RealmOptions & { readonly turns?: RealmTurns },
 ): ScriptRealm {
   const functions = new Map<number, ScriptFunctions>();
   let scripts: Promise<ScriptRealm> | undefined;

@@ -19,8 +19,8 @@ export function readScriptMessage(value: unknown): ScriptMessage | undefined {
         type,
         id,
         ...(name === undefined ? {} : { name }),
-        ...(scriptPath === undefined ? {} : { scriptPath }),
-        ...(args === undefined ? {} : { args }),
+        scriptPath,
+        args,
       };
     }
     case "phase":

@@ -1,7 +1,7 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { abortable, settledSoon } from "@retinue/base/foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { WorkflowPhase } from "@retinue/config/workflows/workflow-meta.ts";
+import type { WorkflowPhase } from "@retinue/config/workflows/read-workflow-script.ts";
 import type { WorkflowChange, WorkflowStep } from "../protocol/workflow-state.ts";
 import { type ContentKey, createContentKeys, describeChange, type StepShape } from "./content-key.ts";
 import type { ScriptAnswer, ScriptError, ScriptMessage, StepOptions } from "./script-message.ts";
@@ -164,7 +164,7 @@ async function begin(run: Run, events: RealmEvents, over: Promise<Ending>): Prom
   const { signal, workflow, args, budget } = run;
   run.realm = run.openRealm(events, { signal });
   run.realm.begin(1, workflow.body, {
-    ...(args === undefined ? {} : { args }),
+    args,
     total: budget.total,
     spent: budget.spent(),
   });
@@ -198,8 +198,7 @@ function takeMessage(run: Run, id: number, message: ScriptMessage): Ending | und
     case "threw": {
       const { name, message: text, line } = message;
       const error = `${name}: ${text}`;
-      if (scope.parent === undefined)
-        return { status: "failed", error, ...(line === undefined ? {} : { errorLine: line }) };
+      if (scope.parent === undefined) return { status: "failed", error, errorLine: line };
       run.emit({ type: "failure", text: `${scope.prefix}failed: ${error}` });
       run.scopes.delete(id);
       run.realm?.end(id);
@@ -262,7 +261,7 @@ async function callAgent(run: Run, scopeId: number, { id, prompt, options }: Age
     state: "waiting",
     queuedAt: at,
     lastSignAt: at,
-    ...(phase === undefined ? {} : { phase }),
+    phase,
   });
   if (inPhase !== undefined) inPhase.agents += 1;
   let outcome: StepOutcome;
@@ -444,7 +443,7 @@ async function work(
     agentId,
     startedAt,
     lastSignAt: startedAt,
-    ...(why === undefined ? {} : { why }),
+    why,
   });
   const isWarm = await slots.warmUp(`${shape.agentType}\0${shape.model}`, signal);
   try {
@@ -482,8 +481,8 @@ function writeResult(
     key,
     agentId,
     result: value,
-    ...(toolUses === undefined ? {} : { toolsUsed: toolUses }),
-    ...(branch === undefined ? {} : { branch }),
+    toolsUsed: toolUses,
+    branch,
   });
 }
 
@@ -502,7 +501,7 @@ function finish(
     result: shown(typeof value === "string" ? value : (JSON.stringify(value) ?? "")),
     ...(taken ? { taken, startedAt: at } : {}),
     ...(isEmpty === true ? { isEmpty } : {}),
-    ...(branch === undefined ? {} : { branch }),
+    branch,
   });
 }
 
@@ -530,7 +529,7 @@ async function callWorkflow(
   showPhase(run, group, true);
   run.scopes.set(own, { group, prefix: `[${name}] `, parent: { scope: scopeId, id } });
   const { total, spent } = run.budget;
-  run.realm?.begin(own, body, { ...(args === undefined ? {} : { args }), total, spent: spent() });
+  run.realm?.begin(own, body, { args, total, spent: spent() });
 }
 
 function reasonOf(error: unknown): string {

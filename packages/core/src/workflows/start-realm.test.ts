@@ -1,11 +1,15 @@
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { expect, it } from "vitest";
+import { createWall, type Wall, type WallPlaces } from "../tools/sandbox/wall.ts";
 import type { ScriptMessage } from "./script-message.ts";
 import { realmLimits, startRealm } from "./start-realm.ts";
 
 /** Runs a body in a realm of its own; agents answer with their prompt in capitals. */
 async function play(
   body: string,
-  given: { args?: unknown; timeMs?: number; memoryMb?: number; sentMb?: number } = {},
+  given: { args?: unknown; timeMs?: number; memoryMb?: number; sentMb?: number; wall?: Wall } = {},
 ) {
   // Not through the reader, so that the realm alone has to close what the reader refuses by its form.
   const code = `(async () => {"use strict";\n${body}\n})`;
@@ -28,7 +32,7 @@ async function play(
       },
       broke: (_scope, reason) => over.resolve({ broke: reason }),
     },
-    { signal: new AbortController().signal, limits: { ...realmLimits, ...given } },
+    { signal: new AbortController().signal, limits: { ...realmLimits, ...given }, wall: given.wall },
   );
   realm.begin(1, code, {
     total: null,
@@ -324,6 +328,7 @@ it.each([
   "await new Promise((done) => clearTimeout(setTimeout(done, 5)))",
   "await new Promise((done) => setTimeout(() => 1, 5))",
   "return { then() {} }",
+  "const again = () => setTimeout(again, 0); again(); await new Promise(() => {})",
 ])("a script that nothing can make go on ends with a sentence: %s [WFL-2]", async (body) => {
   expect((await play(body)).result).toEqual({ broke: expect.stringContaining("can never happen") });
 });
@@ -381,4 +386,37 @@ it("memory on the heap and beside it is limited [WFL-2]", async () => {
   ];
   for (const bomb of bombs)
     expect((await play(bomb, limited)).result).toEqual({ broke: expect.stringContaining("64 MB") });
+});
+
+it("its process is behind the wall, where the machine has one: what gets out of a script reaches no network [WFL-2]", async () => {
+  const start = await createWall().start();
+  if (start.type === "unavailable") return expect(start.why).not.toBe("");
+  const seen: WallPlaces[] = [];
+  const wall: Wall = {
+    start: async () => ({
+      ...start,
+      wrap(program, places) {
+        seen.push(places);
+        return start.wrap(program, places);
+      },
+    }),
+  };
+  expect((await play("return await agent('a')", { wall })).result).toBe("A");
+  const heavy =
+    "const a = []; for (;;) { a.push(new Uint8Array(50_000_000).fill(1)); await new Promise((f) => setTimeout(f, 5)) }";
+  expect((await play(heavy, { wall, memoryMb: 64 })).result).toEqual({
+    broke: expect.stringContaining("64 MB"),
+  });
+  // The same wall around a program that tries.
+  const server = createServer((socket) => socket.end()).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const tries = `require("node:net").connect(${port}, "127.0.0.1").on("connect", () => process.exit(7)).on("error", () => process.exit(3))`;
+  const [places] = seen;
+  if (places === undefined) throw new Error("nothing was wrapped");
+  const walled = await start.wrap({ file: process.execPath, arguments: ["--eval", tries] }, places);
+  const ended = (file: string, words: readonly string[]) =>
+    spawnSync(file, words, { cwd: "/", env: {} }).status;
+  expect(walled.sideInput === undefined ? ended(walled.file, walled.arguments) : 3).toBe(3);
+  server.close();
 });

@@ -1,12 +1,17 @@
 // @io
+import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
 import { parse } from "node:path";
+import type { Duplex } from "node:stream";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { spawnProcess } from "@retinue/base/foundation/spawn-process.ts";
+import type { Invocation } from "../tools/sandbox/sandbox.ts";
+import type { Wall } from "../tools/sandbox/wall.ts";
 import { readScriptMessage } from "./read-script-message.ts";
-import { realmProgram } from "./realm-source.ts";
+import { realmProgram } from "./realm-program.ts";
 import type { ScriptAnswer, ScriptMessage, ScriptStart } from "./script-message.ts";
 
 /** Where the scripts of one run are carried out: a process of their own, or this one for functions of a program. */
@@ -48,17 +53,24 @@ const maxLine = 32 * 1024 * 1024;
 const graceMs = 5_000;
 const lookAtMemoryMs = 250;
 
+export interface RealmOptions {
+  readonly limits?: RealmLimits | undefined;
+  readonly signal: AbortSignal;
+  /** Where the machine has one, whatever gets out of a script is still behind it: without network, files and other processes. */
+  readonly wall?: Wall | undefined;
+}
+
 /** Starts the process. It has no environment, no files, no programs and nothing of this process but two pipes of JSON. */
 export async function startRealm(
   events: RealmEvents,
-  { limits = realmLimits, signal }: { readonly limits?: RealmLimits; readonly signal: AbortSignal },
+  { limits = realmLimits, signal, wall }: RealmOptions,
 ): Promise<ProcessRealm> {
   signal.throwIfAborted();
   // Nobody guesses under which name a context is called.
   const name = `r${randomBytes(12).toString("hex")}`;
-  const child = await spawnProcess(
-    process.execPath,
-    [
+  const child = await spawnBehind(wall, {
+    file: process.execPath,
+    arguments: [
       "--permission",
       "--disallow-code-generation-from-strings",
       "--no-addons",
@@ -68,8 +80,7 @@ export async function startRealm(
       "--eval",
       realmProgram(),
     ],
-    { cwd: parse(process.cwd()).root, env: realmEnvironment(), stdio: ["pipe", "pipe", "ignore"] },
-  );
+  });
   const begun = Promise.withResolvers<void>();
   let isOver = false;
   /** Orders and turns that are not finished. */
@@ -157,6 +168,26 @@ export async function startRealm(
   };
 }
 
+/** A folder of the system, so that nothing of a person is shown for it. */
+const walledFolder = "/usr";
+
+async function spawnBehind(wall: Wall | undefined, program: Invocation): Promise<ChildProcess> {
+  const start = await wall?.start();
+  const places = { directory: walledFolder, workingDirectories: [], home: homedir() };
+  const {
+    file,
+    arguments: words,
+    sideInput,
+  } = start?.type === "ready" ? await start.wrap(program, places) : program;
+  const child = await spawnProcess(file, words, {
+    cwd: parse(process.cwd()).root,
+    env: realmEnvironment(),
+    stdio: ["pipe", "pipe", "ignore", "ignore", sideInput === undefined ? "ignore" : "pipe"],
+  });
+  if (sideInput !== undefined) (child.stdio[4] as Duplex).resume().end(sideInput);
+  return child;
+}
+
 /** Cuts what comes into lines, as long as neither one of them nor all together are too long. */
 function createCutter({
   limits,
@@ -217,9 +248,11 @@ function windowsRoot(): Readonly<Record<string, string>> {
   return process.platform === "win32" && root !== undefined ? { SystemRoot: root } : {};
 }
 
-/** What a process holds, also outside the heap that Node limits; 0 where the system does not say. */
-async function memoryOf(pid: number | undefined): Promise<number> {
-  const status = await readFile(`/proc/${pid}/statm`, "utf8").catch(() => "");
-  const pages = Number(status.split(" ")[1] ?? 0);
-  return (pages * 4096) / 1024 / 1024;
+/** What a process and those below it hold, also outside the heap that Node limits; 0 where the system does not say. */
+async function memoryOf(pid: number | string | undefined): Promise<number> {
+  const read = (file: string): Promise<string> => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "");
+  const [own, below] = await Promise.all([read("statm"), read(`task/${pid}/children`)]);
+  const pages = Number(own.split(" ")[1] ?? 0);
+  const children = await Promise.all((below.match(/\d+/g) ?? []).map(memoryOf));
+  return children.reduce((sum, megabytes) => sum + megabytes, (pages * 4096) / 1024 / 1024);
 }

@@ -1,7 +1,7 @@
 // @io
 import { lstatSync, realpathSync, statSync } from "node:fs";
 import { posix } from "node:path";
-import type { ProcessResult } from "@retinue/base/foundation/run-process.ts";
+import type { ProcessResult } from "@retinue/base/foundation/start-process.ts";
 import { type RepositorySettings, readRepositorySettings } from "./git-settings.ts";
 import { type OwnGitCall, runOwnGit } from "./own-git.ts";
 

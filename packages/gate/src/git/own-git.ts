@@ -1,7 +1,7 @@
 // @io
 import { spawnSync } from "node:child_process";
 import { findOwnProgram, searchPathOutside, withoutShims } from "@retinue/base/foundation/resolve-program.ts";
-import { type ProcessResult, type RunRequest, runProcess } from "@retinue/base/foundation/run-process.ts";
+import { type ProcessResult, type RunRequest, runProcess } from "@retinue/base/foundation/start-process.ts";
 import { hardenedGit, withoutFilters, withoutPrograms } from "../shell/programs/git-commands.ts";
 
 /** What is started. */
@@ -48,7 +48,7 @@ export async function runOwnGit(call: OwnGitCall): Promise<ProcessResult> {
   return runProcess({
     ...started,
     ...place,
-    ...(call.input === undefined ? {} : { input: call.input }),
+    input: call.input,
     signal: call.signal ?? new AbortController().signal,
     timeLimitMs: call.timeLimitMs ?? 10_000,
     maxBytes: call.maxBytes ?? 16 * 1024 * 1024,

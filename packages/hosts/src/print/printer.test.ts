@@ -1,7 +1,7 @@
 import type { RunEnding, RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { noUsage } from "@retinue/core/conversation/usage.ts";
 import type { AgentPlan } from "@retinue/core/planning/agent-plan.ts";
-import { startedTask } from "@retinue/core/tasks/drive-task.ts";
+import { startedTask } from "@retinue/core/protocol/agent-state.ts";
 import { describe, expect, it } from "vitest";
 import type { CliHost } from "../shared/cli-host.ts";
 import { describeCall } from "../shared/describe-call.ts";

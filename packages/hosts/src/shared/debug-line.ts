@@ -1,4 +1,4 @@
-import { endSentence } from "@retinue/base/foundation/end-sentence.ts";
+import { endSentence } from "@retinue/base/foundation/first-sentence.ts";
 import type { ModelFallback, RunEvent } from "@retinue/core/conversation/run-event.ts";
 
 /** What `--debug-file` keeps of an event: no contents, which may be secret and are in the transcript. */

@@ -16,7 +16,6 @@ export function refusalForPeople(text: string): string {
   return text
     .replace(/ Do without it, or say in your answer what you would have needed\.$/, "")
     .replace(/^\S+ was not allowed: /, "")
-    .replace(/\bnobody can be asked\b/, "nobody can be asked")
     .replace(/^the person refused it and says: /, "you refused it: ")
     .replace(/^the person refused it/, "you refused it")
     .replace(

@@ -1,3 +1,4 @@
+import { agentVocabulary } from "../../agents/agent-vocabulary.ts";
 import { readFrontmatter } from "../../agents/read-frontmatter.ts";
 import { ownFields, readOwnFile } from "../claude/claude-format.ts";
 import { fileStem } from "../common-fields.ts";
@@ -9,7 +10,7 @@ import type {
   ReadContext,
 } from "../portable-agent.ts";
 import { withOtherWords } from "../tool-words.ts";
-import { writeFenced } from "../write-text.ts";
+import { writeFenced } from "../write-fenced.ts";
 
 /** The shared folder `.agents/agents`; docs/agents-folder.md is its specification. */
 export const agentsFormat: AgentFormat = {
@@ -37,7 +38,7 @@ function readShared(text: string, context: ReadContext): PortableReading {
 /** A policy that forbids commands is another product's word, and it limits: it counts. */
 function policyOf(text: string, { deny }: PortableAgent): readonly PortableTool[] {
   if (!text.includes("commandExecutionPolicy")) return [];
-  const frontmatter = readFrontmatter(text);
+  const frontmatter = readFrontmatter(text, agentVocabulary);
   const policy = frontmatter.fields.get("commandExecutionPolicy")?.value;
   const isOff = policy === "off" || policy === false;
   const isDenied = deny.some((tool) => tool.class === "shell" && tool.pattern === undefined);

@@ -12,10 +12,10 @@ import {
   restOf,
   usableName,
 } from "../common-fields.ts";
-import type { FormatId } from "../format-places.ts";
+import type { FormatId } from "../format-facts.ts";
 import type { AgentFormat, PortableAgent, PortableReading, ReadContext } from "../portable-agent.ts";
 import { readOwnEntry, writeOwnEntry } from "../tool-words.ts";
-import { writeFenced } from "../write-text.ts";
+import { writeFenced } from "../write-fenced.ts";
 
 /** Claude Code's own files, which are ours as well. */
 export const claudeFormat: AgentFormat = {

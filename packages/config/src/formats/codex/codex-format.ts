@@ -22,7 +22,7 @@ import type {
   PortableTool,
   ReadContext,
 } from "../portable-agent.ts";
-import type { SourceFields, SourceRefusal } from "../read-source.ts";
+import type { SourceFields, SourceRefusal } from "../read-fenced.ts";
 
 /** Codex role files: instructions and a model; of the tools only the shell can be switched off. */
 export const codexFormat: AgentFormat = {

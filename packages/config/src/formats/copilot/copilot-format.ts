@@ -13,9 +13,9 @@ import {
 import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
-import { readFenced } from "../read-source.ts";
+import { readFenced } from "../read-fenced.ts";
 import { createToolWords, plainClasses, slashed } from "../tool-words.ts";
-import { writeFenced } from "../write-text.ts";
+import { writeFenced } from "../write-fenced.ts";
 
 /** Aliases are coarse: `edit` creates and changes, `search` finds and searches. */
 const words = createToolWords({
@@ -164,7 +164,7 @@ function limitedAgents(
   const spawn = (pattern?: string): PortableTool => ({
     class: "subagent",
     raw: "agent",
-    ...(pattern === undefined ? {} : { pattern }),
+    pattern,
   });
   if (agents.length === 0) return { tools, deny: [spawn()] };
   const whole: readonly PortableTool[] =

@@ -12,8 +12,8 @@ import {
 import { createFieldTaker, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
-import { readFenced } from "../read-source.ts";
-import { writeFenced } from "../write-text.ts";
+import { readFenced } from "../read-fenced.ts";
+import { writeFenced } from "../write-fenced.ts";
 
 const changing = ["create", "change", "notebook", "shell"] as const;
 

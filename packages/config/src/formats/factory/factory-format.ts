@@ -12,9 +12,9 @@ import {
 import { createFieldTaker, type FieldTaker, readWords, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool, ToolClass } from "../portable-agent.ts";
-import { readFenced } from "../read-source.ts";
+import { readFenced } from "../read-fenced.ts";
 import { createToolWords, doubleUnderscore, plainClasses } from "../tool-words.ts";
-import { writeFenced } from "../write-text.ts";
+import { writeFenced } from "../write-fenced.ts";
 
 const words = createToolWords({
   words: `

@@ -15,9 +15,9 @@ import { inlineServers } from "../copilot/copilot-format.ts";
 import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableReading, ReadContext } from "../portable-agent.ts";
-import { readFenced } from "../read-source.ts";
+import { readFenced } from "../read-fenced.ts";
 import { createToolWords, splitsAtUnderscore } from "../tool-words.ts";
-import { writeFenced } from "../write-text.ts";
+import { writeFenced } from "../write-fenced.ts";
 
 const words = createToolWords({
   words: `

@@ -11,8 +11,8 @@ import {
 import { createFieldTaker, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent } from "../portable-agent.ts";
-import { readFenced } from "../read-source.ts";
-import { writeFenced } from "../write-text.ts";
+import { readFenced } from "../read-fenced.ts";
+import { writeFenced } from "../write-fenced.ts";
 
 /** goose reads a name, a description and a model, and nothing else: every agent has all extensions of its session. */
 export const gooseFormat: AgentFormat = {

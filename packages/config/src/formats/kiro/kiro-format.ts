@@ -15,7 +15,7 @@ import {
 } from "../common-fields.ts";
 import { inlineServers } from "../copilot/copilot-format.ts";
 import { createFieldTaker, type FieldTaker, readWords, reportRest } from "../field-reader.ts";
-import type { FormatId } from "../format-places.ts";
+import type { FormatId } from "../format-facts.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import { allowedHere, allowedThere, deniedHere, deniedThere } from "../path-patterns.ts";
 import type {
@@ -26,10 +26,9 @@ import type {
   ReadContext,
   ToolClass,
 } from "../portable-agent.ts";
-import { readFenced, readJson, type SourceFields } from "../read-source.ts";
+import { readFenced, readJson, type SourceFields } from "../read-fenced.ts";
 import { createToolWords, plainClasses } from "../tool-words.ts";
-import { writeFenced, writeJson } from "../write-text.ts";
-import { commandsOfPattern, patternOfCommands } from "./command-pattern.ts";
+import { writeFenced, writeJson } from "../write-fenced.ts";
 
 const words = createToolWords({
   words: `
@@ -278,7 +277,7 @@ function limitTools(
         `The expression ${quote(command)} cannot be kept here; no command is allowed.`,
         "toolsSettings",
       );
-    deny.push({ class: "shell", raw: "shell", ...(pattern === undefined ? {} : { pattern }) });
+    deny.push({ class: "shell", raw: "shell", pattern });
   }
   const here = (patterns: readonly string[]) => patterns.map((each) => allowedHere(each, globs));
   const paths = part(["write", "fs_write"], "allowedPaths");
@@ -338,11 +337,11 @@ function settingsOf(agent: PortableAgent): Readonly<Record<string, unknown>> | u
     agent.deny.flatMap((tool) => (tool.class === kind && tool.pattern !== undefined ? [tool.pattern] : []));
   const agents = allowed("subagent")?.flatMap((names) => names.split(",").map((name) => name.trim()));
   const shell = {
-    ...(commands === undefined ? {} : { allowedCommands: commands }),
+    allowedCommands: commands,
     ...listOf("deniedCommands", [...new Set(denied("shell").flatMap(deniedExpressions))]),
   };
   const write = {
-    ...(paths === undefined ? {} : { allowedPaths: paths }),
+    allowedPaths: paths,
     ...listOf(
       "deniedPaths",
       denied("change")
@@ -362,4 +361,21 @@ function settingsOf(agent: PortableAgent): Readonly<Record<string, unknown>> | u
 
 function listOf(key: string, values: readonly string[]): Readonly<Record<string, readonly string[]>> {
   return values.length === 0 ? {} : { [key]: values };
+}
+
+/** An anchored regular expression for the commands of a pattern such as `git diff *`. */
+export function commandsOfPattern(pattern: string): string {
+  const text = pattern.replace(/:\*$/, " *");
+  return `^${text.replace(/[\\^$.|?+()[\]{}]/g, "\\$&").replaceAll("*", ".*")}$`;
+}
+
+/** The pattern of an expression that says nothing else; undefined for one that a pattern cannot say. */
+export function patternOfCommands(expression: string): string | undefined {
+  const inner = expression.replace(/^\^/, "").replace(/\$$/, "");
+  const hidden = inner.replaceAll(".*", "\u0000");
+  if (/(?<!\\)(?:\\\\)*[.^$|?+()[\]{}*]/.test(hidden)) return undefined;
+  const plain = hidden.replace(/\\(.)/g, (whole, character: string) =>
+    /\w/.test(character) ? whole : character,
+  );
+  return /\\\w/.test(plain) || plain.includes("*") ? undefined : plain.replaceAll("\u0000", "*");
 }

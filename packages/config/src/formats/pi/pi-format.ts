@@ -13,9 +13,9 @@ import {
 import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
-import { readFenced } from "../read-source.ts";
+import { readFenced } from "../read-fenced.ts";
 import { createToolWords } from "../tool-words.ts";
-import { writeFenced } from "../write-text.ts";
+import { writeFenced } from "../write-fenced.ts";
 
 const words = createToolWords({
   words: `

@@ -14,9 +14,9 @@ import {
 import { inlineServers } from "../copilot/copilot-format.ts";
 import { createFieldTaker, type FieldTaker, readWords, reportRest } from "../field-reader.ts";
 import type { AgentFormat, PortableAgent, PortableMode, PortableTool } from "../portable-agent.ts";
-import { readFenced } from "../read-source.ts";
+import { readFenced } from "../read-fenced.ts";
 import { createToolWords, doubleUnderscore } from "../tool-words.ts";
-import { writeFenced } from "../write-text.ts";
+import { writeFenced } from "../write-fenced.ts";
 
 const words = createToolWords({
   words: `

@@ -123,8 +123,8 @@ function describeQuestion(
     input,
     reason,
     suggestedRules,
-    ...(quote === undefined ? {} : { quote }),
-    ...(preview === undefined ? {} : { preview }),
+    quote,
+    preview,
     ...bound,
   };
 }

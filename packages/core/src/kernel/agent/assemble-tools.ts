@@ -58,6 +58,8 @@ export interface AssembledTools {
   readonly todos: TodoStore["read"];
   /** Ends what one agent has left running. */
   readonly release: (agentId: string) => Promise<void>;
+  /** The commands of the session that run or have run in the background. */
+  readonly commands: () => readonly TaskView[];
   /** Moves the commands that an agent waits for to the background; returns their descriptions. */
   readonly moveCommands: (agentId: string) => readonly string[];
   /** Ends what is still running in the background. */
@@ -143,6 +145,7 @@ export function assembleTools(
     directory: directories.of,
     todos: todos.read,
     release: shells.stopOwned,
+    commands: shells.list,
     moveCommands: (agentId) => shells.moveToBackground(agentId).map(({ description }) => description),
     dispose: async () => shells[Symbol.asyncDispose](),
   };

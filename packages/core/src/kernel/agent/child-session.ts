@@ -4,6 +4,7 @@ import { mayWiden } from "@retinue/config/agents/agent-source.ts";
 import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
 import { aliasTable, type ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
 import { childPolicy } from "@retinue/gate/build-policy.ts";
+import { type BackgroundRight, backgroundRights } from "@retinue/gate/permission-policy.ts";
 import type { Message } from "../../conversation/message.ts";
 import { findOverride, lookUpModel, readModelOverrides } from "../../models/look-up-model.ts";
 import type { Model, ModelFacts } from "../../models/model.ts";
@@ -13,19 +14,19 @@ import type { LimitFacts } from "../../planning/limit-plan.ts";
 import { type ChildFacts, selectChildModel } from "../../planning/plan-agent.ts";
 import { allowsSearch, startableAgents } from "../../planning/plan-tools.ts";
 import type { ChildMemory } from "../../tasks/child-record.ts";
-import type { ChildClocks, TaskControl, TaskManager } from "../../tasks/task-manager.ts";
+import type { TaskControl, TaskManager } from "../../tasks/task-manager.ts";
 import type { AgentBudget } from "../../tasks/tree-budget.ts";
-import type { Stopwatch } from "../../tasks/watch-run.ts";
+import type { AgentClocks, Stopwatch } from "../../tasks/watch-run.ts";
 import { readSandboxSettings } from "../../tools/sandbox/sandbox-settings.ts";
 import { isServed, modelLimits } from "../choose-model.ts";
 import type { SystemPromptFacts } from "../gather-system-prompt.ts";
 import type { ChildOutputs } from "../options/typed-output.ts";
 import type { Quotes } from "../quotes/open-quotes.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionCommands } from "../session-commands.ts";
 import { usualEffort } from "../session-rules.ts";
 import type { MemberProcesses } from "../teams/create-member-processes.ts";
 import type { AgentServices } from "./agent-services.ts";
-import { keptInBackground } from "./kept-in-background.ts";
 import type { Capability } from "./open-agent.ts";
 import { programFunctions } from "./program-functions.ts";
 
@@ -43,7 +44,7 @@ export interface ChildSession {
   /** The typed outputs that children were asked for. */
   readonly outputs: ChildOutputs;
   readonly facts: SessionFacts;
-  readonly clocks: ChildClocks;
+  readonly clocks: AgentClocks;
   /** Takes children also from another process that holds them. */
   readonly takeOver: boolean;
   /** Has the transcripts where nothing is kept on disk. */
@@ -182,4 +183,18 @@ export function listedAgents(
   };
   const definitions = registry.list().map(({ definition }) => definition);
   return startableAgents(definitions, { parent, available: facts.available, canSearch });
+}
+
+/** What children of a session keep when no one waits for them: as settings say, else as its host does. */
+export function keptInBackground({
+  live,
+  discovered,
+}: Pick<RuntimeContext, "live" | "discovered">): readonly BackgroundRight[] {
+  const { mcpTools, questions } = discovered.settings.settings.plain.backgroundAgents ?? {};
+  const isHosted = live?.attendsBackground === true;
+  const kept = {
+    mcpTools: mcpTools ?? isHosted,
+    questions: questions === undefined ? isHosted : questions === "ask",
+  };
+  return backgroundRights.filter((right) => kept[right]);
 }

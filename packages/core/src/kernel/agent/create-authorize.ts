@@ -12,7 +12,6 @@ import { suggestRules } from "@retinue/gate/suggest-rules.ts";
 import type { Authorization, AuthorizeOptions, CallRequest } from "../../loop/loop-ports.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { Tool } from "../../tools/tool.ts";
-import type { AgentFiles } from "./accepted-files.ts";
 import type { AskPerson } from "./ask-person.ts";
 
 /** A program's own answer to a call that rules leave open. */
@@ -303,8 +302,8 @@ async function askOnce(call: CallRequest, asking: SealedAsking): Promise<Authori
     // No rule answers what a batch may cost.
     suggestedRules: () =>
       judged.question === undefined ? suggestRules(request, policy, { anchor: plan.directory }) : [],
-    ...(judged.question === undefined ? {} : { quote: judged.question.quote }),
-    ...(preview === undefined ? {} : { preview }),
+    quote: judged.question?.quote,
+    preview,
     outsidePaths: () => outsidePaths(request, policy),
   };
   const answer = readProgramAnswer(await abortable(canUseTool(tool.name, request.input, context), signal));
@@ -523,4 +522,37 @@ export interface TurnRights {
   readonly deny: readonly PolicyRule[];
   /** The mode in place of that of the plan. */
   readonly mode?: PermissionMode;
+}
+
+/**
+ * Files that steer programs, and whose change somebody has allowed while edits are accepted: they are asked about once.
+ * A yes holds for the agent that asked and those below it, as long as the session runs.
+ */
+export interface AcceptedFiles {
+  forAgent(agentId: string, parentId?: string): AgentFiles;
+}
+
+export interface AgentFiles {
+  /** The agent's own, and those of the agents above it. */
+  list(): readonly string[];
+  add(files: readonly string[]): void;
+}
+
+export function createAcceptedFiles(): AcceptedFiles {
+  const agents = new Map<string, AgentFiles>();
+  return {
+    forAgent(agentId, parentId) {
+      const own = new Set<string>();
+      const known = agents.get(agentId);
+      if (known !== undefined) return known;
+      const above = (): readonly string[] =>
+        parentId === undefined || parentId === agentId ? [] : (agents.get(parentId)?.list() ?? []);
+      const files: AgentFiles = {
+        list: () => [...above(), ...own],
+        add: (added) => added.forEach((file) => void own.add(file)),
+      };
+      agents.set(agentId, files);
+      return files;
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { estimateTextTokens } from "../../conversation/estimate-request-tokens.ts";
-import { foldTask, startedTask } from "../../tasks/drive-task.ts";
+import { foldTask, startedTask } from "../../protocol/agent-state.ts";
 import { readCompactCommand } from "../conversation.ts";
 import { carryOverContext } from "./equip-agent.ts";
 

@@ -8,7 +8,7 @@ import { withRequestSettings } from "../../models/with-request-settings.ts";
 import { type AgentPlan, startOf } from "../../planning/agent-plan.ts";
 import { handInPlanTool, memberTools } from "../../planning/plan-agent.ts";
 import { isReplaced } from "../../planning/servers-of-run.ts";
-import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
+import { hasEnded, type TaskState } from "../../protocol/agent-state.ts";
 import { createRunGuard } from "../../tasks/run-guard.ts";
 import type { TodoItem, Tool } from "../../tools/tool.ts";
 import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
@@ -52,7 +52,7 @@ export async function equipAgent(
     pay: guard.pay,
     looking: services,
     definition: own.definition,
-    source: main?.source ?? "startup",
+    ...{ source: main?.source ?? "startup", runningTasks: main?.runningTasks },
     directory,
     mayGrow: services.skills.bringHooks,
     callServer: ownFirst(child?.servers, servers.call),

@@ -6,7 +6,7 @@ import { hasCommands } from "@retinue/config/skills/skill-pieces.ts";
 import type { CallRequest, LoopPorts } from "../../loop/loop-ports.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
-import type { Spawner } from "../../tasks/spawner.ts";
+import type { Spawn } from "../../tasks/create-agent-tool.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
 import type { FolderContext } from "../runtime-context.ts";
 import type { AuthorizeWithHooks } from "./create-authorize.ts";
@@ -28,14 +28,14 @@ export function createForkSkill({
   children,
 }: {
   readonly plan: AgentPlan;
-  readonly children: () => { readonly spawner: Spawner; readonly tool: Tool };
+  readonly children: () => { readonly spawner: { readonly spawn: Spawn }; readonly tool: Tool };
 }): ForkSkill {
   const refusal = plan.spawn === "none" ? "this agent may not start others" : undefined;
   return {
     refusal,
     async run({ skill, text, powers }, { callId, signal }, authorize) {
       const { spawner, tool } = children();
-      const input = inputOf(skill, text);
+      const input = { description: `Skill ${skill.name}`, prompt: text, subagent_type: agentType(skill) };
       const call = { type: "tool_use", id: callId, name: tool.name, input } as const;
       const authorization = await authorize?.({ call, tool, input }, { signal });
       if (authorization?.type !== "allowed")
@@ -60,10 +60,6 @@ export function noteForText(skill: Skill, fork: ForkSkill | undefined): readonly
 
 function agentType({ agent }: Skill): string {
   return agent ?? "general-purpose";
-}
-
-function inputOf(skill: Skill, prompt: string) {
-  return { description: `Skill ${skill.name}`, prompt, subagent_type: agentType(skill) };
 }
 
 function requestOf(

@@ -105,6 +105,7 @@ export function openAgent(plan: AgentPlan, parts: AgentParts): OpenAgent {
       },
       verify: capabilities.find(({ verify }) => verify !== undefined)?.verify,
       continueAnswer: capabilities.find(({ continueAnswer }) => continueAnswer !== undefined)?.continueAnswer,
+      handsInValue: () => capabilities.some((capability) => capability.handsInValue === true),
       isFinished: isFinished.length === 0 ? undefined : () => isFinished.some((isDone) => isDone()),
       limits: capabilities.find(({ limits }) => limits !== undefined)?.limits,
       quota: capabilities.find(({ quota }) => quota !== undefined)?.quota,
@@ -229,6 +230,8 @@ export interface Capability {
   readonly takeStop?: () => boolean;
   /** Whether the result is there, so that no further turn is needed. */
   readonly isFinished?: () => boolean;
+  /** It reminds the agent at its end of a value that is due. */
+  readonly handsInValue?: true;
   /** Gives it the decision about calls that it makes on the agent's behalf. */
   readonly attach?: (authorization: AgentAuthorization) => void;
   readonly dispose?: (stopped?: AbortSignal) => Promise<void>;

@@ -1,3 +1,4 @@
+import { settledSoon } from "@retinue/base/foundation/abortable.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import { isInside, withMode } from "@retinue/gate/permission-policy.ts";
@@ -11,54 +12,46 @@ import { type AgentPlan, type ChildPlan, isSameModel, startOf } from "../../plan
 import type { SpawnRequest } from "../../planning/agent-request.ts";
 import { inWorktree } from "../../planning/in-worktree.ts";
 import { withinDepth } from "../../planning/nested-agent.ts";
+import type { ChildFacts } from "../../planning/plan-agent.ts";
 import { bandsOnly } from "../../planning/quote-agent.ts";
 import { withinSession } from "../../planning/within-own-rights.ts";
+import type { TaskState } from "../../protocol/agent-state.ts";
 import { openChildRecord } from "../../tasks/child-record.ts";
-import { createLocalExecutor, type OpenedAgent } from "../../tasks/create-local-executor.ts";
-import { createSpawner, notifyDefinition, type Spawner, type SpawnerOptions } from "../../tasks/spawner.ts";
-import type { OpenedChild, RefusedChild, TaskControl } from "../../tasks/task-manager.ts";
+import {
+  createLocalExecutor,
+  type KeptWorktree,
+  type OpenedAgent,
+  type OpenedChild,
+  type RefusedChild,
+} from "../../tasks/run-child.ts";
+import type { TaskControl } from "../../tasks/task-manager.ts";
 import { refuseUnpaid } from "../../tasks/tree-budget.ts";
-import { createStopwatch } from "../../tasks/watch-run.ts";
+import { createStopwatch, type Stopwatch } from "../../tasks/watch-run.ts";
+import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
+import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-settings.ts";
 import { liveTextEvents } from "../live/live-text.ts";
-import { remindingOutputCapability } from "../options/typed-output.ts";
+import { outputCapability } from "../options/typed-output.ts";
 import type { Quotes } from "../quotes/open-quotes.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import type { MemberProcesses } from "../teams/create-member-processes.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
 import type { AgentServices } from "./agent-services.ts";
 import { prepareMemory } from "./assemble-tools.ts";
-import type { ChildSession } from "./child-session.ts";
+import { type ChildSession, keptInBackground } from "./child-session.ts";
 import { equipAgent } from "./equip-agent.ts";
-import { refuseStart } from "./find-start.ts";
-import { heldWhileWaiting, keptInBackground } from "./kept-in-background.ts";
-import { type ChildWorktree, makeChildWorktree } from "./make-child-worktree.ts";
 import { openAgent, toolsOf } from "./open-agent.ts";
 import { openRunner, sayOfRunner } from "./open-runner.ts";
-import { gatherChild, hasServers, type MadeFacts, planChild, planGathered, startable } from "./plan-child.ts";
+import {
+  gatherChild,
+  hasServers,
+  type MadeFacts,
+  planGathered,
+  refuseStart,
+  startable,
+} from "./plan-child.ts";
 import { preapprove } from "./preapprove.ts";
 import { refusePlan } from "./program-functions.ts";
 import { settleChild } from "./settle-child.ts";
-
-interface ParentOptions extends Pick<SpawnerOptions, "notify" | "teammateEnded" | "teammateSettled"> {
-  /** Where a child is opened, if not where it is planned. */
-  readonly sessionOf?: (request: SpawnRequest) => ChildSession;
-}
-
-/** Starts the children of one parent: of the main agent, of a subagent that may start others, or of a workflow. */
-export function openSpawner(
-  session: ChildSession,
-  { sessionOf = () => session, ...parent }: ParentOptions,
-): Spawner {
-  return createSpawner({
-    ...parent,
-    tasks: session.tasks,
-    nextOrder: session.nested.nextOrder,
-    plan: (request) => planChild(request, session),
-    open: (request, own) => openChild(request, sessionOf(request), own),
-    openPlan: (plan, own) => openChildPlan(plan, session, own),
-    report: session.services.runtime.notice,
-  });
-}
 
 interface OpenOptions {
   readonly signal: AbortSignal;
@@ -72,7 +65,7 @@ interface ChildResources {
 }
 
 /** A child from its request. Everything that has to be made or asked comes before the plan, so that the plan is final. */
-function openChild(
+export function openChild(
   request: SpawnRequest,
   session: ChildSession,
   { signal }: OpenOptions,
@@ -150,7 +143,7 @@ async function withQuote(plan: ChildPlan, quotes: Quotes): Promise<ChildPlan> {
 }
 
 /** The same for a plan that was decided before, perhaps by another process. */
-function openChildPlan(
+export function openChildPlan(
   made: ChildPlan,
   session: ChildSession,
   { signal }: OpenOptions,
@@ -192,6 +185,49 @@ function openChildPlan(
       plan.history === undefined ? session.messages() : loadHistory(plan.history, session);
     return openPlanned(plan, session, { resources, signal, definition, forksFrom });
   });
+}
+
+/** A working tree of a child's own. */
+interface ChildWorktree {
+  readonly type: "made";
+  readonly place: NonNullable<ChildFacts["worktree"]>;
+  /** The child is on disk now, so that another process that finds this one dead knows whose place it is. */
+  readonly markStarted: () => void;
+  readonly finish: () => Promise<KeptWorktree | undefined>;
+}
+
+const worktreeLimitMs = 120_000;
+
+/** Makes the child's own working tree, or takes the one it has, until its caller is stopped and within a limit. */
+async function makeChildWorktree(
+  { agent, task, sessionDirectory }: ChildPlan,
+  { services: { runtime } }: Pick<ChildSession, "services">,
+  signal: AbortSignal,
+): Promise<ChildWorktree | RefusedChild> {
+  const settings = readWorktreeSettings(runtime.discovered.settings.settings.plain.worktree);
+  if (settings.type === "refused") return settings;
+  const made = await makeWorktree({
+    directory: sessionDirectory,
+    agentId: agent.id,
+    agentName: agent.name,
+    settings: settings.settings,
+    environment: runtime.environment,
+    trusted: runtime.trusted,
+    signal: AbortSignal.any([signal, AbortSignal.timeout(worktreeLimitMs)]),
+    resume: task.resumed,
+  });
+  if (made.type === "refused") return made;
+  const { worktree } = made;
+  const { path, directory } = worktree;
+  return {
+    type: "made",
+    place: { path, directory, root: runtime.discovered.paths.projectRoot },
+    markStarted: worktree.begun,
+    async finish() {
+      const { kept, path, branch } = await worktree.finish();
+      return kept ? { path, branch } : undefined;
+    },
+  };
 }
 
 /** What is made for a child that is not opened after all is given back. */
@@ -338,6 +374,27 @@ async function openPlanned(
   };
 }
 
+/** A program's callback that does not return is not waited for longer than this. */
+const callbackLimitMs = 5000;
+
+/** Reports to a program's definition how its agent has ended; a callback that fails costs the agent nothing. */
+async function notifyDefinition(
+  { id, status, ending }: TaskState,
+  definition: AgentDefinition | undefined,
+  report: ((message: string) => void) | undefined,
+): Promise<void> {
+  const { name = "", behaviour } = definition ?? {};
+  if (ending === undefined || behaviour?.onEnd === undefined) return;
+  try {
+    const called = behaviour.onEnd({ agent: name, agentId: id, status, text: ending.text });
+    const late = new RetinueError("callback-late", `it did not return within ${callbackLimitMs} ms`);
+    await settledSoon(Promise.resolve(called), AbortSignal.abort(late), callbackLimitMs);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    report?.(`The \`onEnd\` of the agent ${name} failed: ${why}`);
+  }
+}
+
 /** A member that another process carries out: that one opens its record, its servers and its model. */
 async function openProcess(
   plan: ChildPlan,
@@ -417,7 +474,7 @@ async function openChildAgent(
       // No one waits for a teammate, so only its own clock stops while a person is asked.
       waiting: member === undefined ? heldWhileWaiting(parent.stopwatch, control) : stopwatch,
       last: [
-        ...(output === undefined ? [] : [remindingOutputCapability(output)]),
+        ...(output === undefined ? [] : [outputCapability(output)]),
         ...(member === undefined ? [] : [member.capability]),
       ],
     },
@@ -426,7 +483,7 @@ async function openChildAgent(
   const agent = openAgent(plan, equipped.parts);
   const { runner } = plan;
   return {
-    ...(runner === undefined ? {} : { loop: openRunner(plan, runner, { runtime, servers, budget, output }) }),
+    loop: runner && openRunner(plan, runner, { runtime, servers, budget, output }),
     standby: member?.standby,
     ports: agent.ports,
     async prompt(text, signal) {
@@ -435,6 +492,29 @@ async function openChildAgent(
       return { role: "user", content: ready.type === "ready" ? ready.content : content };
     },
     end: agent.end,
+  };
+}
+
+/** The clock of a parent, which stands still for questions of a child only as long as the parent waits for that child. */
+function heldWhileWaiting(
+  stopwatch: Stopwatch,
+  { attended, unattended }: Pick<TaskControl, "attended" | "unattended">,
+): Stopwatch {
+  return {
+    ...stopwatch,
+    async hold(wait) {
+      if (!attended()) return wait();
+      const answer = wait();
+      const moved = Promise.withResolvers<void>();
+      const move = (): void => moved.resolve();
+      unattended.addEventListener("abort", move, { once: true });
+      try {
+        await stopwatch.hold(() => Promise.race([answer, moved.promise]));
+      } finally {
+        unattended.removeEventListener("abort", move);
+      }
+      return answer;
+    },
   };
 }
 

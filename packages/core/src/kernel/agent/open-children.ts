@@ -4,17 +4,16 @@ import type { LoopPorts } from "../../loop/loop-ports.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { LimitFacts } from "../../planning/limit-plan.ts";
+import { hasEnded } from "../../protocol/agent-state.ts";
 import { createChildMemory } from "../../tasks/child-record.ts";
-import { createAgentTool, type Spawn, type SpawnOutcome } from "../../tasks/create-agent-tool.ts";
-import { hasEnded } from "../../tasks/drive-task.ts";
+import type { Spawn, SpawnOutcome } from "../../tasks/create-agent-tool.ts";
 import { lostMessageNotice } from "../../tasks/end-notice.ts";
 import { findTasks } from "../../tasks/find-tasks.ts";
 import { createChildMail, createMessenger } from "../../tasks/messenger.ts";
-import type { Spawner } from "../../tasks/spawner.ts";
 import { createSendMessageTool } from "../../teams/create-send-message-tool.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { SessionSetup } from "../options/runtime-options.ts";
-import { type BatchQuestion, openBatchQuestion } from "../quotes/batch-question.ts";
+import type { BatchQuestion } from "../quotes/batch-question.ts";
 import { openQuotes } from "../quotes/open-quotes.ts";
 import { createMemberProcesses } from "../teams/create-member-processes.ts";
 import { createParentMail, defaultBackgroundWaitMs, openTeamOf } from "../teams/create-parent-mail.ts";
@@ -22,10 +21,10 @@ import type { SessionTeamParts } from "../teams/found-team.ts";
 import type { SessionTeam } from "../teams/session-team.ts";
 import { createWorkflowTool, type WorkflowCalls } from "../workflows/create-workflow-tool.ts";
 import { createSessionWorkflows, type SessionWorkflows } from "../workflows/session-workflows.ts";
-import { type ChildSession, listedAgents, quotedPrice, sessionFacts } from "./child-session.ts";
+import { type ChildSession, quotedPrice, sessionFacts } from "./child-session.ts";
 import type { Capability } from "./open-agent.ts";
-import { openSpawner } from "./open-child.ts";
 import { createNestedCount, openNested } from "./open-nested.ts";
+import { openAgentTool, type Spawner } from "./open-spawner.ts";
 
 /** What a session says about its children, besides what they share with it. */
 export interface ChildrenParts
@@ -128,25 +127,17 @@ export function openChildren(parts: ChildrenParts): Children {
       ? {}
       : { processes: createMemberProcesses(services, parent.plan) }),
   };
-  const spawner = openSpawner(session, {
+  const { spawner, batch, tool } = openAgentTool(session, {
     notify: mail.put,
     teammateEnded: async (plan, state, text) => team?.ended(plan, state, text),
     teammateSettled: () => team?.look(),
+    teams: runtime.teams !== undefined && parts.leadsTeam,
+    spawn: (request, own) => (team?.spawn ?? spawner.spawn)(batch.quoted(request), own),
   });
   const workflows = openWorkflows(parts, {
     session,
     notify: mail.put,
-    ask: (requests, options) => batch.ask(requests, options),
-  });
-  const batch = openBatchQuestion({ quotes, plan: spawner.plan, tool: () => tool });
-  const tool = createAgentTool({
-    agents: listedAgents(runtime.discovered.registry, parent.plan, facts),
-    background: options.backgroundTasksDisabled !== true,
-    // Those that have to wait do so in the queue, where they can be seen.
-    concurrency: Number.MAX_SAFE_INTEGER,
-    teams: runtime.teams !== undefined && parts.leadsTeam,
-    inBackground: runtime.live?.childrenInBackground === true,
-    spawn: (request, own) => (team?.spawn ?? spawner.spawn)(batch.quoted(request), own),
+    ask: batch.ask,
   });
   const starts = authorizeStarts(tool, spawner.spawn);
   const team = openTeamOf(parts, {

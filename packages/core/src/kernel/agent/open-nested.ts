@@ -5,43 +5,29 @@ import type { Model } from "../../models/model.ts";
 import type { ChildPlan } from "../../planning/agent-plan.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { ChildPlanned } from "../../planning/plan-agent.ts";
+import { hasEnded } from "../../protocol/agent-state.ts";
 import { carveBudget } from "../../tasks/carve-budget.ts";
-import { createAgentTool } from "../../tasks/create-agent-tool.ts";
-import { hasEnded } from "../../tasks/drive-task.ts";
+import { interruptedNote } from "../../tasks/end-notice.ts";
 import { isInterrupted } from "../../tasks/find-interrupted.ts";
-import { findLostNotices } from "../../tasks/find-lost-notices.ts";
 import { findTasks } from "../../tasks/find-tasks.ts";
-import { interruptedNote } from "../../tasks/interrupted-note.ts";
-import { endsSession } from "../../tasks/interrupted-outcome.ts";
 import { createChildMail } from "../../tasks/messenger.ts";
-import { readReportedAgents } from "../../tasks/reported-agents.ts";
+import { findLostNotices, interruptedAgent, readReportedAgents } from "../../tasks/reported-agents.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
-import { openBatchQuestion } from "../quotes/batch-question.ts";
+import { endsSession } from "../../tasks/task-manager.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import {
-  type ChildSession,
-  listedAgents,
-  type NestedCount,
-  type NestingAgent,
-  sessionFacts,
-} from "./child-session.ts";
+import { type ChildSession, type NestedCount, type NestingAgent, sessionFacts } from "./child-session.ts";
 import type { Capability } from "./open-agent.ts";
-import { openSpawner } from "./open-child.ts";
+import { openAgentTool } from "./open-spawner.ts";
 import { planChild } from "./plan-child.ts";
 
 /** What a subagent gets to start agents: the Agent tool for those it names, their reports, and their end with its own. */
 export async function openNested(outer: ChildSession, agent: NestingAgent): Promise<Capability> {
   const { plan, control } = agent;
   const { tasks } = outer;
-  const { runtime } = outer.services;
   const session = sessionBelow(outer, agent);
   const mail = createChildMail();
-  const spawner = openSpawner(session, { notify: mail.put });
-  const batch = openBatchQuestion({ quotes: outer.quotes, plan: spawner.plan, tool: () => tool });
-  const tool = createAgentTool({
-    agents: listedAgents(runtime.discovered.registry, plan, session.facts),
-    background: runtime.variables.backgroundTasksDisabled !== true,
-    concurrency: Number.MAX_SAFE_INTEGER,
+  const { spawner, batch, tool } = openAgentTool(session, {
+    notify: mail.put,
     spawn: (request, own) =>
       waiting(control, async () => {
         const refusal = await outer.nested.take(plan, request);
@@ -157,9 +143,9 @@ async function messagesAfterCrash(
     if ((received.reportedAt.get(one.id) ?? 0) >= one.lastSignAt) return [];
     // Those it waited for are in the answers of the calls that were cut off.
     if (!one.background && !received.launched.has(one.id)) return [];
-    const standing = one.canResume === true ? "waiting" : "lost";
-    const { id, agentType, description, inFlight = [] } = one;
-    return [{ id, agentType, description, background: true, inFlight, standing }];
+    return [
+      interruptedAgent(one, { background: true, standing: one.canResume === true ? "waiting" : "lost" }),
+    ];
   });
   return [...lost, ...(cutOff.length === 0 ? [] : [interruptedNote(cutOff)])];
 }

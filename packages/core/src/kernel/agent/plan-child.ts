@@ -1,14 +1,18 @@
+// @io
 import { randomBytes } from "node:crypto";
+import { realpath, stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { quote } from "@retinue/base/foundation/json-record.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import type { AgentRegistry } from "@retinue/config/agents/agent-registry.ts";
 import { joinBackground } from "@retinue/gate/build-policy.ts";
-import { lacksInBackground, withMode } from "@retinue/gate/permission-policy.ts";
-import { type AgentPlan, startOf } from "../../planning/agent-plan.ts";
+import { isInside, lacksInBackground, withMode } from "@retinue/gate/permission-policy.ts";
+import { type AgentPlan, type Decided, startOf } from "../../planning/agent-plan.ts";
 import { requestsBackground, type SpawnRequest, withEarlier } from "../../planning/agent-request.ts";
 import { type ChildFacts, type ChildPlanned, planAgent } from "../../planning/plan-agent.ts";
+import { foldEarlierRun, loadEarlierRun } from "../../tasks/child-run.ts";
 import { unknownType } from "../../tasks/create-agent-tool.ts";
-import { foldEarlierRun, loadEarlierRun } from "../../tasks/load-earlier-run.ts";
-import type { RefusedChild } from "../../tasks/task-manager.ts";
+import type { RefusedChild } from "../../tasks/run-child.ts";
 import { toolSearchName } from "../../tools/create-tool-search.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { workflowAgent } from "../../workflows/workflow-agent.ts";
@@ -16,7 +20,6 @@ import type { ChildContext } from "../gather-system-prompt.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import { declaredTools } from "./assemble-tools.ts";
 import type { ChildSession } from "./child-session.ts";
-import { findStart, refuseStart } from "./find-start.ts";
 import { runnerTool } from "./open-runner.ts";
 import { areDeferred } from "./open-tool-search.ts";
 
@@ -89,7 +92,7 @@ export async function gatherChild(
         asked,
         start.cwd?.value ?? (plan.task === undefined ? undefined : startOf(plan)),
       ),
-      ...(start.cwd === undefined ? {} : { cwd: start.cwd }),
+      cwd: start.cwd,
       approved: asking?.rulesFor(agentId) ?? [],
       ...(runtime.keepsTranscripts
         ? {
@@ -100,9 +103,9 @@ export async function gatherChild(
             },
           }
         : {}),
-      ...(memory?.place === undefined ? {} : { memory: memory.place }),
-      ...(skills === undefined ? {} : { skills: skills.names }),
-      ...(previous?.earlier === undefined ? {} : { earlier: previous.earlier }),
+      memory: memory?.place,
+      skills: skills?.names,
+      earlier: previous?.earlier,
       loadedTools: services.loadedTools.get(plan.agent.id)?.() ?? [],
       searchesOwn: (tools) =>
         areDeferred(tools, {
@@ -151,6 +154,45 @@ async function contextOf(
   const without = await context(others);
   const note = `The memory of ${definition.name} is off: ${plan.agent.name}, which starts it, does not have it.`;
   return { ...without, memory: { diagnostics: [{ severity: "note", code: "memory-off", message: note }] } };
+}
+
+type FoundStart =
+  | { readonly type: "found"; readonly cwd?: Decided<string> }
+  | { readonly type: "refused"; readonly reason: string };
+
+/** The folder that a call or a definition names to start in, as it really is. */
+async function findStart(
+  { call, definition }: { readonly call: string | undefined; readonly definition: string | undefined },
+  above: Pick<AgentPlan, "cwd" | "directory">,
+): Promise<FoundStart> {
+  const written = call ?? definition;
+  if (written === undefined) return { type: "found" };
+  const from = call === undefined ? "the definition" : "the call";
+  const folder = await realpath(resolve(startOf(above), written)).catch(() => undefined);
+  if (folder === undefined)
+    return {
+      type: "refused",
+      reason: `\`cwd\` of ${from} is ${quote(written, 200)}, which is not there.`,
+    };
+  return { type: "found", cwd: { value: folder, from } };
+}
+
+/** Why an agent cannot start where its plan says: it is no folder, or none of those it works in. */
+export async function refuseStart({
+  cwd,
+  policy,
+}: Pick<AgentPlan, "cwd" | "policy">): Promise<string | undefined> {
+  if (cwd === undefined) return undefined;
+  const { value, from } = cwd;
+  const folders = await Promise.all(
+    policy.workingDirectories.map((folder) => realpath(folder).catch(() => folder)),
+  );
+  const named = `\`cwd\` of ${from} is ${value}`;
+  const real = await realpath(value).catch(() => undefined);
+  const isFolder = real !== undefined && (await stat(real)).isDirectory();
+  if (!isFolder) return `${named}, which is not a folder.`;
+  if (isInside(real, folders)) return undefined;
+  return `${named}, which is outside the folders that the agent works in: ${policy.workingDirectories.join(", ")}.`;
 }
 
 /** What an earlier child was, by its id. */

@@ -1,6 +1,6 @@
 import { version } from "@retinue/base/foundation/version.ts";
 import type { PlannedDefinition } from "../../planning/agent-plan.ts";
-import { loadEarlierRun } from "../../tasks/load-earlier-run.ts";
+import { loadEarlierRun } from "../../tasks/child-run.ts";
 import { writeRecovery } from "../../tasks/write-recovery.ts";
 import { openSessionHooks } from "../hooks/session-hooks.ts";
 import type { ChildSession } from "./child-session.ts";

@@ -121,7 +121,9 @@ function takeAnswer(
   for (const { question, answer, revoked, uses } of entries) {
     if (answer === undefined) continue;
     const { id } = question;
-    const usd = spentSince(spent, id);
+    const before = spent.since.get(id) ?? spent.usd;
+    spent.since.set(id, before);
+    const usd: number | undefined = spent.isKnown ? spent.usd - before : undefined;
     const state = { uses, isRevoked: revoked !== undefined };
     if (!coversCall(answer, state, coveredCall(about, { now: now(), usd, run }))) continue;
     const agent = about.asker.path.at(-1)?.id ?? "";
@@ -160,7 +162,26 @@ function putQuestion(
     if (places !== open.places) files.putQuestion({ ...open, places });
     return;
   }
-  const question = questionOf(about, { id: newQuestionId(), session: sessionId, place, at: now() });
+  const { call, asker, judged, digest } = about;
+  const id = newQuestionId();
+  const at = now();
+  const { directory: anchor } = asker;
+  const policy = call.policy ?? asker.policy;
+  const everyTime = call.asksEveryTime === true || !rulesPass(call.request, policy, { rules: [], anchor });
+  const question: ApprovalQuestion = {
+    version: 1,
+    id,
+    session: sessionId,
+    digest,
+    ...judged,
+    reason: call.reason,
+    suggestedRules: call.quote === undefined ? suggestRules(call.request, policy, { anchor }) : [],
+    everyTime,
+    ...(call.quote === undefined ? {} : { quote: call.quote }),
+    ...(call.preview === undefined ? {} : { preview: call.preview }),
+    places: [place],
+    at,
+  };
   files.putQuestion(question);
   asked?.(question);
   notice?.(
@@ -240,45 +261,11 @@ function withPlace(places: readonly AskedPlace[], place: AskedPlace): readonly A
   return [...places.filter(({ agent }) => agent !== place.agent), place];
 }
 
-function questionOf(
-  { call, asker, judged, digest }: Waiting,
-  {
-    id,
-    session,
-    place,
-    at,
-  }: { readonly id: string; readonly session: string; readonly place: AskedPlace; readonly at: number },
-): ApprovalQuestion {
-  const { directory: anchor } = asker;
-  const policy = call.policy ?? asker.policy;
-  const everyTime = call.asksEveryTime === true || !rulesPass(call.request, policy, { rules: [], anchor });
-  return {
-    version: 1,
-    id,
-    session,
-    digest,
-    ...judged,
-    reason: call.reason,
-    suggestedRules: call.quote === undefined ? suggestRules(call.request, policy, { anchor }) : [],
-    everyTime,
-    ...(call.quote === undefined ? {} : { quote: call.quote }),
-    ...(call.preview === undefined ? {} : { preview: call.preview }),
-    places: [place],
-    at,
-  };
-}
-
 /** What the agents of this process have spent, and how much of it before each grant was known. */
 interface Spent {
   usd: number;
   isKnown: boolean;
   readonly since: Map<string, number>;
-}
-
-function spentSince(spent: Spent, grant: string): number | undefined {
-  const before = spent.since.get(grant) ?? spent.usd;
-  spent.since.set(grant, before);
-  return spent.isKnown ? spent.usd - before : undefined;
 }
 
 function counted(model: Model, spent: Spent): Model {

@@ -67,7 +67,10 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
           : await runner.fire(event, { ...payload, error: resultText(outcome.content) }, options);
       report(said);
       if (said.stop !== undefined) wantStop();
-      return withAnswer(outcome, said, notes);
+      // The outcome as hooks have changed it, with what they say about it.
+      const shown = said.updatedOutput === undefined ? outcome : { ...outcome, content: said.updatedOutput };
+      const reason = said.blocked ? [said.reason] : [];
+      return withNotes(shown, [...notes, ...reason, ...(said.context === undefined ? [] : [said.context])]);
     },
   };
 }
@@ -89,13 +92,6 @@ function createBeforeAsk({ runner, situation, report, grants }: CallHookDependen
     report({ systemMessages: [], failures: grants.take(updatedPermissions) });
     return { behavior: "allow", updatedInput };
   };
-}
-
-/** The outcome as hooks have changed it, with what they say about it. */
-function withAnswer(outcome: ToolOutcome, said: EventOutcome, notes: readonly string[]): ToolOutcome {
-  const shown = said.updatedOutput === undefined ? outcome : { ...outcome, content: said.updatedOutput };
-  const reason = said.blocked ? [said.reason] : [];
-  return withNotes(shown, [...notes, ...reason, ...(said.context === undefined ? [] : [said.context])]);
 }
 
 function payloadOf({ call, tool, input }: CallRequest): CallPayload {

@@ -2,11 +2,13 @@ import { textOf, type UserMessage } from "../../conversation/message.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
 import type { PreparedPrompt } from "../agent/open-agent.ts";
 import type { CallHookDependencies } from "./call-hooks.ts";
+import type { RunningTask } from "./running-tasks.ts";
 
 export interface PromptHookDependencies
   extends Pick<CallHookDependencies, "runner" | "situation" | "report"> {
   readonly source: "startup" | "resume" | "fork";
   readonly model: string;
+  readonly runningTasks?: (() => readonly RunningTask[]) | undefined;
   /** How often in a row hooks may make the agent continue. */
   readonly maxRounds: number;
 }
@@ -56,7 +58,11 @@ export function createPromptHooks(dependencies: PromptHookDependencies): PromptH
     },
     async beforeEnd(text, { signal }) {
       if (!runner.receives("Stop")) return undefined;
-      const payload = { isRepeated: rounds > 0, lastMessage: text };
+      const payload = {
+        isRepeated: rounds > 0,
+        lastMessage: text,
+        backgroundTasks: dependencies.runningTasks?.() ?? [],
+      };
       const outcome = await runner.fire("Stop", payload, await situation(signal));
       report(outcome);
       const reasons = [outcome.blocked ? outcome.reason : undefined, outcome.context];

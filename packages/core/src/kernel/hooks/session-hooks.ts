@@ -1,6 +1,11 @@
-import { join } from "node:path";
+// @io
+
+import { existsSync } from "node:fs";
+import { mkdir, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { startProcess } from "@retinue/base/foundation/start-process.ts";
 import { mayWiden } from "@retinue/config/agents/agent-source.ts";
 import { agentHooks, type SourcedHookRule } from "@retinue/config/hooks/hook-rule.ts";
 import { loadPluginHooks } from "@retinue/config/plugins/load-plugin.ts";
@@ -10,6 +15,9 @@ import { gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
 import { matchesCall } from "@retinue/gate/rules/matches-call.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import type { UserMessage } from "../../conversation/message.ts";
+import type { Receipt } from "../../conversation/receipt.ts";
+import type { SpentRecord } from "../../conversation/spent-record.ts";
+import type { EventOutcome } from "../../hooks/aggregate.ts";
 import {
   createHookRunner,
   type FireOptions,
@@ -18,6 +26,7 @@ import {
   type LateAnswer,
 } from "../../hooks/hook-runner.ts";
 import { outputFolder, sessionFiles } from "../../journal/session-files.ts";
+import type { ReportedEvent } from "../../journal/transcript-writer.ts";
 import type { CallRequest, CompactionPort, LoopPorts } from "../../loop/loop-ports.ts";
 import type { Model } from "../../models/model.ts";
 import type { AgentPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
@@ -34,9 +43,13 @@ import {
   type TeamHooks,
 } from "./call-hooks.ts";
 import { createAskModel, type HookTools } from "./create-ask-model.ts";
-import { type ChildHookDependencies, createChildHooks } from "./create-child-hooks.ts";
-import { createPromptHooks, type PromptHooks, withContext } from "./prompt-hooks.ts";
-import { withEnvironmentFile } from "./with-environment-file.ts";
+import {
+  createPromptHooks,
+  feedbackMessage,
+  type PromptHookDependencies,
+  type PromptHooks,
+  withContext,
+} from "./prompt-hooks.ts";
 
 interface CompactionHookDependencies
   extends Pick<CallHookDependencies, "runner" | "situation" | "report" | "wantStop"> {
@@ -113,6 +126,8 @@ interface SessionHookFacts {
   readonly model: Model;
   readonly definition: PlannedDefinition | undefined;
   readonly source: "startup" | "resume" | "fork";
+  /** Set for a main agent. */
+  readonly runningTasks?: PromptHookDependencies["runningTasks"];
   readonly directory: () => string;
   /** Set for a child: its start and end are reported instead of the session's. */
   readonly child?: ChildHookDependencies["child"];
@@ -241,7 +256,12 @@ function assemble({ facts, runner, situation, report, mail }: Parts): Omit<Sessi
   const common = { runner, situation, report, maxRounds };
   const prompts =
     facts.child === undefined
-      ? createPromptHooks({ ...common, source: facts.source, model: facts.model.facts.id })
+      ? createPromptHooks({
+          ...common,
+          source: facts.source,
+          model: facts.model.facts.id,
+          runningTasks: facts.runningTasks,
+        })
       : createChildHooks({ ...common, child: facts.child });
   return {
     ...createCallHooks({
@@ -380,4 +400,211 @@ export function collectHookRules(sources: HookSources): readonly SourcedHookRule
       })
     : [];
   return [...written, ...plugins, ...own];
+}
+
+interface ChildHookDependencies extends Pick<CallHookDependencies, "runner" | "situation" | "report"> {
+  readonly child: {
+    readonly agentId: string;
+    readonly agentType: string;
+    readonly transcript: string;
+    /** Writes down what hooks are about to hear, before they do. */
+    readonly reported?: (event: ReportedEvent) => Promise<void>;
+    /** What the runtime vouches for, as it is now. */
+    readonly receipt?: (text?: string) => Receipt;
+    /** What it has taken so far. */
+    readonly spent?: () => SpentRecord | undefined;
+    /** It is over already, so nothing makes it continue. */
+    readonly isOver?: boolean;
+  };
+  readonly maxRounds: number;
+}
+
+/** The hooks around a child: its start may add context, its end may be refused; each start is followed by one end. */
+function createChildHooks({
+  runner,
+  situation,
+  report,
+  child,
+  maxRounds,
+}: ChildHookDependencies): PromptHooks {
+  const { agentId, agentType, transcript: agentTranscript } = child;
+  let rounds = 0;
+  let isOpen = false;
+
+  async function stop(lastMessage: string | undefined, signal: AbortSignal) {
+    isOpen = false;
+    await child.reported?.("SubagentStop");
+    const payload = {
+      agentId,
+      agentType,
+      agentTranscript,
+      isRepeated: rounds > 0,
+      lastMessage,
+      receipt: child.receipt?.(lastMessage),
+      spent: child.spent?.(),
+    };
+    const outcome = await runner.fire("SubagentStop", payload, await situation(signal));
+    report(outcome);
+    return outcome;
+  }
+
+  return {
+    async prepare(content, signal) {
+      // A child that was stopped before it began has no start, and then no stop either.
+      signal.throwIfAborted();
+      isOpen = true;
+      if (runner.receives("SubagentStart") || runner.receives("SubagentStop"))
+        await child.reported?.("SubagentStart");
+      if (!runner.receives("SubagentStart")) return { type: "ready", content };
+      const outcome = await withLastWord(signal, async (own) =>
+        runner.fire("SubagentStart", { agentId, agentType }, await situation(own)),
+      );
+      report(outcome);
+      const { context } = outcome;
+      return { type: "ready", content: context === undefined ? content : withContext(content, [context]) };
+    },
+    async beforeEnd(text, { signal }) {
+      if (!runner.receives("SubagentStop")) return undefined;
+      // Also where the child is stopped meanwhile: hooks that have heard of its start hear of its end.
+      const outcome = await withLastWord(signal, (own) => stop(text, own));
+      const reason = reasonOf(outcome);
+      if (reason === "" || outcome.stop !== undefined) return undefined;
+      if (child.isOver === true || rounds >= maxRounds) return undefined;
+      rounds += 1;
+      isOpen = true;
+      await child.reported?.("goes-on");
+      return feedbackMessage(reason);
+    },
+    async end(stopped) {
+      if (!isOpen || !runner.receives("SubagentStop")) return;
+      await withLastWord(stopped, (signal) => stop(undefined, signal));
+    },
+  };
+}
+
+function reasonOf({ blocked, reason, context }: EventOutcome): string {
+  return [blocked ? reason : undefined, context]
+    .filter((part) => part !== undefined && part !== "")
+    .join("\n");
+}
+
+/** How long hooks may take over the start or end of a child that was stopped; the one that stopped it is waiting. */
+const lastWordMs = 1500;
+
+async function withLastWord<Outcome>(
+  stopped: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<Outcome>,
+): Promise<Outcome> {
+  const limit = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const begin = (): void => {
+    timer = setTimeout(() => limit.abort(), lastWordMs);
+  };
+  if (stopped?.aborted === true) begin();
+  else stopped?.addEventListener("abort", begin, { once: true });
+  try {
+    return await work(limit.signal);
+  } finally {
+    stopped?.removeEventListener("abort", begin);
+    clearTimeout(timer);
+  }
+}
+
+interface EnvironmentFileOptions {
+  readonly file: string;
+  readonly environment: () => Readonly<Record<string, string | undefined>>;
+  readonly directory: string;
+  /** Hears what the file has set. */
+  readonly take: (variables: ReadonlyMap<string, string>) => void;
+  readonly report: (text: string) => void;
+}
+
+/** The same hooks, whose `SessionStart` may leave variables for later commands in a file, written as a shell reads them. */
+function withEnvironmentFile(runner: HookRunner, options: EnvironmentFileOptions): HookRunner {
+  const complain = (error: unknown): void => {
+    const why = error instanceof Error ? error.message : String(error);
+    options.report(`CLAUDE_ENV_FILE of SessionStart hooks could not be used: ${why}`);
+  };
+  return {
+    ...runner,
+    async fire(event, payload, fired) {
+      if (event !== "SessionStart" || !runner.receives(event)) return runner.fire(event, payload, fired);
+      await prepare(options.file).catch(complain);
+      const outcome = await runner.fire(event, payload, fired);
+      await takeVariables(options, fired.signal).catch(complain);
+      return outcome;
+    },
+  };
+}
+
+/** Made anew, so that nothing of an earlier run or of anybody else is taken. */
+async function prepare(file: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await rm(file, { force: true });
+  await writeFile(file, "", { mode: 0o600, flag: "wx" });
+}
+
+async function takeVariables(options: EnvironmentFileOptions, signal: AbortSignal): Promise<void> {
+  const { file } = options;
+  try {
+    const { size } = await stat(file);
+    if (size > largestFile)
+      throw new RetinueError("environment-file-large", `it has more than ${largestFile} bytes`);
+    if (size > 0) options.take(await readVariables(options, signal));
+  } finally {
+    await rm(file, { force: true });
+    // Where nothing else is kept of the session, nothing of this stays either.
+    await rmdir(dirname(file)).catch(() => undefined);
+  }
+}
+
+const largestFile = 256 * 1024;
+const limitMs = 10_000;
+const bashes = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"];
+
+/** A shell reads the file, so that it may build on what is set: `export PATH="$PATH:./bin"`. */
+async function readVariables(
+  { file, environment, directory }: EnvironmentFileOptions,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const bash = bashes.find((path) => existsSync(path));
+  if (bash === undefined) throw new RetinueError("no-bash", "it needs bash, and there is none.");
+  const before = new Map(
+    Object.entries(environment()).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+  const chunks: Buffer[] = [];
+  const running = await startProcess({
+    file: bash,
+    arguments: [
+      "--norc",
+      "--noprofile",
+      "-c",
+      'set -a; . "$1" >/dev/null 2>&1; exec /usr/bin/env -0',
+      "bash",
+      file,
+    ],
+    directory,
+    environment: Object.fromEntries(before),
+    signal,
+    timeLimitMs: limitMs,
+    onOutput: (chunk, stream) => void (stream === "stdout" && chunks.push(chunk)),
+  });
+  const { exitCode, timedOut, notStarted } = await running.ended;
+  if (timedOut)
+    throw new RetinueError("environment-file-slow", `reading it took more than ${limitMs / 1000} s.`);
+  if (exitCode !== 0)
+    throw new RetinueError("environment-file-failed", notStarted ?? "the shell could not read it.");
+  return new Map([...parse(chunks)].filter(([name, value]) => !isShells(name) && before.get(name) !== value));
+}
+
+function* parse(chunks: readonly Buffer[]): Generator<readonly [string, string]> {
+  for (const entry of Buffer.concat(chunks).toString("utf8").split("\0")) {
+    const at = entry.indexOf("=");
+    if (at > 0) yield [entry.slice(0, at), entry.slice(at + 1)];
+  }
+}
+
+/** What a shell sets by itself. */
+function isShells(name: string): boolean {
+  return /^(?:_|PWD|OLDPWD|SHLVL|BASH.*|PPID|UID|EUID|SHELLOPTS)$/.test(name);
 }

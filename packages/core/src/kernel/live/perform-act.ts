@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { runProcess } from "@retinue/base/foundation/run-process.ts";
+import { runProcess } from "@retinue/base/foundation/start-process.ts";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
 import { mainAgentId } from "../../conversation/agent-event.ts";
 import { type Act, appendAct } from "../../journal/append-act.ts";
@@ -18,25 +18,50 @@ import { submitElsewhere } from "../project/submit-elsewhere.ts";
 import { readRun } from "../workflows/find-runs.ts";
 import type { ActOutcome, ActRequest } from "./session-update.ts";
 
-export interface ActContext {
+/** Who does something to a session, and where it is. */
+export interface ActAuthor {
   readonly transcripts: string;
   /** The person at this computer. */
   readonly user: string;
   /** The program that they use; the studio when absent. */
   readonly through?: string;
+  /** Ends what was resumed from here. */
+  readonly signal: AbortSignal;
+}
+
+export interface ActContext extends ActAuthor {
   /** The program that resumes agents: Node and the file of this command. */
   readonly program: { readonly file: string; readonly arguments: readonly string[] };
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Ends what was resumed from here. */
-  readonly signal: AbortSignal;
 }
+
+/** What is done; the project only says where the session is. */
+type Request = Omit<ActRequest, "project">;
 
 /**
  * Does what the page was asked to do, the way the commands do it, and writes to the session's log of acts who did it and what came
  * of it. What a resumed agent answers is in its transcript, so nothing waits for it here.
  */
-export async function performAct(request: ActRequest, context: ActContext): Promise<ActOutcome> {
+export function performAct(request: Request, context: ActContext): Promise<ActOutcome> {
+  return noted(request, context, (performing) => perform({ ...performing, context }));
+}
+
+/** The same for an op, which is left for the process that runs the agent. */
+export function submitAct(
+  request: Omit<Request, "action"> & Pick<RemoteOp, "type">,
+  context: ActAuthor,
+): Promise<ActOutcome> {
+  return noted({ ...request, action: request.type }, context, (performing) =>
+    submit(performing, request.type),
+  );
+}
+
+async function noted(
+  request: Request,
+  context: ActAuthor,
+  work: (performing: Performing) => Promise<ActOutcome>,
+): Promise<ActOutcome> {
   const { agentId, action } = request;
   const files = sessionFiles(context.transcripts, request.sessionId);
   const note = noteFor(request, context);
@@ -46,7 +71,7 @@ export async function performAct(request: ActRequest, context: ActContext): Prom
     throw new RetinueError("session-missing", `There is no session ${request.sessionId}.`);
   note("requested");
   try {
-    const done = await perform({ request, task, context, note });
+    const done = await work({ request, task, context, note });
     const isGoingOn = action === "resume" || (action === "fork" && hasText(request));
     if (!isGoingOn) note("done", done.outcome);
     return done;
@@ -58,7 +83,7 @@ export async function performAct(request: ActRequest, context: ActContext): Prom
 
 type Note = (state: Act["state"], reason?: string) => void;
 
-function noteFor(request: ActRequest, { transcripts, user, through = "studio" }: ActContext): Note {
+function noteFor(request: Request, { transcripts, user, through = "studio" }: ActAuthor): Note {
   const { agentId, action, text, message, question, sessionId } = request;
   const about = [question ?? message, text].filter((part) => part !== undefined).join(": ");
   return (state, reason) =>
@@ -76,36 +101,23 @@ function noteFor(request: ActRequest, { transcripts, user, through = "studio" }:
     );
 }
 
-interface Performing {
-  readonly request: ActRequest;
+interface Performing<Context extends ActAuthor = ActAuthor> {
+  readonly request: Request;
   /** Absent for the main agent. */
   readonly task: FoundTask | undefined;
-  readonly context: ActContext;
+  readonly context: Context;
   readonly note: Note;
 }
 
-async function perform(performing: Performing): Promise<ActOutcome> {
-  const { request, task, context } = performing;
-  const { action, agentId, text = "" } = request;
+async function perform(performing: Performing<ActContext>): Promise<ActOutcome> {
+  const { request, context } = performing;
+  const { action, agentId } = request;
   if (isRunId(agentId)) return performOnRun(performing);
   switch (action) {
     case "stop":
-      return submit(
-        performing,
-        (agent) => ({ type: action, agent }),
-        task === undefined ? "was asked to stop" : "was stopped",
-      );
     case "background":
-      if (task === undefined)
-        throw new RetinueError("misuse", "The main agent cannot be moved to the background.");
-      return submit(performing, (agent) => ({ type: action, agent }), "was moved to the background");
     case "message":
-      if (text.trim() === "") throw new RetinueError("misuse", "A message needs a text.");
-      return submit(
-        performing,
-        (agent) => ({ type: action, agent, text, resume: false }),
-        "reads the message between its turns",
-      );
+      return submit(performing, action);
     case "resume":
       return resume(performing);
     case "fork":
@@ -118,7 +130,7 @@ async function perform(performing: Performing): Promise<ActOutcome> {
 /** Stopping a run of many agents waits for all of them. */
 const runTimeoutMs = 20_000;
 
-async function performOnRun(performing: Performing): Promise<ActOutcome> {
+async function performOnRun(performing: Performing<ActContext>): Promise<ActOutcome> {
   const { request, context } = performing;
   const { action, agentId: runId, sessionId } = request;
   const run = await readRun(context.transcripts, sessionId, runId);
@@ -140,32 +152,43 @@ async function performOnRun(performing: Performing): Promise<ActOutcome> {
 }
 
 /** Submits an op to the process that runs the agent. */
-async function submit(
-  { request: { sessionId }, task, context }: Performing,
-  op: (agent: string) => RemoteOp,
-  done: string,
-): Promise<ActOutcome> {
+async function submit({ request, task, context }: Performing, type: RemoteOp["type"]): Promise<ActOutcome> {
+  const { sessionId, text = "" } = request;
+  if (type === "background" && task === undefined)
+    throw new RetinueError("misuse", "The main agent cannot be moved to the background.");
+  if (type === "message" && text.trim() === "") throw new RetinueError("misuse", "A message needs a text.");
   const { transcript } = sessionFiles(context.transcripts, sessionId);
   const isOpen = task === undefined && hasLiveOwner(transcript);
-  const agent = task ?? { id: mainAgentId, transcript, state: isOpen ? "running" : "ended" };
-  if (agent.state !== "running")
+  const { id: agent, ...place } = task ?? {
+    id: mainAgentId,
+    transcript,
+    state: isOpen ? "running" : "ended",
+  };
+  if (place.state !== "running")
     throw new RetinueError(
       "not-running",
-      `${task === undefined ? "The main agent" : task.id} is not running; it is ${agent.state}.`,
+      `${task === undefined ? "The main agent" : agent} is not running; it is ${place.state}.`,
       { advice: "Resume it with a prompt instead." },
     );
-  await submitElsewhere(op(agent.id), { sessionId, transcript: agent.transcript }, context);
-  return { outcome: `${agent.id} ${done}.` };
+  const op: RemoteOp = type === "message" ? { type, agent, text, resume: false } : { type, agent };
+  await submitElsewhere(op, { sessionId, transcript: place.transcript }, context);
+  const stopped = task === undefined ? "was asked to stop" : "was stopped";
+  const done = {
+    stop: stopped,
+    background: "was moved to the background",
+    message: "reads the message between its turns",
+  };
+  return { outcome: `${agent} ${done[type]}.` };
 }
 
-async function findTask({ sessionId, agentId }: ActRequest, { transcripts }: ActContext): Promise<FoundTask> {
+async function findTask({ sessionId, agentId }: Request, { transcripts }: ActAuthor): Promise<FoundTask> {
   const found = await findTasks(transcripts, { idPrefix: agentId, sessionId });
   const task = found.find(({ id }) => id === agentId);
   if (task !== undefined) return task;
   throw new RetinueError("unknown-task", `There is no agent ${agentId} in this session.`);
 }
 
-async function resume(performing: Performing): Promise<ActOutcome> {
+async function resume(performing: Performing<ActContext>): Promise<ActOutcome> {
   const { request, task, context } = performing;
   const { sessionId, text = "" } = request;
   if (hasLiveOwner(task?.transcript ?? sessionFiles(context.transcripts, sessionId).transcript))
@@ -183,7 +206,10 @@ async function resume(performing: Performing): Promise<ActOutcome> {
 }
 
 /** Runs this command in the session's folder, and writes down how it ended. */
-async function startCommand(words: readonly string[], { request, context, note }: Performing): Promise<void> {
+async function startCommand(
+  words: readonly string[],
+  { request, context, note }: Performing<ActContext>,
+): Promise<void> {
   const found = await findSession(context.transcripts, request.sessionId);
   const directory = (found.type === "found" ? found.session.cwd : undefined) ?? context.cwd;
   void runProcess({
@@ -204,7 +230,7 @@ async function startCommand(words: readonly string[], { request, context, note }
 }
 
 /** A new session with the conversation up to a message; with a text, it continues with that as its prompt. */
-async function fork(performing: Performing): Promise<ActOutcome> {
+async function fork(performing: Performing<ActContext>): Promise<ActOutcome> {
   const { request, context, task } = performing;
   const { message, sessionId: from, text = "" } = request;
   if (task !== undefined)
@@ -222,12 +248,12 @@ async function fork(performing: Performing): Promise<ActOutcome> {
   return { outcome: `The conversation was forked into ${sessionId}.`, sessionId };
 }
 
-function hasText({ text = "" }: ActRequest): boolean {
+function hasText({ text = "" }: Request): boolean {
   return text.trim() !== "";
 }
 
 /** Answers a question of the approval inbox, or takes a grant back. */
-function answer(request: ActRequest, { transcripts, user }: ActContext): ActOutcome {
+function answer(request: Request, { transcripts, user }: ActAuthor): ActOutcome {
   const { action, question: id, digest, grant, text, sessionId } = request;
   const { approvals } = sessionFiles(transcripts, sessionId);
   if (id === undefined) throw new RetinueError("misuse", "An answer names its question.");

@@ -133,8 +133,18 @@ type Convert = (type: unknown) => JsonSchema;
 
 function convert(definition: JsonSchema, of: Convert): JsonSchema {
   switch (definition["typeName"]) {
-    case "ZodObject":
-      return objectSchema(definition, of);
+    case "ZodObject": {
+      const made: unknown =
+        typeof definition["shape"] === "function" ? definition["shape"]() : definition["shape"];
+      const fields = isRecord(made) ? Object.entries(made) : [];
+      const required = fields.flatMap(([key, field]) => (isOptional(field) ? [] : [key]));
+      return {
+        type: "object",
+        properties: Object.fromEntries(fields.map(([key, field]) => [key, of(field)])),
+        ...(required.length === 0 ? {} : { required }),
+        ...(definition["unknownKeys"] === "strict" ? { additionalProperties: false } : {}),
+      };
+    }
     case "ZodString":
       return { type: "string" };
     case "ZodNumber":
@@ -164,19 +174,6 @@ function convert(definition: JsonSchema, of: Convert): JsonSchema {
     default:
       return {};
   }
-}
-
-function objectSchema(definition: JsonSchema, of: Convert): JsonSchema {
-  const made: unknown =
-    typeof definition["shape"] === "function" ? definition["shape"]() : definition["shape"];
-  const fields = isRecord(made) ? Object.entries(made) : [];
-  const required = fields.flatMap(([key, field]) => (isOptional(field) ? [] : [key]));
-  return {
-    type: "object",
-    properties: Object.fromEntries(fields.map(([key, field]) => [key, of(field)])),
-    ...(required.length === 0 ? {} : { required }),
-    ...(definition["unknownKeys"] === "strict" ? { additionalProperties: false } : {}),
-  };
 }
 
 function isOptional(type: unknown): boolean {

@@ -27,20 +27,17 @@ export interface TypedOutput {
   isWaived(): boolean;
 }
 
-/** What a typed result adds to an agent: the tool that takes it, which needs no permission, since it changes nothing outside. */
+/**
+ * What a typed result adds to an agent: the tool that takes it, which needs no permission, since it changes nothing outside,
+ * and a reminder for an agent that stops without a value that matches.
+ */
 export function outputCapability(output: TypedOutput): Capability {
   return {
     tools: [output.tool],
     beforeCall: (next) => async (request, options) =>
       request.tool === output.tool ? { type: "allowed", input: request.input } : next(request, options),
     isFinished: () => output.value() !== undefined || output.hasGivenUp(),
-  };
-}
-
-/** The same with a reminder at its end, for an agent that stops without a value that matches. */
-export function remindingOutputCapability(output: TypedOutput): Capability {
-  return {
-    ...outputCapability(output),
+    handsInValue: true,
     async beforeEnd() {
       if (output.value() !== undefined || output.hasGivenUp()) return undefined;
       output.miss();

@@ -2,7 +2,7 @@ import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { textOf } from "../../conversation/message.ts";
 import type { RunEnding } from "../../conversation/run-event.ts";
 import { contextTokens, noUsage } from "../../conversation/usage.ts";
-import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
+import { hasEnded, type TaskState } from "../../protocol/agent-state.ts";
 import type { FoundTask } from "../../tasks/find-tasks.ts";
 import { maxResult, resultText } from "../../tasks/result-text.ts";
 import { messageIn } from "./project-tasks.ts";

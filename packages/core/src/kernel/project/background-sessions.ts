@@ -8,6 +8,7 @@ import { isRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { spawnProcess } from "@retinue/base/foundation/spawn-process.ts";
 import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
+import { withFileLock } from "@retinue/base/storage/owner-lock.ts";
 import {
   identifyProcess,
   livenessOf,
@@ -16,7 +17,6 @@ import {
   toIdentity,
 } from "@retinue/base/storage/process-identity.ts";
 import { readLines } from "@retinue/base/storage/read-lines.ts";
-import { withFileLock } from "@retinue/base/storage/with-file-lock.ts";
 import { runOwnGitNow } from "@retinue/gate/git/own-git.ts";
 import { mainAgentId } from "../../conversation/agent-event.ts";
 import { isSessionId, sessionFiles } from "../../journal/session-files.ts";

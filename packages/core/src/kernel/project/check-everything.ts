@@ -9,7 +9,7 @@ import { createRegistry } from "@retinue/config/agents/agent-registry.ts";
 import { lintDefinition } from "@retinue/config/agents/lint-definition.ts";
 import { lintRegistry } from "@retinue/config/agents/lint-registry.ts";
 import { type AgentPlace, createAgentFileLoader } from "@retinue/config/discovery/find-agent-files.ts";
-import { folderAbove, formatFacts, formatIds, formatOfFile } from "@retinue/config/formats/format-places.ts";
+import { folderAbove, formatFacts, formatIds, formatOfFile } from "@retinue/config/formats/format-facts.ts";
 import { loadSessionInstructions } from "@retinue/config/instructions/load-session-instructions.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import { listWorkflowFiles } from "@retinue/config/workflows/list-workflow-files.ts";
@@ -127,7 +127,17 @@ function placesOf(path: string, written: string, configDirectory: string): reado
     throw new RetinueError("misuse", `There is no file or folder ${quote(written, 300)}.`, {
       advice: "Check the path.",
     });
-  const foreign = foreignPlaces(path, stats.isFile());
+  // A file, or a whole folder, where another product keeps its agents.
+  const isFile = stats.isFile();
+  const own = isFile ? formatOfFile(path) : undefined;
+  const formats = isFile
+    ? formatIds.filter((id) => id === own)
+    : formatIds.filter((id) =>
+        [...formatFacts[id].project, ...formatFacts[id].user].some((place) => path.endsWith(`/${place}`)),
+      );
+  const foreign: readonly AgentPlace[] = formats
+    .filter((format) => format !== "claude")
+    .map((format) => ({ scope: "project", path, format, within: folderAbove(path, format) }));
   if (foreign.length > 0) return foreign;
   if (stats.isFile() && !path.toLowerCase().endsWith(".md"))
     throw new RetinueError(
@@ -145,19 +155,6 @@ function placesOf(path: string, written: string, configDirectory: string): reado
   const isUsers =
     target === join(configDirectory, "agents") || target.startsWith(join(configDirectory, "agents/"));
   return [{ scope: isUsers ? "user" : "project", path: target }];
-}
-
-/** A file, or a whole folder, where another product keeps its agents. */
-function foreignPlaces(path: string, isFile: boolean): readonly AgentPlace[] {
-  const own = isFile ? formatOfFile(path) : undefined;
-  const formats = isFile
-    ? formatIds.filter((id) => id === own)
-    : formatIds.filter((id) =>
-        [...formatFacts[id].project, ...formatFacts[id].user].some((place) => path.endsWith(`/${place}`)),
-      );
-  return formats
-    .filter((format) => format !== "claude")
-    .map((format) => ({ scope: "project", path, format, within: folderAbove(path, format) }));
 }
 
 function pluginRootOf(path: string): string | undefined {

@@ -9,7 +9,6 @@ import { type AccountModels, listAccountModels } from "../../models/anthropic/li
 import { createSandboxRuntime } from "../../tools/sandbox/sandbox-runtime.ts";
 import { readSandboxSettings } from "../../tools/sandbox/sandbox-settings.ts";
 import { findIsolation } from "./find-isolation.ts";
-import { platformNotes } from "./platform-notes.ts";
 import type { Checkup, DoctorFacts } from "./project-doctor.ts";
 
 /** What agents need of the machine. */
@@ -174,7 +173,8 @@ async function checkSandbox({ platform, environment, discovered }: DoctorFacts):
   const off = "Commands run without a sandbox (`sandbox.enabled` is not set)";
   const program = sandboxPrograms.get(platform);
   if (program === undefined) return { name, state: "note", text: `${off}; there is none for ${platform}.` };
-  const isThere = isOnPath(program, environment);
+  const folders = (environment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  const isThere = folders.some((folder) => may(join(folder, program), constants.X_OK));
   return { name, state: "note", text: `${off}; ${program} is ${isThere ? "there" : "not on the PATH"}.` };
 }
 
@@ -199,11 +199,6 @@ const sandboxPrograms: ReadonlyMap<string, string> = new Map([
   ["darwin", "sandbox-exec"],
 ]);
 
-function isOnPath(program: string, environment: DoctorFacts["environment"]): boolean {
-  const folders = (environment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
-  return folders.some((folder) => may(join(folder, program), constants.X_OK));
-}
-
 function may(path: string, mode: number): boolean {
   try {
     accessSync(path, mode);
@@ -212,3 +207,27 @@ function may(path: string, mode: number): boolean {
     return false;
   }
 }
+
+/** What Linux has and a platform has not, each as one sentence; empty on Linux. docs/platforms.md says more. */
+export function platformNotes(platform: NodeJS.Platform): readonly string[] {
+  if (platform === "linux") return [];
+  const name = names.get(platform) ?? platform;
+  return [
+    `Read-only commands are not isolated on ${name}: in folders that are not trusted, more is asked.`,
+    "After a crash, processes that left their group are not found and keep running.",
+    ...(platform === "win32" ? windowsNotes : []),
+    ...(names.has(platform) ? [] : [`${name} is unknown; it is treated like other Unix systems.`]),
+  ];
+}
+
+const names: ReadonlyMap<string, string> = new Map([
+  ["darwin", "macOS"],
+  ["win32", "Windows"],
+]);
+
+const windowsNotes = [
+  "Commands need the bash of Git for Windows (CLAUDE_CODE_GIT_BASH_PATH names another).",
+  "Commands survive a process that is killed: nothing watches over them.",
+  "Files have the rights of their folder, and the owner of managed settings is not looked at.",
+  "The permission rules have not been tried there: keep to the default mode.",
+];

@@ -1,6 +1,6 @@
 // @io
 import { open } from "node:fs/promises";
-import { type ImageReading, maxImageBytes, readImageBlock } from "../../tools/image-block.ts";
+import { type ImageReading, maxImageBytes, readImageBlock } from "../../tools/read-image-block.ts";
 
 /** An image for a prompt, from a file. Throws where it cannot be read. */
 export async function loadPromptImage(file: string): Promise<ImageReading> {

@@ -53,7 +53,21 @@ export async function createAgent(
   { scope = "project", replaces = false, pathText = (file) => file }: CreateAgentOptions = {},
 ): Promise<CreatedAgent> {
   const file = join(newAgentFolder(facts, scope), `${agent.name}.md`);
-  const text = starterFile(agent);
+  // The text of a new definition file.
+  const { name, tools, model, runner } = agent;
+  const description = agent.description.replace(/\s+/g, " ").trim();
+  const text = [
+    "---",
+    `name: ${name}`,
+    `description: ${quoted(description)}`,
+    ...(tools === undefined ? [] : [`tools: ${tools.length === 0 ? "[]" : plain(tools.join(", "))}`]),
+    ...(model === undefined ? [] : [`model: ${plain(model)}`]),
+    ...(runner === undefined ? [] : ["runner:", `  acp: ${plain(runner)}`]),
+    "---",
+    "",
+    (agent.prompt ?? starterPrompt({ description, tools })).trim(),
+    "",
+  ].join("\n");
   const diagnostics = check(text, file, scope);
   const error = diagnostics.find(({ severity }) => severity === "error");
   if (error !== undefined)
@@ -161,24 +175,6 @@ function complaint(
 export const workTools: readonly string[] = builtinTools
   .filter(({ effect }) => ["read", "edit", "execute", "network"].includes(effect))
   .map(({ name }) => name);
-
-/** The text of a new definition file. */
-function starterFile(agent: NewAgent): string {
-  const { name, tools, model, runner } = agent;
-  const description = agent.description.replace(/\s+/g, " ").trim();
-  return [
-    "---",
-    `name: ${name}`,
-    `description: ${quoted(description)}`,
-    ...(tools === undefined ? [] : [`tools: ${tools.length === 0 ? "[]" : plain(tools.join(", "))}`]),
-    ...(model === undefined ? [] : [`model: ${plain(model)}`]),
-    ...(runner === undefined ? [] : ["runner:", `  acp: ${plain(runner)}`]),
-    "---",
-    "",
-    (agent.prompt ?? starterPrompt({ description, tools })).trim(),
-    "",
-  ].join("\n");
-}
 
 /** A prompt to start from: the task, how to work, when to stop, what to return. */
 function starterPrompt({ description, tools }: Pick<NewAgent, "description" | "tools">): string {

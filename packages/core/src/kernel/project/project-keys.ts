@@ -63,10 +63,10 @@ export function projectKeys(gather: () => Promise<ProjectFacts>): ProjectKeys {
       const source = sourceOf(facts);
       const local = await findLocal(facts);
       return {
-        ...(source === undefined ? {} : { source }),
+        source,
         set: keyNames.filter((name) => isSet(environment, name)),
         otherNames: otherNames.filter((name) => isSet(environment, name)),
-        ...(local === undefined ? {} : { local }),
+        local,
         hasKeychain: keychainOf(facts) !== undefined,
         settingsFile: discovered.paths.settings.user,
       };
@@ -204,18 +204,7 @@ async function writeSettings(
   changes: ReturnType<Changes> | Changes,
 ): Promise<string> {
   const file = discovered.paths.settings.user;
-  refuseRepository(file);
-  const outcome = await changeJson(file, typeof changes === "function" ? changes : () => changes, {
-    mode: 0o600,
-  });
-  if (outcome.type === "refused") throw notKept(outcome.why);
-  // What was written before, with other rights, may be what was wanted.
-  if (existsSync(file)) chmodSync(file, 0o600);
-  return file;
-}
-
-/** A settings file that lives in a repository, as people keep dot files, is one commit away from everybody. */
-function refuseRepository(file: string): void {
+  // A settings file that lives in a repository, as people keep dot files, is one commit away from everybody.
   let folder = dirname(existsSync(file) ? realpathSync(file) : file);
   while (dirname(folder) !== folder) {
     if (existsSync(join(folder, ".git")))
@@ -225,6 +214,13 @@ function refuseRepository(file: string): void {
       );
     folder = dirname(folder);
   }
+  const outcome = await changeJson(file, typeof changes === "function" ? changes : () => changes, {
+    mode: 0o600,
+  });
+  if (outcome.type === "refused") throw notKept(outcome.why);
+  // What was written before, with other rights, may be what was wanted.
+  if (existsSync(file)) chmodSync(file, 0o600);
+  return file;
 }
 
 function notKept(why: string, advice?: string): RetinueError {

@@ -20,11 +20,8 @@ import {
   forgetMcpChoices,
   rejectMcpServers,
 } from "@retinue/config/settings/approve-mcp-servers.ts";
-import {
-  chooseMcpServers,
-  type HeldServer,
-  type McpEntry,
-} from "@retinue/config/settings/choose-mcp-servers.ts";
+import { chooseMcpServers, type HeldServer } from "@retinue/config/settings/choose-mcp-servers.ts";
+import type { McpEntry } from "@retinue/config/settings/load-mcp-entries.ts";
 import { hideInAddress } from "../../mcp/hide-secrets.ts";
 import type { McpStatus } from "../../mcp/mcp-connections.ts";
 import {
@@ -181,7 +178,7 @@ async function listServers(facts: ProjectFacts): Promise<McpOverview> {
       connects: held === undefined,
       asks: attended.asked.some((each) => each.entry === entry),
       held,
-      ...(login === undefined ? {} : { login }),
+      login,
     };
   });
   return {
@@ -333,7 +330,11 @@ async function addServer(
   { name, config, scope = "local", replaces = false, usage, pathText = (file) => file }: NewServer,
 ): Promise<string> {
   refuseName(name);
-  refuseUnusable(name, config, usage);
+  const issues: Issue[] = [];
+  const { unusable } = readServer(name, config, [], issues);
+  if (unusable !== undefined) throw misuse(`The server cannot be used: ${unusable}.`, usage);
+  const [issue] = issues;
+  if (issue !== undefined) throw misuse(issue.message, issue.advice);
   const outcome = await addMcpServer(discovered.paths, { scope, name, config }, { replaces });
   if (outcome.type === "exists")
     throw new RetinueError(
@@ -356,14 +357,6 @@ export function refuseName(name: string): void {
     `${JSON.stringify(name)} cannot be the name of a server: ${why}.`,
     "Use letters, digits and hyphens.",
   );
-}
-
-function refuseUnusable(name: string, config: NewServer["config"], advice?: string): void {
-  const issues: Issue[] = [];
-  const { unusable } = readServer(name, config, [], issues);
-  if (unusable !== undefined) throw misuse(`The server cannot be used: ${unusable}.`, advice);
-  const [issue] = issues;
-  if (issue !== undefined) throw misuse(issue.message, issue.advice);
 }
 
 async function removeServer(

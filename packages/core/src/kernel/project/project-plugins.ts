@@ -48,7 +48,15 @@ export function projectPlugins(
 ): ProjectPlugins {
   const turn = async (name: string, value: boolean, scope: PluginScope = "user"): Promise<SwitchedPlugin> => {
     const { discovered } = await gather();
-    return switchPlugin(findPlugin(name, discovered.plugins), { value, scope, paths: discovered.paths });
+    const plugin = findPlugin(name, discovered.plugins);
+    const file = settingsFile(scope, discovered.paths);
+    if (scope !== "user" && !(await staysInside(file, discovered.paths.projectRoot)))
+      throw notWritten(`${file} is a link that leads out of the project`);
+    const place = plugin.origin === "directory" ? "inline" : plugin.origin;
+    const key = plugin.marketplace === undefined ? `${plugin.name}@${place}` : idOf(plugin);
+    const outcome = await changeJson(file, () => [{ path: ["enabledPlugins", key], value }]);
+    if (outcome.type === "refused") throw notWritten(outcome.why);
+    return { key, file };
   };
   return {
     list: async () => (await gather()).discovered.plugins.map(describePlugin),
@@ -89,20 +97,6 @@ function findPlugin(name: string, plugins: readonly Plugin[]): Plugin {
   throw new RetinueError("misuse", `\`${name}\` is the name of ${found.length} plugins.`, {
     advice: `Write ${found.map(idOf).join(" or ")}.`,
   });
-}
-
-async function switchPlugin(
-  plugin: Plugin,
-  { value, scope, paths }: { readonly value: boolean; readonly scope: PluginScope; readonly paths: Paths },
-): Promise<SwitchedPlugin> {
-  const file = settingsFile(scope, paths);
-  if (scope !== "user" && !(await staysInside(file, paths.projectRoot)))
-    throw notWritten(`${file} is a link that leads out of the project`);
-  const place = plugin.origin === "directory" ? "inline" : plugin.origin;
-  const key = plugin.marketplace === undefined ? `${plugin.name}@${place}` : idOf(plugin);
-  const outcome = await changeJson(file, () => [{ path: ["enabledPlugins", key], value }]);
-  if (outcome.type === "refused") throw notWritten(outcome.why);
-  return { key, file };
 }
 
 function settingsFile(scope: PluginScope, { settings, projectRoot }: Paths): string {

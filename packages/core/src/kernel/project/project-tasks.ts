@@ -59,7 +59,7 @@ export function projectTasks(paths: () => Promise<Paths>): ProjectTasks {
   return {
     async list({ limit, sessionId } = {}) {
       const found = await findTasks(await transcripts(), {
-        ...(limit === undefined ? {} : { limit }),
+        limit,
         ...(sessionId === undefined ? {} : { sessionId }),
       });
       return found.map((task) =>

@@ -1,7 +1,7 @@
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { Paths } from "@retinue/config/settings/paths.ts";
-import type { SavedWorkflow } from "@retinue/config/workflows/saved-workflow.ts";
+import type { SavedWorkflow } from "@retinue/config/workflows/list-workflow-files.ts";
 import { workflowFiles } from "../../journal/session-files.ts";
 import { type FoundRun, findRuns } from "../workflows/find-runs.ts";
 import type { ProjectFacts } from "./project-facts.ts";

@@ -3,7 +3,7 @@ import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts
 import { mayWiden } from "@retinue/config/agents/agent-source.ts";
 import type { HookHandler } from "@retinue/config/hooks/hook-rule.ts";
 import type { McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
-import type { McpEntry } from "@retinue/config/settings/choose-mcp-servers.ts";
+import type { McpEntry } from "@retinue/config/settings/load-mcp-entries.ts";
 import { type HeldBack, mergeSettings } from "@retinue/config/settings/settings-layer.ts";
 import type { Skill } from "@retinue/config/skills/skill.ts";
 import { splitSkill } from "@retinue/config/skills/skill-pieces.ts";

@@ -11,11 +11,10 @@ import {
   type AskedServer,
   type ChosenServers,
   chooseMcpServers,
-  type McpEntry,
   type McpFacts,
   readApprovalSettings,
 } from "@retinue/config/settings/choose-mcp-servers.ts";
-import { loadMcpEntries, readMcpPolicy } from "@retinue/config/settings/load-mcp-entries.ts";
+import { loadMcpEntries, type McpEntry, readMcpPolicy } from "@retinue/config/settings/load-mcp-entries.ts";
 
 /** What a person says to a server that came with the project. */
 export type McpAnswer = "for this session" | "remember" | "no";

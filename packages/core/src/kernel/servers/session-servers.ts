@@ -3,7 +3,7 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { McpScope, McpServer, McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
 import type { HeldServer } from "@retinue/config/settings/choose-mcp-servers.ts";
 import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
-import { joinResourceTools } from "../../mcp/join-resource-tools.ts";
+import { joinResourceTools } from "../../mcp/create-resource-tools.ts";
 import type { McpConnections, McpServerState, McpStatus } from "../../mcp/mcp-connections.ts";
 import type { AgentPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
 import type { OwnServers, ServerInstructions } from "../../planning/servers-of-run.ts";

@@ -1,8 +1,7 @@
 // @io
 import { lstatSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
-import { withFileLock } from "@retinue/base/storage/with-file-lock.ts";
+import { hasLiveOwner, withFileLock } from "@retinue/base/storage/owner-lock.ts";
 import type { Paths } from "@retinue/config/settings/paths.ts";
 import { isSessionId } from "../../journal/session-files.ts";
 import { openTeamStore } from "../../teams/team-store.ts";

@@ -32,29 +32,9 @@ export function createRemoteBudget(send: (request: BudgetRequest) => void): {
   /** Takes a line of the other process. */
   take(line: JsonRecord): void;
 } {
-  const link = createLink(send);
-  const own = createTreeBudget(undefined);
-  return {
-    take: link.take,
-    budget: {
-      spent: own.spent,
-      refusal: () => undefined,
-      agent: (limits) => agentBudget(own.agent(limits), link),
-    },
-  };
-}
-
-interface BudgetLink {
-  readonly send: (request: BudgetRequest) => void;
-  readonly nextId: () => number;
-  readonly ask: (request: Exclude<BudgetRequest, { readonly op: "settle" }>) => Promise<BudgetAnswer>;
-  readonly take: (line: JsonRecord) => void;
-}
-
-function createLink(send: BudgetLink["send"]): BudgetLink {
   const waiting = new Map<number, (answer: BudgetAnswer) => void>();
   let count = 0;
-  return {
+  const link: BudgetLink = {
     send,
     nextId() {
       count += 1;
@@ -74,6 +54,22 @@ function createLink(send: BudgetLink["send"]): BudgetLink {
       waiting.delete(id);
     },
   };
+  const own = createTreeBudget(undefined);
+  return {
+    take: link.take,
+    budget: {
+      spent: own.spent,
+      refusal: () => undefined,
+      agent: (limits) => agentBudget(own.agent(limits), link),
+    },
+  };
+}
+
+interface BudgetLink {
+  readonly send: (request: BudgetRequest) => void;
+  readonly nextId: () => number;
+  readonly ask: (request: Exclude<BudgetRequest, { readonly op: "settle" }>) => Promise<BudgetAnswer>;
+  readonly take: (line: JsonRecord) => void;
 }
 
 function agentBudget(here: AgentBudget, link: BudgetLink): AgentBudget {

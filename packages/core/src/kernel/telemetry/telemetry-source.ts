@@ -43,7 +43,7 @@ export function createTelemetrySource({
       starting ??= start(facts);
       const telemetry = await starting;
       if (telemetry === undefined) return undefined;
-      const { openSessionTelemetry } = await import("./session-telemetry.ts");
+      const { openSessionTelemetry } = await import("./open-session-telemetry.ts");
       return openSessionTelemetry(telemetry, facts);
     },
     end: async () => (await starting)?.shutdown(),

@@ -6,9 +6,9 @@ import type { AgentOwn, AgentServices } from "../agent/agent-services.ts";
 import { peopleToAsk } from "../agent/approval-routing.ts";
 import { createAuthorize } from "../agent/create-authorize.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
+import { type CheckRunner, createCheckRunner } from "./create-check-runner.ts";
+import { createVerifier, type Verifier, type VerifierParts } from "./create-verifier.ts";
 import type { TreeView } from "./look-at-tree.ts";
-import { type CheckRunner, createCheckRunner } from "./run-check.ts";
-import { createVerifier, type Verifier, type VerifierParts } from "./verify-capability.ts";
 
 /** Binds the checks of a plan to this process: its shell, the people who can be asked, and the working tree. */
 export function openVerifier(

@@ -1,4 +1,4 @@
-import type { WorkflowPhase } from "@retinue/config/workflows/workflow-meta.ts";
+import type { WorkflowPhase } from "@retinue/config/workflows/read-workflow-script.ts";
 import type { CallPreview } from "@retinue/gate/approver.ts";
 import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import { describeMoney, quoteRows } from "../../inspection/describe-quote.ts";
@@ -80,8 +80,8 @@ export async function billWorkflow(
       });
       const { detail } = said.get(title ?? "") ?? ({} as Partial<WorkflowPhase>);
       return {
-        ...(title === undefined ? {} : { title }),
-        ...(detail === undefined ? {} : { detail }),
+        title,
+        detail,
         agents: own.reduce((sum, { times }) => sum + times, 0),
         isOpen: own.some(({ isOpen }) => isOpen),
         total: quoteBatch(agents).total,
@@ -97,7 +97,7 @@ export async function billWorkflow(
     isOpen: startsWorkflows || placed.some(({ isOpen }) => isOpen),
     most: {
       agents: mostAgents,
-      ...(usd === undefined ? {} : { usd }),
+      usd,
       ...(usd === undefined || from === undefined ? {} : { from }),
     },
   };

@@ -7,10 +7,10 @@ import { dirname, join, resolve } from "node:path";
 import { placeText } from "@retinue/base/foundation/diagnostic.ts";
 import { errorCode } from "@retinue/base/foundation/file-error.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { SavedWorkflow } from "@retinue/config/workflows/saved-workflow.ts";
-import type { WorkflowMeta } from "@retinue/config/workflows/workflow-meta.ts";
+import type { SavedWorkflow } from "@retinue/config/workflows/list-workflow-files.ts";
+import type { WorkflowMeta } from "@retinue/config/workflows/read-workflow-script.ts";
 import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
-import type { UserMessage } from "../../conversation/message.ts";
+import type { Message, UserMessage } from "../../conversation/message.ts";
 import { badRunId, isRunId, newRunId, workflowFiles } from "../../journal/session-files.ts";
 import type { WorkflowRunState } from "../../protocol/workflow-state.ts";
 import { createRealmTurns, openRealm, type RealmTurns } from "../../workflows/open-realm.ts";
@@ -23,7 +23,6 @@ import type { BatchQuestion } from "../quotes/batch-question.ts";
 import { type BillLimits, billWorkflow, type WorkflowBill } from "./bill-workflow.ts";
 import { openWorkflowSteps } from "./open-workflow-steps.ts";
 import type { StepsElsewhere } from "./steps-elsewhere.ts";
-import { tokenTarget } from "./token-target.ts";
 import { workflowEndNotice } from "./workflow-end-notice.ts";
 import type { LiveWorkflow, WorkflowRuns } from "./workflow-runs.ts";
 
@@ -287,7 +286,7 @@ async function start(request: WorkflowRequest, parts: Starting): Promise<LiveWor
   const running = runWorkflow({
     workflow: { name: found.meta.name, body: found.body, phases },
     args,
-    openRealm: (events, own) => openRealm(events, { ...own, turns }),
+    openRealm: (events, own) => openRealm(events, { ...own, turns, wall: runtime.wall }),
     steps: openWorkflowSteps(session, { runId, name: found.meta.name, limits, phases, elsewhere, signal }),
     journal,
     // Those that work elsewhere take no place here.
@@ -456,4 +455,23 @@ function budgetTotal(
   // A call is part of a turn, for which a person may have said how much it is worth.
   const target = callId === undefined ? undefined : tokenTarget(messages());
   return smallest(affordable, settings.maxOutputTokens, target) ?? null;
+}
+
+const atEdge = /^\s*\+(\d+(?:\.\d+)?)([km])(?=\s|$)|(?:^|\s)\+(\d+(?:\.\d+)?)([km])[.!]?\s*$/i;
+const factors: Readonly<Record<string, number>> = { k: 1_000, m: 1_000_000 };
+
+/** The output tokens that a person gives for a turn: `+500k` or `+2m` at the beginning or end of the last prompt. */
+export function tokenTarget(messages: readonly Message[]): number | undefined {
+  const prompt = messages.flatMap(({ role, content }) => {
+    if (role !== "user") return [];
+    const blocks = typeof content === "string" ? [{ type: "text", text: content } as const] : content;
+    if (blocks.some(({ type }) => type === "tool_result")) return [];
+    // What the runtime adds is in tags.
+    return blocks.flatMap((block) =>
+      block.type === "text" && !block.text.startsWith("<") ? [block.text] : [],
+    );
+  });
+  const [, first, firstUnit, last = first, lastUnit = firstUnit] = atEdge.exec(prompt.at(-1) ?? "") ?? [];
+  if (last === undefined || lastUnit === undefined) return undefined;
+  return Math.round(Number(last) * (factors[lastUnit.toLowerCase()] ?? 1));
 }

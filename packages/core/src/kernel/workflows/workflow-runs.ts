@@ -153,12 +153,12 @@ function taskView(state: WorkflowRunState, clockOf: (epochMs: number) => number)
     state: status === "killed" ? "stopped" : status,
     description,
     owner: "",
-    ...(callId === undefined ? {} : { callId }),
+    callId,
     startedAt: clockOf(startedAt),
     ...(endedAt === undefined ? {} : { endedAt: clockOf(endedAt) }),
     lastSignAt: clockOf(state.steps.reduce((last, { lastSignAt }) => Math.max(last, lastSignAt), startedAt)),
-    ...(error === undefined ? {} : { note: error }),
-    ...(outputFile === undefined ? {} : { outputFile }),
+    note: error,
+    outputFile,
     metrics: { tokens, toolUses, agents, cost: costUsd },
   };
 }

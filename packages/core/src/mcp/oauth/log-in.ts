@@ -1,6 +1,9 @@
 // @io
 import { randomBytes } from "node:crypto";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { OAuthClientInformationMixed } from "@modelcontextprotocol/client";
+import { errorCode } from "@retinue/base/foundation/file-error.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { version } from "@retinue/base/foundation/version.ts";
 import type { Sdk } from "../connect-transport.ts";
@@ -12,7 +15,6 @@ import {
   type McpCredentials,
 } from "./credential-store.ts";
 import { createLoginFetch, discoverLogin, type LoginPlace, refuseTarget } from "./discover-login.ts";
-import { receiveCallback } from "./receive-callback.ts";
 
 export interface LogInOptions {
   readonly store: CredentialStore;
@@ -80,7 +82,26 @@ async function authorize(name: string, transport: HttpTransport, flow: Flow): Pr
   const { sdk, signal, store, now } = flow;
   const server = new URL(transport.url);
   const fetch = createLoginFetch(transport.url, signal);
-  const challenge = await probe(transport, sdk, fetch);
+  // Asks without a token, as the refusal says where to log in and what for.
+  const { url, headers } = transport;
+  const params = {
+    protocolVersion: "2025-11-25",
+    capabilities: {},
+    clientInfo: { name: "retinue", version },
+  };
+  const response = await fetch(url, {
+    method: "POST",
+    headers: {
+      ...headers,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params }),
+    redirect: "error",
+  });
+  await response.body?.cancel();
+  const challenge: { readonly resourceMetadataUrl?: URL; readonly scope?: string } =
+    response.status === 401 ? sdk.extractWWWAuthenticateParams(response) : {};
   const place = await discoverLogin(transport, {
     sdk,
     fetch,
@@ -137,31 +158,6 @@ async function authorize(name: string, transport: HttpTransport, flow: Flow): Pr
     // A server that says nothing of scopes has given what was asked for.
     tokens: kept.scope === undefined && scope !== undefined ? { ...kept, scope } : kept,
   };
-}
-
-/** Asks without a token, as the refusal says where to log in and what for. */
-async function probe(
-  { url, headers }: HttpTransport,
-  sdk: Sdk,
-  fetch: ReturnType<typeof createLoginFetch>,
-): Promise<{ readonly resourceMetadataUrl?: URL; readonly scope?: string }> {
-  const params = {
-    protocolVersion: "2025-11-25",
-    capabilities: {},
-    clientInfo: { name: "retinue", version },
-  };
-  const response = await fetch(url, {
-    method: "POST",
-    headers: {
-      ...headers,
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params }),
-    redirect: "error",
-  });
-  await response.body?.cancel();
-  return response.status === 401 ? sdk.extractWWWAuthenticateParams(response) : {};
 }
 
 /** Some authorization servers give what renews a login only to who asks for it by name. */
@@ -280,4 +276,101 @@ async function revoke({ metadata, client, tokens, serverUrl }: McpCredentials): 
       ...(secret === undefined ? {} : { client_secret: secret }),
     }),
   });
+}
+
+/** Waits on this machine for the browser to come back from a login. */
+interface CallbackListener extends AsyncDisposable {
+  readonly redirectUri: string;
+  /** What came back with the right state; anything else is turned away and not waited for any less. */
+  receive(state: string, signal: AbortSignal): Promise<URLSearchParams>;
+}
+
+/** How long a browser has to read the page that it was answered with. */
+const partingMs = 1_000;
+const triedPorts = 5;
+
+/** Listens on loopback addresses alone. */
+export async function receiveCallback(port = 0): Promise<CallbackListener> {
+  const { port: taken, servers } = await listenOnBoth(port);
+  let waiting: { readonly state: string; readonly resolve: (found: URLSearchParams) => void } | undefined;
+  for (const server of servers)
+    server.on("request", (request, response) => {
+      // What a request brings back; undefined where it is none of a browser that comes back, whatever it looks like.
+      const { method, url = "" } = request;
+      const address = method === "GET" && url.startsWith("/") ? URL.parse(`http://localhost${url}`) : null;
+      const found: URLSearchParams | undefined =
+        address?.pathname === "/callback" ? address.searchParams : undefined;
+      const isRight = waiting !== undefined && found?.get("state") === waiting.state;
+      response.writeHead(isRight ? 200 : 400, {
+        "content-type": "text/html; charset=utf-8",
+        "cache-control": "no-store",
+        "content-security-policy": "default-src 'none'",
+        "referrer-policy": "no-referrer",
+        connection: "close",
+      });
+      response.end(isRight ? donePage : wrongPage);
+      if (isRight && found !== undefined) waiting?.resolve(found);
+    });
+  return {
+    redirectUri: `http://localhost:${taken}/callback`,
+    async receive(state, signal) {
+      signal.throwIfAborted();
+      const { promise, resolve, reject } = Promise.withResolvers<URLSearchParams>();
+      const stop = () => reject(signal.reason);
+      signal.addEventListener("abort", stop, { once: true });
+      waiting = { state, resolve };
+      return promise.finally(() => {
+        waiting = undefined;
+        signal.removeEventListener("abort", stop);
+      });
+    },
+    async [Symbol.asyncDispose]() {
+      for (const server of servers) {
+        server.close();
+        server.closeIdleConnections();
+        // One that sends nothing, or byte by byte, must not keep the process.
+        setTimeout(() => server.closeAllConnections(), partingMs).unref();
+        server.unref();
+      }
+    },
+  };
+}
+
+const donePage =
+  "<!doctype html><title>Retinue</title><p>The login is back in the terminal. You can close this page.";
+const wrongPage = "<!doctype html><title>Retinue</title><p>This is not the login that is being waited for.";
+
+/** Browsers may take `localhost` for either address, so nobody else may have the port on the other one. */
+async function listenOnBoth(
+  port: number,
+): Promise<{ readonly port: number; readonly servers: readonly Server[] }> {
+  for (let tried = 1; ; tried += 1) {
+    const first = await listen(port, "127.0.0.1").catch((error: unknown) => {
+      throw unusable(port, error);
+    });
+    const { port: taken } = first.address() as AddressInfo;
+    try {
+      return { port: taken, servers: [first, await listen(taken, "::1")] };
+    } catch (error) {
+      // A machine without the second address does with the first.
+      if (errorCode(error) !== "EADDRINUSE") return { port: taken, servers: [first] };
+      first.close();
+      if (port !== 0 || tried === triedPorts) throw unusable(taken, error);
+    }
+  }
+}
+
+function unusable(port: number, error: unknown): RetinueError {
+  const why = error instanceof Error ? error.message : String(error);
+  return new RetinueError("mcp-login-failed", `The port ${port} cannot be listened on: ${why}.`, {
+    advice: "Choose another `oauth.callbackPort`, or leave it out.",
+  });
+}
+
+function listen(port: number, host: string): Promise<Server> {
+  const server = createServer({ headersTimeout: 10_000, requestTimeout: 10_000 });
+  const { promise, resolve, reject } = Promise.withResolvers<Server>();
+  server.once("error", reject);
+  server.listen(port, host, () => resolve(server));
+  return promise;
 }

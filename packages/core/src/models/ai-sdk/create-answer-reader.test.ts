@@ -1,8 +1,8 @@
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { toPrompt } from "../language-model.ts";
 import { createAnswerReader, readFinishReason, readUsage } from "./create-answer-reader.ts";
-import { toPrompt } from "./to-prompt.ts";
 
 const finish = { type: "finish", finishReason: { unified: "stop" }, usage: undefined };
 

@@ -1,5 +1,4 @@
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
-import { certificateError } from "../certificate-error.ts";
 import {
   describeBody,
   ModelError,
@@ -7,9 +6,9 @@ import {
   type ModelErrorOptions,
   saysTooLong,
 } from "../model-error.ts";
-import { readQuotaReset } from "../read-quota.ts";
+import { readQuotaReset } from "../read-quota-report.ts";
 import { readRetryAfter } from "../read-retry-after.ts";
-import { unreachableError } from "../unreachable-error.ts";
+import { certificateError, unreachableError } from "../unreachable-error.ts";
 
 export interface ErrorPlace {
   /** `provider/model`, for the message. */

@@ -6,14 +6,14 @@ import { type KnownModel, lookUpModel } from "../look-up-model.ts";
 import type { Model, ModelEvent, ModelRequest } from "../model.ts";
 import { createAnswerGuard, ModelError } from "../model-error.ts";
 import { PlainHeaders } from "../plain-headers.ts";
-import { readQuotaReport } from "../read-quota.ts";
+import { readQuotaReport } from "../read-quota-report.ts";
 import type { HeaderReader } from "../read-retry-after.ts";
 import { createStallWatch, type StallLimits, type StallWatch } from "../stall-watch.ts";
 import { createBodyEncoder, type EncodedBody } from "./body-encoder.ts";
 import { createRequestBuilder } from "./create-request-builder.ts";
+import { createSseDecoder, type SseEvent } from "./create-sse-decoder.ts";
 import { createMessageAssembler } from "./message-assembler.ts";
 import { connectionError, requestError, stalledError, statusError, streamError } from "./request-error.ts";
-import { createSseDecoder, type SseEvent } from "./sse-decoder.ts";
 
 /** Where the provider is, and the credentials for it. */
 export interface AnthropicAccess {

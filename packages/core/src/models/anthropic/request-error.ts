@@ -1,5 +1,4 @@
 import { isRecord, type JsonRecord, parseJsonRecord } from "@retinue/base/foundation/json-record.ts";
-import { certificateError } from "../certificate-error.ts";
 import {
   describeBody,
   ModelError,
@@ -8,9 +7,9 @@ import {
   type ProviderAnswer,
   saysTooLong,
 } from "../model-error.ts";
-import { readQuotaReset } from "../read-quota.ts";
+import { readQuotaReset } from "../read-quota-report.ts";
 import { type HeaderReader, readRetryAfter } from "../read-retry-after.ts";
-import { deepestCause, messageOf, unreachableError } from "../unreachable-error.ts";
+import { certificateError, deepestCause, messageOf, unreachableError } from "../unreachable-error.ts";
 
 /** What kept a request from being sent at all: an address or a header that cannot be used. */
 export function requestError(error: unknown, baseUrl: string): ModelError {

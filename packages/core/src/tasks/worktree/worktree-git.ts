@@ -1,4 +1,4 @@
-import type { ProcessResult } from "@retinue/base/foundation/run-process.ts";
+import type { ProcessResult } from "@retinue/base/foundation/start-process.ts";
 import type { RepositoryFacts } from "@retinue/gate/git/ask-repository.ts";
 import { createRepositoryAsker } from "@retinue/gate/git/create-repository-asker.ts";
 import { type OwnGitCall, runOwnGit } from "@retinue/gate/git/own-git.ts";

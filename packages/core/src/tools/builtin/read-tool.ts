@@ -4,12 +4,10 @@ import { TextDecoder } from "node:util";
 import * as z from "zod";
 import { decodeText, looksBinary, shapeOf } from "../decode-text.ts";
 import { addSeenLines } from "../file-ledger.ts";
-import { readImageBlock } from "../image-block.ts";
 import { imageTypeOf } from "../image-size.ts";
 import { takeStart } from "../limit-text.ts";
-import { createLineWindow, type LineRange, numberLines, type ShownLines } from "../line-window.ts";
 import { notebookText, readNotebookJson } from "../notebook/notebook.ts";
-import { readPageRange } from "../page-range.ts";
+import { readImageBlock } from "../read-image-block.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import {
   builtinTool,
@@ -19,7 +17,7 @@ import {
   optionalNumber,
   optionalText,
 } from "./builtin-tool.ts";
-import { type Located, locateDecided } from "./change-file.ts";
+import { locateDecided } from "./change-file.ts";
 import { fingerprintOf, type LoadedFile, loadBytes, openFile, readAt } from "./open-file.ts";
 import { describeMissing } from "./search-root.ts";
 
@@ -43,50 +41,44 @@ export const readTool: Tool = builtinTool<ReadInput>({
   async call(given, context) {
     const located = await locateDecided(given.file_path, context);
     if (located.type === "refused") return failed(located.reason);
-    return readLocated(given, located, context);
-  },
-});
-
-type Found = Extract<Located, { type: "located" }>;
-
-async function readLocated(given: ReadInput, found: Found, context: ToolContext): Promise<ToolOutcome> {
-  const opened = await openFile(found.realPath);
-  switch (opened.type) {
-    case "refused":
-      return failed(opened.reason);
-    case "missing":
-      return failed(await describeMissing(found.path, context));
-    case "folder":
-      return failed(`${found.path} is a folder. Use Glob with this path to see the files in it.`);
-    case "file": {
-      using handle = opened.handle;
-      const request: ReadRequest = {
-        path: found.path,
-        realPath: found.realPath,
-        context,
-        range: {
-          start: Math.max(1, given.offset ?? 1),
-          count: given.limit === undefined || given.limit < 1 ? 2000 : given.limit,
-          lineLength: 2000,
-          characters: given.allow_large === true ? 400_000 : 100_000,
-        },
-      };
-      try {
-        const loaded = await loadBytes(handle.descriptor, opened.stats);
-        context.signal.throwIfAborted();
-        if (loaded === undefined) return await readHugeText(request, handle.descriptor, opened.stats);
-        if (imageTypeOf(loaded.bytes) !== undefined) return readImage(request, loaded);
-        if (loaded.bytes.subarray(0, 5).toString("latin1") === "%PDF-")
-          return await readPdf(request, loaded, given.pages);
-        if (extname(found.realPath).toLowerCase() === ".ipynb") return readNotebook(request, loaded);
-        return readText(request, loaded);
-      } catch (error) {
-        context.signal.throwIfAborted();
-        return failed(fileTrouble(error, found.path));
+    const opened = await openFile(located.realPath);
+    switch (opened.type) {
+      case "refused":
+        return failed(opened.reason);
+      case "missing":
+        return failed(await describeMissing(located.path, context));
+      case "folder":
+        return failed(`${located.path} is a folder. Use Glob with this path to see the files in it.`);
+      case "file": {
+        using handle = opened.handle;
+        const request: ReadRequest = {
+          path: located.path,
+          realPath: located.realPath,
+          context,
+          range: {
+            start: Math.max(1, given.offset ?? 1),
+            count: given.limit === undefined || given.limit < 1 ? 2000 : given.limit,
+            lineLength: 2000,
+            characters: given.allow_large === true ? 400_000 : 100_000,
+          },
+        };
+        try {
+          const loaded = await loadBytes(handle.descriptor, opened.stats);
+          context.signal.throwIfAborted();
+          if (loaded === undefined) return await readHugeText(request, handle.descriptor, opened.stats);
+          if (imageTypeOf(loaded.bytes) !== undefined) return readImage(request, loaded);
+          if (loaded.bytes.subarray(0, 5).toString("latin1") === "%PDF-")
+            return await readPdf(request, loaded, given.pages);
+          if (extname(located.realPath).toLowerCase() === ".ipynb") return readNotebook(request, loaded);
+          return readText(request, loaded);
+        } catch (error) {
+          context.signal.throwIfAborted();
+          return failed(fileTrouble(error, located.path));
+        }
       }
     }
-  }
-}
+  },
+});
 
 function readImage(request: ReadRequest, { bytes, digest, stats }: LoadedFile): ToolOutcome {
   const { path, realPath, context } = request;
@@ -311,3 +303,118 @@ function megabytes(bytes: number): string {
 /** Large enough for the thread pool, so that a huge file does not keep others waiting. */
 const chunkBytes = 256 * 1024;
 const maxScannedBytes = 256 * 1024 * 1024;
+
+type PageRange =
+  | { readonly type: "pages"; readonly first: number; readonly last: number }
+  | { readonly type: "refused"; readonly reason: string };
+
+/** Which pages to show: `3`, `10-20`, `10-`; the first ones when nothing is said. */
+export function readPageRange(
+  given: string | undefined,
+  { total, limit }: { readonly total: number; readonly limit: number },
+): PageRange {
+  if (given === undefined) return { type: "pages", first: 1, last: Math.min(total, limit) };
+  const match = /^\s*(\d+)\s*(?:([-\u2013])\s*(\d*))?\s*$/.exec(given);
+  if (match === null) return refused(`"${given}" is not a page range; write "3", "10-20" or "10-".`);
+  const first = Number(match[1]);
+  const open = match[2] !== undefined && (match[3] ?? "") === "";
+  const wanted = match[2] === undefined ? first : Number(match[3]);
+  const last = Math.min(total, open ? first + limit - 1 : wanted);
+  if (first < 1 || first > total)
+    return refused(`The file has pages 1 to ${total}; there is no page ${first}.`);
+  if (last < first) return refused(`"${given}" ends before it begins; write it as "first-last".`);
+  if (last - first + 1 > limit)
+    return refused(`"${given}" is more than ${limit} pages; ask for fewer at a time.`);
+  return { type: "pages", first, last };
+}
+
+function refused(reason: string): PageRange {
+  return { type: "refused", reason };
+}
+
+export interface LineRange {
+  /** The first line that is wanted, counted from 1. */
+  readonly start: number;
+  readonly count: number;
+  /** Longer lines are cut. */
+  readonly lineLength: number;
+  /** How many characters all lines together may have; the first line is always shown. */
+  readonly characters: number;
+}
+
+export interface ShownLines {
+  readonly start: number;
+  readonly lines: readonly string[];
+  /** How many lines there were, as far as the text was read. */
+  readonly total: number;
+  readonly shortened: number;
+}
+
+/** Takes a text in pieces of any size and keeps only the lines that are wanted. */
+interface LineWindow {
+  take(text: string): void;
+  /** Whether no later line can be wanted. */
+  readonly full: boolean;
+  finish(): ShownLines;
+}
+
+export function createLineWindow(range: LineRange): LineWindow {
+  const lines: string[] = [];
+  let total = 0;
+  let characters = 0;
+  let shortened = 0;
+  let full = false;
+  let line = "";
+  let length = 0;
+
+  const endLine = (): void => {
+    total += 1;
+    if (!full && total >= range.start) keepLine();
+    line = "";
+    length = 0;
+  };
+  const keepLine = (): void => {
+    const plain = length === line.length && line.endsWith("\r") ? line.slice(0, -1) : line;
+    const cut = plain.length > range.lineLength;
+    const start = takeStart(plain, range.lineLength);
+    const shown = cut ? `${start}… [line cut, ${length - start.length} more characters]` : plain;
+    if (lines.length > 0 && characters + shown.length > range.characters) {
+      full = true;
+      return;
+    }
+    lines.push(shown);
+    characters += shown.length + 1;
+    if (cut) shortened += 1;
+    full = lines.length >= range.count;
+  };
+  const addToLine = (text: string, from: number, to: number): void => {
+    length += to - from;
+    // Two characters more than are shown: a carriage return, and the second half of a pair.
+    const room = range.lineLength + 2 - line.length;
+    if (room > 0 && !full && total + 1 >= range.start) line += text.slice(from, Math.min(to, from + room));
+  };
+
+  return {
+    take(text) {
+      let from = 0;
+      for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", from)) {
+        addToLine(text, from, at);
+        endLine();
+        from = at + 1;
+      }
+      addToLine(text, from, text.length);
+    },
+    get full() {
+      return full;
+    },
+    finish() {
+      if (length > 0) endLine();
+      return { start: range.start, lines, total, shortened };
+    },
+  };
+}
+
+/** Each line with its number and a tab before it. */
+export function numberLines({ start, lines }: Pick<ShownLines, "start" | "lines">): string {
+  return lines.map((line, index) => `${start + index}\t${line}`).join("\n");
+}

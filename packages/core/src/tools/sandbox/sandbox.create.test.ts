@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runProcess } from "@retinue/base/foundation/run-process.ts";
+import { runProcess } from "@retinue/base/foundation/start-process.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSandbox, type Sandbox } from "./sandbox.ts";

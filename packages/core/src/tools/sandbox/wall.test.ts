@@ -17,7 +17,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { spawn as spawnTerminal } from "@lydell/node-pty";
-import { type RunRequest, runProcess } from "@retinue/base/foundation/run-process.ts";
+import { type RunRequest, runProcess } from "@retinue/base/foundation/start-process.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findSystemProgram } from "../command/find-system-program.ts";

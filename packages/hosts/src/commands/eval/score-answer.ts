@@ -1,4 +1,4 @@
-import { runProcess } from "@retinue/base/foundation/run-process.ts";
+import { runProcess } from "@retinue/base/foundation/start-process.ts";
 import { commandEnvironment } from "@retinue/core/kernel/command-environment.ts";
 import type { Runtime } from "@retinue/core/kernel/create-runtime.ts";
 import type { RunResult } from "@retinue/core/kernel/run-handle.ts";

@@ -118,9 +118,6 @@ export class Conversation {
       case "text":
         this.#showText(event.text);
         break;
-      case "said":
-        this.addMarkdown(event.text);
-        break;
       case "thinking":
         this.#waiting = undefined;
         this.#isThinking = true;

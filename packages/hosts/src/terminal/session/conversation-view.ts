@@ -4,7 +4,7 @@ import { mainAgentId } from "@retinue/core/conversation/agent-event.ts";
 import { textOf } from "@retinue/core/conversation/message.ts";
 import type { RunEnding, RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { contextTokens } from "@retinue/core/conversation/usage.ts";
-import type { AgentTree } from "@retinue/core/kernel/agent-tree.ts";
+import type { Agent, AgentTree, TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
 import type { AgentEvent, BackgroundCommand, PromptOutcome } from "@retinue/core/protocol/agent-event.ts";
 import { hasEnded } from "@retinue/core/protocol/agent-state.ts";
 import type { QueuedPrompt } from "@retinue/core/protocol/op.ts";
@@ -28,6 +28,15 @@ export interface ConversationViewOptions {
   readonly stored: (
     agentId: string,
   ) => Promise<{ readonly entries: readonly AgentEntry[]; readonly inFlight: readonly string[] }>;
+  /** What has to be added to the times of agents to get the time of day. */
+  readonly clockOffset: number;
+}
+
+/** What of a tree is looked at; of one that another process runs, its facts are not known. */
+export interface ViewedTree extends Pick<AgentTree, "list" | "questions" | "totals"> {
+  get(id: string): Pick<Agent, "id" | "state"> | undefined;
+  readonly facts?: Pick<TreeFacts, "discovered" | "model">;
+  addAside?(text: string): void;
 }
 
 /** What the terminal shows of one conversation, made from the events of its tree. */
@@ -37,7 +46,7 @@ export class ConversationView {
   /** Commands of the main agent and of the person that run in the background. */
   readonly #commands = new Map<string, BackgroundCommand>();
   readonly #shownQuestions = new Set<string>();
-  #tree: AgentTree | undefined;
+  #tree: ViewedTree | undefined;
   #run = new RunEvents();
   readonly #workflows = new Map<string, WorkflowRunState>();
   #turn: string | undefined;
@@ -48,16 +57,16 @@ export class ConversationView {
     this.#options = options;
     this.#tracker = new AgentTracker({
       colourOf: (agentType) => {
-        const found = this.#tree?.facts.discovered.registry.find(agentType);
+        const found = this.#tree?.facts?.discovered.registry.find(agentType);
         return found?.type === "found" ? found.agent.definition.color : undefined;
       },
       fileName: options.fileName,
-      clockOffset: Date.now() - performance.now(),
+      clockOffset: options.clockOffset,
       changed: (agent) => options.report({ type: "agent-changed", agent }),
     });
   }
 
-  attach(tree: AgentTree): void {
+  attach(tree: ViewedTree): void {
     this.#tree = tree;
   }
 
@@ -179,7 +188,7 @@ export class ConversationView {
     if (event.type === "assistant-answered") {
       this.#unfinished = "";
       const used = contextTokens(event.usage) + event.usage.outputTokens;
-      const window = this.#tree?.facts.model.contextWindow ?? Number.POSITIVE_INFINITY;
+      const window = this.#tree?.facts?.model.contextWindow ?? Number.POSITIVE_INFINITY;
       report({ type: "status-changed", status: { contextFill: used / window } });
     }
     if ("costUsd" in event && event.costUsd !== undefined) this.#reportCost();
@@ -218,7 +227,7 @@ export class ConversationView {
     const text = this.#unfinished.trim();
     this.#unfinished = "";
     if (isInterrupted && text !== "")
-      this.#tree?.addAside(
+      this.#tree?.addAside?.(
         `<system-reminder>\nThe person interrupted your last answer. This is the end of what they had read of it:\n${escapeControlTags(text.slice(-maxUnfinished))}\n</system-reminder>`,
       );
   }

@@ -211,7 +211,7 @@ export class RuntimeSession implements TerminalSession {
 
   submit(text: string): void {
     if (this.#watched?.isOwned === true) {
-      if (this.#options.follows === true) this.#sendElsewhere(this.#watched.sessionId, text);
+      if (this.#options.follows === true) this.#watched.submit(text);
       else this.#report({ type: "notice", level: "warning", text: readOnly });
       return;
     }
@@ -224,14 +224,6 @@ export class RuntimeSession implements TerminalSession {
     this.#waiting = [...this.#waiting, { id, text }];
     this.#report({ type: "queue-changed", messages: this.#waiting });
     if (this.#watched?.isOwned === false) void this.#continueWatched(this.#watched.sessionId);
-  }
-
-  /** The process that has the conversation reads it between its turns; it is shown when it is in the journal. */
-  #sendElsewhere(sessionId: string, text: string): void {
-    const sent = loadRecords(this.#options.context).then(({ send }) => send(sessionId, text));
-    sent.catch((error: unknown) =>
-      this.#report({ type: "notice", level: "warning", text: `${describeError(error)} It was not sent.` }),
-    );
   }
 
   async attachImage(file?: string): Promise<string | undefined> {
@@ -407,7 +399,8 @@ export class RuntimeSession implements TerminalSession {
   }
 
   watchAgent(agentId: string, listener: (entry: AgentEntry) => void): () => void {
-    return this.#live?.view.watchAgent(agentId, listener) ?? (() => undefined);
+    const view = this.#live?.view ?? this.#watched?.view;
+    return view?.watchAgent(agentId, listener) ?? (() => undefined);
   }
 
   runShell(command: string): void {
@@ -535,10 +528,27 @@ export class RuntimeSession implements TerminalSession {
     const answer = follows ? "watch" : await this.#questions.askAboutHeld(this.#closing.signal);
     if (answer !== "watch") return answer ?? "leave";
     await this.#closeCurrent();
-    const { WatchedConversation } = await import("./watched-conversation.ts");
-    const report = (event: SessionEvent): void => this.#report(event);
-    const { transcripts } = records;
-    this.#watched = new WatchedConversation({ transcripts, sessionId, report, shownPrompts, follows });
+    const [{ WatchedConversation }, { openTreeElsewhere }, { userName }] = await Promise.all([
+      import("./watched-conversation.ts"),
+      import("@retinue/core/kernel/live/tree-elsewhere.ts"),
+      import("../../shared/own-program.ts"),
+    ]);
+    const { host } = this.#options.context;
+    this.#watched = new WatchedConversation({
+      tree: await openTreeElsewhere({
+        transcripts: records.transcripts,
+        sessionId,
+        by: { user: userName(host), through: "terminal" },
+      }),
+      report: (event) => this.#report(event),
+      view: {
+        directory: host.cwd,
+        fileName: this.fileName,
+        stored: (agentId) => this.#storedEntries(sessionId, agentId),
+      },
+      shownPrompts,
+      follows,
+    });
     await this.#watched.open();
     return "watch";
   }
@@ -578,11 +588,8 @@ export class RuntimeSession implements TerminalSession {
       directory: context.host.cwd,
       fileName: this.fileName,
       showsPrompts: () => this.#changes === 0 || this.#live?.view === view,
-      stored: async (agentId) => {
-        const records = await loadRecords(context);
-        const { messages, inFlight } = await records.agentMessages(tree.sessionId, agentId);
-        return { entries: conversationEntries(messages), inFlight };
-      },
+      clockOffset: Date.now() - performance.now(),
+      stored: (agentId) => this.#storedEntries(tree.sessionId, agentId),
     });
     const { checkpointFolder, createFileCheckpoints } = await import("../../shared/file-checkpoints.ts");
     const folderOf = (facts: TreeFacts): string =>
@@ -658,6 +665,12 @@ export class RuntimeSession implements TerminalSession {
     });
     void this.#offerLogins(tree);
     if (messages().length > 0) void this.#findAgents(tree);
+  }
+
+  async #storedEntries(sessionId: string, agentId: string) {
+    const records = await loadRecords(this.#options.context);
+    const { messages, inFlight } = await records.agentMessages(sessionId, agentId);
+    return { entries: conversationEntries(messages), inFlight };
   }
 
   async #beginStatusLine(facts: TreeFacts): Promise<void> {

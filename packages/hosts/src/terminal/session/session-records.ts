@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { basename, resolve } from "node:path";
+import { resolve } from "node:path";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { Message } from "@retinue/core/conversation/message.ts";
 import { shellAside } from "@retinue/core/kernel/agent-tree.ts";
@@ -10,7 +10,6 @@ import {
   type StoredConversations,
 } from "@retinue/core/kernel/project/stored-conversations.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
-import { ownProgram, userName } from "../../shared/own-program.ts";
 import { conversationEntries } from "./conversation-entries.ts";
 import type { AgentEntry, SessionSummary } from "./terminal-session.ts";
 
@@ -21,8 +20,6 @@ export interface SessionRecords extends Omit<StoredConversations, "list" | "sear
   list(): Promise<readonly SessionSummary[]>;
   search(text: string): Promise<readonly SessionSummary[]>;
   writeExport(file: string, messages: readonly Message[]): Promise<string>;
-  /** Sends a message to the main agent of a session that another process runs; resolves when that has it. */
-  send(sessionId: string, text: string): Promise<void>;
 }
 
 export function createSessionRecords(host: CommandContext["host"]): SessionRecords {
@@ -33,26 +30,6 @@ export function createSessionRecords(host: CommandContext["host"]): SessionRecor
     transcripts,
     list: async () => (await stored.list()).map(summaryOf),
     search: async (text) => (await stored.search(text)).map(summaryOf),
-    async send(sessionId, text) {
-      const { performAct } = await import("@retinue/core/kernel/live/perform-act.ts");
-      const request = {
-        action: "message",
-        project: basename(transcripts),
-        sessionId,
-        agentId: "main",
-        text,
-      } as const;
-      const { signal } = new AbortController();
-      await performAct(request, {
-        transcripts,
-        user: userName(host),
-        through: "terminal",
-        program: ownProgram(),
-        environment: host.environment,
-        cwd,
-        signal,
-      });
-    },
     writeExport: (file, messages) => writeExport(resolve(cwd, file), messages),
   };
 }

@@ -1,4 +1,4 @@
-import { type ProcessResult, runProcess } from "@retinue/base/foundation/run-process.ts";
+import { type ProcessResult, runProcess } from "@retinue/base/foundation/start-process.ts";
 import type { TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
 import { sessionRecord } from "@retinue/core/kernel/session-record.ts";
 import type { CliHost } from "../../shared/cli-host.ts";

@@ -347,8 +347,6 @@ export type SessionEvent =
   | { readonly type: "message-read"; readonly text: string }
   | { readonly type: "queue-changed"; readonly messages: readonly QueuedMessage[] }
   | { readonly type: "text"; readonly text: string }
-  /** A text that is complete. */
-  | { readonly type: "said"; readonly text: string }
   | { readonly type: "thinking"; readonly text: string }
   /** An answer broke off: what came since the last answer is void, and the request is made again. */
   | {

@@ -128,8 +128,6 @@ export class CodeColours {
 
   #holdsCode(event: SessionEvent): boolean {
     switch (event.type) {
-      case "said":
-        return fencePattern.test(event.text);
       case "conversation-opened":
         return event.earlier.some(
           (entry) =>

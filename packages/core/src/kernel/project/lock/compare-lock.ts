@@ -177,7 +177,7 @@ type RightsFields = Parameters<typeof rightsOf>[0];
 function fieldsOf({ tools, not, mode, mcpServers, memory }: LockedRights): RightsFields {
   return {
     ...(tools === undefined || tools === "all" ? {} : { tools }),
-    ...(not === undefined ? {} : { disallowedTools: not }),
+    disallowedTools: not,
     // A lock that says something else here names servers that are none, and gets the same error as any other lock.
     mcpServers: mcpServers as AgentDefinition["mcpServers"],
     permissionMode: (mode === "inherit" ? undefined : mode) as AgentDefinition["permissionMode"],

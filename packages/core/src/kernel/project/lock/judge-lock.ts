@@ -4,9 +4,8 @@ import { type LockEntry, lockName } from "@retinue/config/lock/lock-file.ts";
 import { createPaths } from "@retinue/config/settings/paths.ts";
 import { createTrustStore, type TrustAnswer, type TrustStore } from "@retinue/config/settings/trust-store.ts";
 import type { LockDifference } from "./compare-lock.ts";
-import type { LockedParts, LockPlace } from "./gather-lock.ts";
-import { lockFileOf } from "./lock-file-of.ts";
-import { readLockFile } from "./read-lock-file.ts";
+import type { LockedParts, LockPlace } from "./gather-parts.ts";
+import { lockFileOf, readLockFile } from "./read-lock-file.ts";
 
 /** What a lock says of the configuration as it is now. */
 export type LockJudgement =
@@ -32,7 +31,7 @@ export async function judgeLock(
   if (reading === undefined) return { type: "none", file };
   const { entries, diagnostics } = reading;
   if (entries === undefined) return { type: "broken", file, diagnostics };
-  const { gatherAllParts, gatherParts } = await import("./gather-lock.ts");
+  const { gatherAllParts, gatherParts } = await import("./gather-parts.ts");
   const parts = isWhole ? await gatherAllParts(place) : await gatherParts(place);
   return { type: "compared", file, ...(await compareParts(entries, parts, { place, file, isWhole })) };
 }
@@ -44,7 +43,7 @@ async function compareParts(
 ) {
   const [{ compareLock, matters }, { folderOf, isAbove, isOfPlugins }, { hashOf }] = await Promise.all([
     import("./compare-lock.ts"),
-    import("./gather-lock.ts"),
+    import("./gather-parts.ts"),
     import("./lock-entries.ts"),
   ]);
   const isAbsent = isOfPlugins(missingPlugins);

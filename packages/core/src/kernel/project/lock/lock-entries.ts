@@ -6,14 +6,14 @@ import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts
 import type { HookRule } from "@retinue/config/hooks/hook-rule.ts";
 import { isGuardEvent } from "@retinue/config/hooks/read-hooks.ts";
 import type { LockEntry, LockedRights, LockKind } from "@retinue/config/lock/lock-file.ts";
-import type { McpEntry } from "@retinue/config/settings/choose-mcp-servers.ts";
+import type { McpEntry } from "@retinue/config/settings/load-mcp-entries.ts";
 import { restrictingSwitches } from "@retinue/config/settings/permission-settings.ts";
 import { restrictingPlainKeys } from "@retinue/config/settings/plain-settings.ts";
 import { mergeSettings, type SettingsLayer } from "@retinue/config/settings/settings-layer.ts";
 import type { Skill } from "@retinue/config/skills/skill.ts";
 import { splitSkill } from "@retinue/config/skills/skill-pieces.ts";
 import { parseToolEntry, resolveToolName } from "@retinue/config/tools/tool-entry.ts";
-import type { SavedWorkflow } from "@retinue/config/workflows/saved-workflow.ts";
+import type { SavedWorkflow } from "@retinue/config/workflows/list-workflow-files.ts";
 import { workflowMeaning } from "@retinue/config/workflows/workflow-meaning.ts";
 import { hookText, transportText } from "../waiting-parts.ts";
 

@@ -4,10 +4,9 @@ import { writeLock } from "@retinue/config/lock/lock-file.ts";
 import { createPaths } from "@retinue/config/settings/paths.ts";
 import { writeNewFile } from "../write-new-file.ts";
 import { compareLock, type LockDifference } from "./compare-lock.ts";
-import { gatherAllParts, isOfPlugins, type LockPlace } from "./gather-lock.ts";
+import { gatherAllParts, isOfPlugins, type LockPlace } from "./gather-parts.ts";
 import { judgeLock, type LockJudgement, noteLock } from "./judge-lock.ts";
-import { lockFileOf } from "./lock-file-of.ts";
-import { readLockFile } from "./read-lock-file.ts";
+import { lockFileOf, readLockFile } from "./read-lock-file.ts";
 
 export type { LockDifference } from "./compare-lock.ts";
 export type { LockJudgement } from "./judge-lock.ts";

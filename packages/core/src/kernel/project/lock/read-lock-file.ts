@@ -1,8 +1,10 @@
 // @io
 import { constants } from "node:fs";
 import { lstat, open } from "node:fs/promises";
+import { join } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { type LockReading, lockName, readLock } from "@retinue/config/lock/lock-file.ts";
+import { findRepositoryRoot, realFolder } from "@retinue/config/settings/trust-store.ts";
 
 /** Far above the lock of a project with thousands of parts. */
 const mostBytes = 16 * 1024 * 1024;
@@ -45,4 +47,9 @@ function unreadable(file: string, reason: string): LockReading {
     file,
   };
   return { diagnostics: [finding] };
+}
+
+/** Where the lock of a folder is, whether there is one or not. */
+export async function lockFileOf(cwd: string): Promise<string> {
+  return join((await findRepositoryRoot(cwd)) ?? (await realFolder(cwd)), lockName);
 }

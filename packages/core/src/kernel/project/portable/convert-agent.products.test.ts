@@ -1,5 +1,5 @@
-import { agentFormats } from "@retinue/config/formats/all-formats.ts";
-import { type FormatId, formatIds } from "@retinue/config/formats/format-places.ts";
+import { agentFormats } from "@retinue/config/formats/agent-formats.ts";
+import { type FormatId, formatIds } from "@retinue/config/formats/format-facts.ts";
 import type { PortableAgent } from "@retinue/config/formats/portable-agent.ts";
 import fc from "fast-check";
 import { load } from "js-yaml";

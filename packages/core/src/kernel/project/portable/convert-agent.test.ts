@@ -1,6 +1,6 @@
-import { agentFormats } from "@retinue/config/formats/all-formats.ts";
+import { agentFormats } from "@retinue/config/formats/agent-formats.ts";
 import { definitionOf } from "@retinue/config/formats/definition-of.ts";
-import { type FormatId, formatIds } from "@retinue/config/formats/format-places.ts";
+import { type FormatId, formatIds } from "@retinue/config/formats/format-facts.ts";
 import type { PortableAgent, ReadAgent } from "@retinue/config/formats/portable-agent.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import { agentFormats } from "@retinue/config/formats/all-formats.ts";
+import { agentFormats } from "@retinue/config/formats/agent-formats.ts";
 import { definitionOf } from "@retinue/config/formats/definition-of.ts";
-import { type FormatId, formatFacts } from "@retinue/config/formats/format-places.ts";
+import { type FormatId, formatFacts } from "@retinue/config/formats/format-facts.ts";
 import type { LossCode, PortableAgent, ReadAgent } from "@retinue/config/formats/portable-agent.ts";
 import {
   type AgentRights,

@@ -11,10 +11,10 @@ import {
   formatIds,
   formatOf,
   formatOfFile,
-} from "@retinue/config/formats/format-places.ts";
+} from "@retinue/config/formats/format-facts.ts";
 import type { ReadAgent } from "@retinue/config/formats/portable-agent.ts";
+import { largestSource } from "@retinue/config/formats/read-fenced.ts";
 import { readPortableFile } from "@retinue/config/formats/read-foreign-file.ts";
-import { largestSource } from "@retinue/config/formats/read-source.ts";
 import { applyEdits, modify, type ParseError, parse as parseJson } from "jsonc-parser";
 import type { ProjectFacts } from "../project-facts.ts";
 import { writeNewFile } from "../write-new-file.ts";
