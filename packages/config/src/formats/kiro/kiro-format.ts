@@ -355,7 +355,7 @@ function settingsOf(agent: PortableAgent): Readonly<Record<string, unknown>> | u
     read: listOf("deniedPaths", denied("read").flatMap(deniedThere)),
     subagent: agents === undefined ? {} : { availableAgents: agents },
   });
-  const filled = sections.filter(([, section]) => Object.keys(section).length > 0);
+  const filled = sections.filter(([, section]) => Object.values(section).some((each) => each !== undefined));
   return filled.length === 0 ? undefined : Object.fromEntries(filled);
 }
 
