@@ -56,8 +56,7 @@ export type { ChildOptions, SpawnOptions } from "@retinue/core/kernel/options/sp
 export type { OutputSchema } from "@retinue/core/kernel/options/typed-output.ts";
 export type { AgentHandle, AgentResult, RunHandle, RunResult } from "@retinue/core/kernel/run-handle.ts";
 export type { SessionServer } from "@retinue/core/kernel/servers/session-servers.ts";
-export type { Session } from "@retinue/core/kernel/session.ts";
-export type { SessionTasks } from "@retinue/core/kernel/session-tasks.ts";
+export type { Session, SessionTasks } from "@retinue/core/kernel/session.ts";
 export {
   type ApprovalChange,
   type ApprovalQueue,

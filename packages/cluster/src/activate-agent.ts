@@ -65,7 +65,7 @@ export async function activateAgent(
     const writer = createFencedWriter(store.log, agentLog(agent), state.lastSeq);
     const giveBack = createGivingBack({ store, agent, writer, pauseMs });
     const { open, failed } = state.attempts;
-    // One crash may be anybody's; after that the agent waits, so that it does not take one worker after another with it.
+    // One crash may have any cause; after that the agent waits, so that it does not take one worker after another with it.
     if (open !== undefined && (failed > 1 || crashPauseMs(state) > 0)) {
       if (!(await isAlive(store, open, worker)))
         return await giveBack({
@@ -141,7 +141,7 @@ interface GivenBack {
 
 type GiveBack = (given: GivenBack) => Promise<ActivationOutcome>;
 
-/** Ends a claim with its reason. An agent that has been claimed in vain often enough becomes a dead letter. */
+/** Ends a claim with its reason. An agent whose claims have failed often enough becomes a dead letter. */
 function createGivingBack({
   store,
   agent,
@@ -280,7 +280,7 @@ function createContext({ store, activation, state, history, writer, sickness }: 
   const perform = async <Result extends JsonValue>(seq: number, effect: Effect<Result>): Promise<Result> => {
     await activation.confirm();
     const result = await effect(idempotencyKey(agent, seq), signal);
-    // Whatever comes of the result is written first, and that brings it to the disk.
+    // The result is written first, and that brings it to the disk.
     await writer.append([toJson({ type: "returned", call: seq, result })], { relaxed: true });
     return result;
   };
@@ -345,7 +345,7 @@ function toMessage(record: JsonValue): Message {
 
 /**
  * Appends to a log that this process believes to own. Appends that come while one is under way go out together with the
- * next. After a conflict every further append fails the same way: somebody else owns the log now.
+ * next. After a conflict every further append fails the same way: another process owns the log now.
  */
 interface FencedWriter {
   readonly lastSeq: number;
@@ -423,7 +423,7 @@ interface Tail {
   readonly unsafe: readonly JsonValue[];
 }
 
-/** The records at the end that the server has lost, if the log ends with one of ours; no one has written since, then. */
+/** The records at the end that the server has lost, if the log ends with one of ours; nothing was written since, then. */
 async function findLost(
   log: Log,
   { name, lastSeq, safe, unsafe }: Tail,

@@ -81,7 +81,7 @@ export interface AgentState {
   readonly deadLetter: DeadLetter | undefined;
 }
 
-/** How often an agent was claimed in vain. */
+/** How often claims of an agent failed. */
 export interface Attempts {
   /** Claims that failed or whose worker died, since the agent last finished a turn. */
   readonly failed: number;
@@ -89,7 +89,7 @@ export interface Attempts {
   readonly total: number;
   /** The workers that gave it back because of an error, since it last rested. */
   readonly failedOn: readonly string[];
-  /** The worker of the claim that nobody has given back: it works, or has died. */
+  /** The worker of the claim that was not given back: it works, or has died. */
   readonly open: string | undefined;
   /** Why the last one was given back. */
   readonly error: string | undefined;

@@ -12,7 +12,7 @@ import { isConflict } from "./store.ts";
  * | `host` | files, descriptors, memory or processes of this machine | released; the worker looks at its machine |
  * | `unknown` | anything else | released; after some claims the agent is a dead letter |
  *
- * Only what is listed as the agent's own is final. What nobody has thought of is `unknown`.
+ * Only what is listed as the agent's own is final. Everything else is `unknown`.
  */
 export type Fault = "agent" | "conflict" | "store" | "host" | "unknown";
 
@@ -91,7 +91,7 @@ const agentCodes: ReadonlySet<string> = new Set([
     " ",
   ),
   ..."invalid-request not-found unexpected-answer script-mismatch".split(" "),
-  // Somebody ended it.
+  // It was ended from outside.
   ..."stopped-by-user stopped_by_person question-declined".split(" "),
 ]);
 

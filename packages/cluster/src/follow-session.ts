@@ -18,9 +18,9 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
   /** Answers calls that wait for a person; without it the session waits for an answer from elsewhere. */
   readonly approve?: ((request: ApprovalRequest) => Promise<ApprovalAnswer>) | undefined;
-  /** Hears what a worker says of the session that it has opened, before its events. */
+  /** Receives what a worker reports about the session that it has opened, before its events. */
   readonly onOpened?: ((opened: SessionOpened) => void) | undefined;
-  /** Hears once of each call that waits for a person. */
+  /** Is notified once of each call that waits for a person. */
   readonly onParked?: ((approval: StoreApproval) => void) | undefined;
 }
 
@@ -40,7 +40,7 @@ const followShape = checks.shape(
   ["begin", "signal"],
 );
 
-/** What is heard of a session while it runs, and its end from the log, which nothing can lose. */
+/** The events of a session while it runs, and its end from the log, which nothing can lose. */
 export async function* followSession(
   store: Store,
   sessionId: string,
@@ -90,7 +90,7 @@ export async function* followSession(
         return;
       }
       if (last !== undefined && record?.type === "ended") {
-        // The end is published after everything else, so what came before it has been heard by then.
+        // The end is published after everything else, so what came before it has been received by then.
         const deadline = performance.now() + lateMs;
         while (announced !== last.seq && announced !== "ended" && performance.now() < deadline) {
           const next = new Promise<void>((resolve) => {
@@ -139,7 +139,7 @@ function createAnswering(
     try {
       await answerQuestion(store, approval, { answer, by: "program" });
     } catch (error) {
-      // Somebody else was first; theirs counts.
+      // Another answer was first and counts.
       if (!isRetinueError(error) || error.code !== "already-answered") throw error;
     }
   };

@@ -60,7 +60,7 @@ export async function setUpStore(options: SetUpOptions): Promise<void> {
   await setUpPostgres(options);
 }
 
-/** A URL takes `file://` and `file:notes` for the root of the file system or a folder in it, which no one means. */
+/** A URL takes `file://` and `file:notes` for the root of the file system or a folder in it, which is never meant. */
 export function storeFolder(address: string): string {
   const folder = /^file:\/\/(localhost)?\/[^?#]+$/.test(address) ? pathOf(address) : undefined;
   if (folder !== undefined && parse(folder).root !== resolve(folder)) return folder;

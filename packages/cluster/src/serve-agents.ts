@@ -16,7 +16,7 @@ import {
 import { createWorkerHealth, type WorkerHealthOptions } from "./worker-health.ts";
 
 export interface ServeAgentsOptions extends Omit<ServeOptions, "ailment"> {
-  /** Queues this worker serves besides the one for everybody. */
+  /** Queues this worker serves besides the common one. */
   readonly queues?: readonly string[] | undefined;
   /** The machine's own name, for agents that are pinned to it. */
   readonly machine?: string | undefined;
@@ -59,7 +59,7 @@ export async function serveAgents(
   const pinned = machine === undefined ? [] : [machineNeed(machine)];
   const all = [...has, ...queues.map(queueNeed), ...pinned];
   const onError = options.onError ?? (() => undefined);
-  const health = createWorkerHealth({ probe, say: (text) => onError(new Error(text)) });
+  const health = createWorkerHealth({ probe, report: (text) => onError(new Error(text)) });
   await health.check();
   const worker = await store.engine.serve(
     (activation) =>
@@ -81,7 +81,7 @@ export async function serveAgents(
 const soonMs = 3_000;
 const reconcileMs = 30_000;
 
-/** Looks for agents that everybody takes for working and no one runs. */
+/** Looks for agents that count as working and that no worker runs. */
 async function keepReconciling(
   store: Store,
   onError: (error: unknown) => void,

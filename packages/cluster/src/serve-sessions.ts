@@ -35,7 +35,7 @@ export interface ServeSessionsOptions
     Omit<ServeOptions, "ailment"> {
   /** Where clones of git workspaces and copies of transcripts go while a session runs; the temporary folder when absent. */
   readonly workspaces?: string | undefined;
-  /** Queues besides the one for everybody. */
+  /** Queues besides the common one. */
   readonly queues?: readonly string[] | undefined;
   /** Folders that are the same on every worker. Where there are some, this worker works in no other folder of its disk. */
   readonly folders?: readonly string[] | undefined;
@@ -206,7 +206,7 @@ function providersWithKeys(environment: Environment, hasHelper: boolean): readon
   const others = knownProviders().filter((name) => {
     const entry = findProvider(name, environment);
     if (entry === undefined) return false;
-    // A server on this machine needs no key; its address says that it is used.
+    // A server on this machine needs no key; its address is enough.
     const needsKey = entry.settings.some(({ required }) => required === true);
     const isNamed = entry.settings.some(({ variables }) => variables.some((key) => isSet(environment[key])));
     return needsKey ? factorySettings(entry, environment).missing.length === 0 : isNamed;

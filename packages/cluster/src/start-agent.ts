@@ -144,12 +144,12 @@ export interface Glance {
   readonly plan: JsonValue | undefined;
   readonly status: AgentStatus;
   readonly deadLetter: DeadLetter | undefined;
-  /** Why the last worker gave it back, where no one has taken it since. */
+  /** Why the last worker gave it back, where it was not taken since. */
   readonly lastError: string | undefined;
 }
 
 /**
- * What is to be said of an agent: an open log alone does not make it work. `stranded`: it has work and nothing is scheduled for it; the
+ * The state of an agent: an open log alone does not make it work. `stranded`: it has work and nothing is scheduled for it; the
  * next look of a worker finds that.
  */
 export type ReportedStatus = AgentStatus | "queued" | "stranded";
@@ -159,7 +159,7 @@ export function reportedStatus(status: AgentStatus, activation: ActivationStatus
   return activation.state === "queued" ? "queued" : "stranded";
 }
 
-/** Hears what happens in an agent while it happens. Events may be lost; the log has everything. */
+/** Receives the events of an agent while it runs. Events may be lost; the log has everything. */
 export async function watchAgent(
   store: Store,
   agent: string,
@@ -176,7 +176,7 @@ export interface AgentReport {
   /** What it waits for, as the agent has put it. */
   readonly waitingFor: JsonValue | undefined;
   readonly ending: Ending | undefined;
-  /** After how many claims in vain no worker takes it any more, and the last error. */
+  /** After how many failed claims no worker takes it any more, and the last error. */
   readonly deadLetter: DeadLetter | undefined;
   /** Where it runs, or what no worker has that it needs. */
   readonly activation: ActivationStatus;
@@ -233,7 +233,7 @@ export interface WaitOptions {
 /** How often the log is read when no event arrives: the bus may lose some. */
 const rereadMs = 1_000;
 
-/** The result for those who wait for a dead letter. */
+/** The result for callers that wait for a dead letter. */
 export function describeDeadLetter({ claims, error }: DeadLetter): string {
   const times = claims === 1 ? "claim" : "claims";
   return `No worker could run this agent: ${claims} ${times} failed, the last with: ${error}`;

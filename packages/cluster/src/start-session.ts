@@ -30,7 +30,7 @@ export interface SessionRequest {
   readonly agents?: JsonValue | undefined;
   /** Its children are agents of the store, which any worker can carry out; otherwise they run with it. */
   readonly remoteChildren?: boolean | undefined;
-  /** Publish the answers while they are written; otherwise watchers hear of whole messages. */
+  /** Publish the answers while they are written; otherwise watchers get whole messages. */
   readonly partialMessages?: boolean | undefined;
   /** `wait`: what rules leave open waits for a person; `refuse`: it is refused. */
   readonly approvals?: "wait" | "refuse" | undefined;

@@ -33,7 +33,7 @@ export interface ListOptions {
 
 export interface AppendOptions {
   /**
-   * Everybody sees the records, but a crash of the server itself within the next moments may lose them, until the next
+   * All readers see the records, but a crash of the server itself within the next moments may lose them, until the next
    * append that is not relaxed. For what can be written again.
    */
   readonly relaxed?: boolean | undefined;
@@ -83,7 +83,7 @@ export interface Activation {
 }
 
 /**
- * "done" lets the agent rest until it is woken, "again" hands it to the next free worker, at once or after a while. An activation that
+ * "done" lets the agent rest until it is woken, "again" hands it to the next free worker, immediately or after a while. An activation that
  * throws is never done: the agent runs again after a pause.
  */
 export type ActivationOutcome = "done" | "again" | { readonly againAfterMs: number };
@@ -99,7 +99,7 @@ export interface ServeOptions {
   readonly has?: readonly string[] | undefined;
   /** Why this worker takes nothing at present; undefined while it does. Asked before it takes agents. */
   readonly ailment?: (() => string | undefined) | undefined;
-  /** Hears of activations that threw and of trouble with the store. */
+  /** Is notified of activations that threw and of errors of the store. */
   readonly onError?: ((error: unknown, agent?: string) => void) | undefined;
 }
 
@@ -178,7 +178,7 @@ export const isStore = checks.shape(
 
 const conflictCode = "log-conflict";
 
-/** Somebody else has appended to the log since it was read. */
+/** Another process has appended to the log since it was read. */
 export function logConflict(name: string, expected: number): RetinueError {
   return new RetinueError(
     conflictCode,

@@ -4,8 +4,8 @@ import { classifyFault } from "./classify-fault.ts";
 export interface WorkerHealthOptions {
   /** Finds out what is wrong with this machine; undefined where it can run agents. */
   readonly probe: (error?: unknown) => Promise<string | undefined>;
-  /** Told when the worker puts itself aside and when it returns. */
-  readonly say: (text: string) => void;
+  /** Called when the worker puts itself aside and when it returns. */
+  readonly report: (text: string) => void;
 }
 
 /**
@@ -32,7 +32,7 @@ const maxSuspicionMs = 4_000;
 /** So many different agents must fail in a row before the worker suspects itself. */
 const suspiciousStreak = 3;
 
-export function createWorkerHealth({ probe, say }: WorkerHealthOptions): WorkerHealth {
+export function createWorkerHealth({ probe, report }: WorkerHealthOptions): WorkerHealth {
   let ailment: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   let pauseMs = firstPauseMs;
@@ -41,18 +41,18 @@ export function createWorkerHealth({ probe, say }: WorkerHealthOptions): WorkerH
 
   const look = async (error?: unknown): Promise<string | undefined> =>
     probe(error).catch((failure: unknown) => messageOf(failure));
-  const putAside = (reason: string, longestMs: number): void => {
-    if (ailment === undefined) say(`this worker takes no agents for now: ${reason}`);
+  const putAside = (reason: string, maxMs: number): void => {
+    if (ailment === undefined) report(`this worker takes no agents for now: ${reason}`);
     ailment = reason;
     clearTimeout(timer);
-    timer = setTimeout(() => void lookAgain(longestMs), pauseMs).unref();
-    pauseMs = Math.min(pauseMs * 2, longestMs);
+    timer = setTimeout(() => void lookAgain(maxMs), pauseMs).unref();
+    pauseMs = Math.min(pauseMs * 2, maxMs);
   };
   const fallSick = (found: string): void => {
     putAside(found, maxPauseMs);
     sickness.abort(new RetinueError("draining", found));
   };
-  const lookAgain = async (longestMs: number): Promise<void> => {
+  const lookAgain = async (maxMs: number): Promise<void> => {
     const found = await look();
     if (found !== undefined) {
       fallSick(found);
@@ -60,8 +60,8 @@ export function createWorkerHealth({ probe, say }: WorkerHealthOptions): WorkerH
     }
     ailment = undefined;
     if (sickness.signal.aborted) sickness = new AbortController();
-    say("this worker takes agents again");
-    if (longestMs === maxPauseMs) pauseMs = firstPauseMs;
+    report("this worker takes agents again");
+    if (maxMs === maxPauseMs) pauseMs = firstPauseMs;
   };
   return {
     get ailment() {

@@ -3,7 +3,7 @@ import { type Check, checkArgument, checks, checkTable } from "@retinue/base/fou
 import type { ReplayReport } from "@retinue/core/replay/replay-recording.ts";
 
 export interface AssertReplayOptions {
-  /** The folder of the project; what the recording says when absent. */
+  /** The folder of the project; the recording's when absent. */
   readonly cwd?: string | undefined;
 }
 

@@ -32,9 +32,9 @@ export async function rests(engine: Engine, agent: string): Promise<void> {
   await becomes(async () => (await engine.status(agent)).state === "idle");
 }
 
-export async function refusalOf(deed: () => Promise<unknown>): Promise<string | undefined> {
+export async function refusalOf(action: () => Promise<unknown>): Promise<string | undefined> {
   try {
-    await deed();
+    await action();
     return undefined;
   } catch (error) {
     return isRetinueError(error) ? error.code : String(error);

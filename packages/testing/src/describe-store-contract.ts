@@ -286,9 +286,9 @@ async function texts(log: Log, name: string, from?: number): Promise<string[]> {
 }
 
 /** Undefined when it succeeded. */
-async function refusal(deed: () => Promise<unknown>): Promise<string | undefined> {
+async function refusal(action: () => Promise<unknown>): Promise<string | undefined> {
   try {
-    await deed();
+    await action();
     return undefined;
   } catch (error) {
     if (isConflict(error)) return "conflict";

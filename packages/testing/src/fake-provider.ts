@@ -105,7 +105,7 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
   };
   const server = createServer((incoming, response) => {
     serve(session, incoming, response).catch((error: unknown) => {
-      // A client that went away ends the waits inside; then no one is left to be notified.
+      // A client that went away ends the waits inside; then nothing is left to be notified.
       if (response.headersSent || response.destroyed) return response.destroy();
       return sendJson(response, 400, anthropicWire.errorBody("invalid-request", messageOf(error)));
     });
@@ -206,7 +206,7 @@ interface AnswerPlace {
   readonly counted: Partial<Usage>;
 }
 
-/** A request that the script does not foresee is refused in a way that no one tries again. */
+/** A request that the script does not foresee is refused in a way that is not retried. */
 async function takeAnswer(
   { script }: Session,
   request: ModelRequest,
@@ -221,7 +221,7 @@ async function takeAnswer(
 }
 
 interface Quota {
-  /** Counts a request, with what the headers of the answer say of it; a refusal where there is nothing left. */
+  /** Counts a request, with what the headers of the answer report; a refusal where there is nothing left. */
   take(response: ServerResponse, wire: Wire): Refusal | undefined;
 }
 
@@ -229,19 +229,19 @@ function createQuota(
   { requests, everyMs }: NonNullable<FakeProviderOptions["quota"]>,
   now: () => number,
 ): Quota {
-  let begun = Number.NEGATIVE_INFINITY;
+  let startedAt = Number.NEGATIVE_INFINITY;
   let used = 0;
   return {
     take(response, wire) {
-      if (now() - begun >= everyMs) {
-        begun = now();
+      if (now() - startedAt >= everyMs) {
+        startedAt = now();
         used = 0;
       }
       const isRefused = used >= requests;
       used = Math.min(requests, used + 1);
       // Headers count whole seconds, so the end of the window is given from the second that the date says.
       const seconds = Math.floor(Date.now() / 1000);
-      const reset = seconds + (begun + everyMs - now()) / 1000;
+      const reset = seconds + (startedAt + everyMs - now()) / 1000;
       const headers = {
         date: new Date(seconds * 1000).toUTCString(),
         "anthropic-ratelimit-unified-status": isRefused ? "rejected" : "allowed",
@@ -299,8 +299,8 @@ function sendJson(response: ServerResponse, status: number, body: JsonRecord): v
 }
 
 function messageOf(error: unknown): string {
-  const said = error instanceof Error ? error.message : String(error);
-  return isRetinueError(error) ? `${error.code}: ${said}` : said;
+  const message = error instanceof Error ? error.message : String(error);
+  return isRetinueError(error) ? `${error.code}: ${message}` : message;
 }
 
 function listen(server: ReturnType<typeof createServer>, port: number): Promise<void> {

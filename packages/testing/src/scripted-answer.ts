@@ -9,7 +9,7 @@ import { ModelError, type ModelErrorCode } from "@retinue/core/models/model-erro
 import { readCallInput } from "@retinue/core/models/read-call-input.ts";
 import type { StepAnswer, StepError } from "./script.ts";
 
-/** A step made ready to be said: every id and count is settled and depends on nothing but the request and its number. */
+/** A step made ready to be sent: every id and count is settled and depends on nothing but the request and its number. */
 export interface ScriptedAnswer {
   readonly id: string;
   readonly blocks: readonly AssistantBlock[];
@@ -64,7 +64,7 @@ export function piecesOf(answer: ScriptedAnswer, deltaSize: number): readonly Pi
   return end === -1 ? pieces : pieces.slice(0, end);
 }
 
-/** Whether the error strikes before the answer has begun. */
+/** Whether the error strikes before the answer has started. */
 export function failsConcurrency({ failure, after }: ScriptedAnswer): boolean {
   if (failure === undefined) return false;
   return (

@@ -128,7 +128,7 @@ async function runAgent(
     const worker = workerId(engine.identity);
     outcome = await run({ agent: agent.name, worker, signal, draining: draining.signal, confirm });
   } catch (error) {
-    // Whoever cancelled it has seen to what follows. Nothing else that is thrown is done.
+    // The caller that cancelled it has handled what follows. Nothing else that is thrown is done.
     if (!controller.signal.aborted) {
       outcome = { againAfterMs: thrownPauseMs };
       options.onError?.(error, agent.name);
@@ -240,7 +240,7 @@ async function drainServer(
   server.draining.abort(new RetinueError("draining", "The worker is shutting down."));
   const timer = setTimeout(() => {
     for (const agent of running()) {
-      // It runs again when somebody serves this store the next time.
+      // It runs again when this store is served the next time.
       agent.wakes += 1;
       agent.running?.abort(new RetinueError("draining", "The worker shut down before the turn had ended."));
     }

@@ -95,7 +95,7 @@ function createLocalBus(): Bus {
     },
     async subscribe(topic, listener) {
       const listeners = topics.get(topic) ?? new Set();
-      // A function that subscribes twice hears twice.
+      // A function that subscribes twice is called twice.
       const own = (event: JsonValue): void => listener(event);
       topics.set(topic, listeners.add(own));
       return {

@@ -86,7 +86,7 @@ export function createSharedBudget({ log, bus }: Store, tree: string, limitUsd: 
   };
 }
 
-/** The ledger of a tree, as its log says, and the only ways to change it. */
+/** The ledger of a tree, as recorded in its log, and the only ways to change it. */
 function openLedger(log: Store["log"], name: string) {
   const ledger: Ledger = { lastSeq: 0, spent: 0, holds: new Map() };
   const refresh = async (): Promise<void> => {

@@ -18,7 +18,7 @@ const logName = "cool-downs";
 
 /**
  * Pauses go out as live events, because they must arrive immediately, and into a log, for workers that start later. Times are by
- * the clock of each worker from the moment it hears of the pause, so clocks need not agree.
+ * the clock of each worker from the moment it is notified of the pause, so clocks need not agree.
  */
 export async function openSharedCoolDowns(
   { bus, log }: Store,

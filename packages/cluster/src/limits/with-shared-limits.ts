@@ -12,7 +12,7 @@ export interface LimitedModelOptions {
   readonly agent: string;
   readonly budget: SharedBudget | undefined;
   readonly coolDowns: SharedCoolDowns;
-  /** Told when the provider could not be reached several times in a row, before the next attempt. */
+  /** Called when the provider could not be reached several times in a row, before the next attempt. */
   readonly unreachable?: (message: string) => Promise<void>;
 }
 
@@ -86,10 +86,10 @@ export function withSharedLimits(
 }
 
 /** What is longer than any request waits is a quota that another worker has found used up. */
-const longestPauseMs = 600_000;
+const maxPauseMs = 600_000;
 
 function refuseWithoutQuota({ provider }: Model["facts"], leftMs: number): void {
-  if (leftMs <= longestPauseMs) return;
+  if (leftMs <= maxPauseMs) return;
   const closedUntil = Date.now() + leftMs;
   const until = new Date(closedUntil).toISOString();
   throw new ModelError("quota-exhausted", `The quota of ${provider} is used up until ${until}.`, {

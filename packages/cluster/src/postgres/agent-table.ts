@@ -53,9 +53,9 @@ export interface AgentTable {
   owns(run: OwnedRun): Promise<boolean>;
   /** Lets the agent rest, unless it was woken meanwhile; then gives the run with the wakes of now. */
   end(run: OwnedRun): Promise<OwnedRun | "ended" | "lost">;
-  /** Returns the agent to the queue, at once or after a while. */
+  /** Returns the agent to the queue, immediately or after a while. */
   release(run: Pick<OwnedRun, "agent" | "token">, delayMs?: number): Promise<void>;
-  /** Stops a run that has not begun, and marks one that has. */
+  /** Stops a run that has not started, and marks one that has. */
   cancel(agent: string): Promise<void>;
   /** What a worker owns by the table. */
   ownedBy(worker: string): Promise<readonly OwnedRow[]>;

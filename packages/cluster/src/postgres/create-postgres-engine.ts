@@ -153,7 +153,7 @@ async function startWorker(options: WorkerOptions): Promise<Worker> {
     agents,
     run,
     draining: draining.signal,
-    // For half of the time after which others replace it, a worker may be sure that no one has taken over.
+    // For half of the time after which others replace it, a worker may be sure that it was not replaced.
     isCertain: () => performance.now() - (membership?.reportedAt ?? 0) < frozenMs / 2,
     onError,
     onEnd: look,
@@ -240,7 +240,7 @@ interface LiveRunsOptions {
   readonly agents: Pick<AgentTable, "owns" | "end" | "release">;
   readonly run: RunActivation;
   readonly draining: AbortSignal;
-  /** True while no one can have taken over, because this worker has reported a moment ago. */
+  /** True while it cannot have been replaced, because this worker has reported a moment ago. */
   readonly isCertain: () => boolean;
   readonly onError: (error: unknown, agent: string) => void;
   /** A slot is free again. */
@@ -331,7 +331,7 @@ async function runOnce(options: LiveRunsOptions, live: Live, owned: OwnedRun): P
     outcome = await run({ agent, worker, signal, draining, confirm });
   } catch (error) {
     const isLost = signal.aborted || classifyFault(error) === "conflict";
-    // Whoever cancelled the agent has seen to what follows. Nothing else that is thrown is done. Giving back has no effect on an agent
+    // The caller that cancelled the agent has handled what follows. Nothing else that is thrown is done. Giving back has no effect on an agent
     // that another worker has.
     if (hasCode(signal.reason, "cancelled")) outcome = "done";
     else outcome = isLost ? "again" : { againAfterMs: thrownPauseMs };

@@ -39,7 +39,7 @@ export interface Statement {
   readonly values?: unknown[];
 }
 
-/** The PostgreSQL client, which is only there for those who use such a store. */
+/** The PostgreSQL client, which is installed only where such a store is used. */
 async function loadPg(): Promise<typeof import("pg")["default"]> {
   try {
     return (await import("pg")).default;
@@ -190,7 +190,7 @@ export function isTransient(error: unknown): boolean {
   return transientCodes.has(code) || isPassingState(code) || transientMessages.test(error.message);
 }
 
-/** What Node says of a certificate that it does not accept. */
+/** Node's codes for a certificate that it does not accept. */
 const certificateCodes = /^(SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|CERT_|ERR_TLS_|HOSTNAME_MISMATCH)/;
 
 /** What is wrong with the address, the account or the protection of the connection, for people. */

@@ -16,7 +16,7 @@ const graceMs = 3_000;
 /** How long a worker that starts waits for a server that cannot be reached or cannot write. */
 const entryMs = 60_000;
 
-/** What a worker says of itself when it joins. */
+/** What a worker reports about itself when it joins. */
 export type MemberDescription = Omit<WorkerStatus, "running" | "seenAt" | "ailment">;
 
 export interface MembershipOptions {

@@ -15,7 +15,7 @@ const maxPending = 10_000;
 const reconnectMs = 200;
 
 export interface PostgresBus extends Bus {
-  /** The channel of a topic, for a NOTIFY inside somebody's transaction. */
+  /** The channel of a topic, for a NOTIFY inside another transaction. */
   channelOf(topic: string): string;
   /** Called when the connection is back after a break, in which events may have been missed. */
   onGap(listener: () => void): void;
@@ -70,19 +70,19 @@ function toPayloads(text: string): readonly string[] {
 
 /** Events of one channel arrive in order, but those of several publishers may come between the parts of one. */
 function joinParts(onEvent: (event: JsonValue) => void): OnText {
-  const begun = new Map<string, string[]>();
+  const incomplete = new Map<string, string[]>();
   return (text) => {
     const event = JSON.parse(text) as JsonValue;
     const part = isRecord(event) ? event["part"] : undefined;
     if (!isRecord(event) || !Array.isArray(part) || typeof event["data"] !== "string") return onEvent(event);
     const [id, at, count] = part as [string, number, number];
-    const parts = at === 0 ? [] : begun.get(id);
+    const parts = at === 0 ? [] : incomplete.get(id);
     // The beginning was published before this subscription.
     if (parts === undefined) return;
     parts.push(event["data"]);
-    begun.set(id, parts);
+    incomplete.set(id, parts);
     if (parts.length < count) return;
-    begun.delete(id);
+    incomplete.delete(id);
     const whole = Buffer.concat(parts.map((data) => Buffer.from(data, "base64"))).toString("utf8");
     onEvent(JSON.parse(whole) as JsonValue);
   };

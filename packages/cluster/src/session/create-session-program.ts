@@ -142,14 +142,14 @@ function sessionOf(
   const { agents, workspace } = plan;
   const { accepts, directory } = work;
   const decided = plan.plan === undefined ? undefined : inWorkspace(plan.plan, workspace, { directory });
-  const { options, ...wish } = withinAccepted(plan.options, decided, accepts);
+  const { options, ...accepted } = withinAccepted(plan.options, decided, accepts);
   const definitions = agents === undefined ? [] : readPlanAgents(agents);
   const narrowed = definitions.map((definition) => narrowDefinition(definition, undefined, accepts));
-  const cut = [...wish.cut, ...narrowed.flatMap((one) => one.cut)];
+  const cut = [...accepted.cut, ...narrowed.flatMap((one) => one.cut)];
   return {
     options,
     wrapPlan(own: AgentPlan): AgentPlan {
-      const wanted = decided ?? { ...own, policy: { ...own.policy, mode: wish.mode ?? own.policy.mode } };
+      const wanted = decided ?? { ...own, policy: { ...own.policy, mode: accepted.mode ?? own.policy.mode } };
       const made = withinWorker(wanted, own, accepts);
       const all = { ...made, notes: [...new Set([...made.notes, ...cut])] };
       reportNotes(
@@ -193,7 +193,7 @@ function createStoreExecutor(
   });
 }
 
-/** The options of a session without those that give rights, but for what this worker accepts; they are wishes of a plan too. */
+/** The options of a session without those that give rights, but for what this worker accepts; they are requests of a plan too. */
 function withinAccepted(
   given: TravellingOptions,
   decided: AgentPlan | undefined,
@@ -219,7 +219,7 @@ function withinAccepted(
   };
 }
 
-/** What was asked for and does not hold on this worker is said to its operator as well. */
+/** What was asked for and does not hold on this worker is reported to its operator as well. */
 function reportNotes(
   { options, context }: Pick<SessionWork, "options" | "context">,
   notes: readonly string[],
@@ -247,7 +247,7 @@ function runChild(
         narrowed.notes.filter((note) => !placed.notes.includes(note)),
       );
       const handle = session.runPlan({ ...narrowed, sessionId }, { output });
-      // Not as if somebody had stopped the agent itself: another worker continues it.
+      // Unlike a stop of the agent itself: another worker continues it.
       const close = (): void => void session.close().catch(() => undefined);
       if (signal.aborted) close();
       else signal.addEventListener("abort", close, { once: true });
@@ -284,7 +284,7 @@ function withPrompt(plan: ChildPlan, { progress, prompt }: SessionWork): ChildPl
 
 /**
  * A worker that is kept to folders serves other people, so it accepts nothing wider unless its operator says so. One that works in
- * every folder a plan names serves those who share its store, and takes their plans as they are.
+ * every folder a plan names serves the users who share its store, and takes their plans as they are.
  */
 function acceptedOf(
   { accepts, folders = [] }: SessionProgramOptions,
@@ -310,18 +310,18 @@ function nextPrompt(first: string, progress: SessionProgress): Prompt | undefine
   }
   const [message] = waiting;
   if (message === undefined && results.length > 0 && children.length === 0) return resultsPrompt(results);
-  const said = message === undefined ? undefined : readSessionMessage(message.body);
-  if (message === undefined || said?.type !== "prompt") return undefined;
-  return { text: said.prompt, entry: { type: "prompted", message: message.id } };
+  const parsed = message === undefined ? undefined : readSessionMessage(message.body);
+  if (message === undefined || parsed?.type !== "prompt") return undefined;
+  return { text: parsed.prompt, entry: { type: "prompted", message: message.id } };
 }
 
 /** What the children have handed in, as data, each with one line of facts. */
 function resultsPrompt(results: readonly Message[]): Prompt {
   const texts = results.flatMap(({ body }) => {
-    const said = readSessionMessage(body);
-    if (said?.type !== "child-ended") return [];
-    const agentId = said.agent.slice(said.agent.lastIndexOf("/") + 1);
-    const text = resultText({ agentId, description: agentId, ending: runEndingOf(said) });
+    const parsed = readSessionMessage(body);
+    if (parsed?.type !== "child-ended") return [];
+    const agentId = parsed.agent.slice(parsed.agent.lastIndexOf("/") + 1);
+    const text = resultText({ agentId, description: agentId, ending: runEndingOf(parsed) });
     return [`The agent ${agentId} that worked elsewhere has ended:\n\n${text}`];
   });
   return {
@@ -336,8 +336,8 @@ const continueText =
 function answeredText({ tool }: Question, answer: ApprovalAnswer | undefined): string {
   if (answer?.type === "allow")
     return `You waited for a person to decide about your call of ${tool}. It was allowed: make the same call again now, then continue.`;
-  const said = answer?.message === undefined ? "" : ` The person says: ${JSON.stringify(answer.message)}.`;
-  return `You waited for a person to decide about your call of ${tool}. It was refused.${said} Continue without it.`;
+  const note = answer?.message === undefined ? "" : ` The person says: ${JSON.stringify(answer.message)}.`;
+  return `You waited for a person to decide about your call of ${tool}. It was refused.${note} Continue without it.`;
 }
 
 function restingOutcome({ isRunning, openQuestion, lastEnding, children }: SessionProgress): ProgramOutcome {

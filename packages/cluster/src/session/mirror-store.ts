@@ -21,7 +21,7 @@ import { answerQuestion, toApprovals } from "./store-approvals.ts";
 
 /**
  * The sessions of a store as files of a temporary folder, kept up to date, so that everything that reads sessions works on them. The
- * store tells of changes; only new agents are looked for from time to time.
+ * store reports changes; only new agents are looked for from time to time.
  */
 export interface StoreMirror extends AsyncDisposable {
   readonly projects: string;
@@ -277,7 +277,7 @@ function onEvent({ transcripts, live }: Mirror, { session, agentId }: MirroredAg
 async function copyActs({ store, transcripts, acts }: Mirror, session: string, from: number): Promise<void> {
   for (const { seq, at, record } of await store.log.read(actsLog(session), from)) {
     acts.set(session, seq);
-    // Written by a studio; whoever reads the file looks at every field.
+    // Written by a studio; readers of the file check every field.
     if (isRecord(record)) appendAct(sessionFiles(transcripts, session), record as unknown as Act, at);
   }
 }

@@ -71,7 +71,7 @@ export async function runStoreWorkflow(run: StoreWorkflow): Promise<ProgramOutco
       if (ended !== undefined) return await conclude(ended, { context, known });
       if (context.draining.aborted) return { type: "yielded" };
       const messages = (await context.receive()).map(({ body }) => readSessionMessage(body));
-      for (const said of messages) takeEnd(said, { known, waiting });
+      for (const message of messages) takeEnd(message, { known, waiting });
       const isResting = seen === changes && messages.length === 0 && waiting.size > 0;
       const running = live.state().steps.filter(({ state }) => state === "running").length;
       if (!isResting || running > waiting.size) continue;
@@ -112,10 +112,10 @@ async function restOrEnd(
   }
 }
 
-/** Those who wait for the end of a step, by the id of its agent. */
+/** The waiters for the end of a step, by the id of its agent. */
 type Waiting = Map<string, (ending: RunEnding) => void>;
 
-/** What a log says of the steps of a run, by the ids of their agents. */
+/** What a log has of the steps of a run, by the ids of their agents. */
 interface KnownSteps {
   readonly ends: Map<string, RunEnding>;
   readonly shapes: Map<string, StepShape>;
@@ -125,7 +125,7 @@ function noSteps(): KnownSteps {
   return { ends: new Map(), shapes: new Map() };
 }
 
-/** The steps of the run that this one goes on with, and of those that that one went on with; the newest counts. */
+/** The steps of the run that this one continues, and of those that that one continued; the newest counts. */
 async function readEarlier({ log }: Store, continues: string | undefined): Promise<KnownSteps> {
   const all = noSteps();
   const seen = new Set<string>();
@@ -152,12 +152,12 @@ function readSteps(history: readonly LogEntry[]): KnownSteps {
 }
 
 function takeEnd(
-  said: SessionMessage | undefined,
+  ended: SessionMessage | undefined,
   { known, waiting }: { readonly known: KnownSteps; readonly waiting?: Waiting },
 ): void {
-  if (said?.type !== "child-ended") return;
-  const id = said.agent.slice(said.agent.lastIndexOf("/") + 1);
-  const ending = runEndingOf(said);
+  if (ended?.type !== "child-ended") return;
+  const id = ended.agent.slice(ended.agent.lastIndexOf("/") + 1);
+  const ending = runEndingOf(ended);
   known.ends.set(id, ending);
   waiting?.get(id)?.(ending);
   waiting?.delete(id);

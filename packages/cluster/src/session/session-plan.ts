@@ -54,7 +54,7 @@ export interface SessionPlan {
   readonly agents?: JsonValue;
   /** Its children are agents of the store, which any worker can carry out; otherwise they run with it. */
   readonly remoteChildren?: boolean;
-  /** Whoever started it wants to read the answers while they are written. */
+  /** Its starter wants to read the answers while they are written. */
   readonly partialMessages?: boolean;
   /** `refuse`: what rules leave open is refused. Absent: it waits for a person. */
   readonly approvals?: "refuse";
@@ -161,7 +161,7 @@ function readSessionPlan(value: Readonly<Record<string, unknown>>, sessionId: st
     plan: plan === undefined ? undefined : planOf(readAgentPlan(plan, "main")),
     ...(value["remoteChildren"] === true ? { remoteChildren: true } : {}),
     ...(value["partialMessages"] === true ? { partialMessages: true } : {}),
-    // Another word may be of a later version, and one that no one knows must not allow anything.
+    // Another word may be of a later version, and an unknown one must not allow anything.
     ...(approvals === undefined ? {} : { approvals: "refuse" }),
     ...(value["workflow"] === undefined ? {} : { workflow: readWorkflow(value["workflow"]) }),
     workspace: readWorkspacePlan(workspace),

@@ -14,7 +14,7 @@ export type SessionEntry =
   | { readonly type: "used"; readonly question: string }
   /** A call is about to be made; its place in the log is its idempotency key. */
   | { readonly type: "call"; readonly id: string; readonly tool: string }
-  /** What came of all calls of an answer is in the transcript. */
+  /** The outcomes of all calls of an answer are in the transcript. */
   | { readonly type: "turn" }
   | { readonly type: "run-ended"; readonly ending: JsonValue };
 
@@ -25,7 +25,7 @@ export interface Question {
   readonly tool: string;
   readonly input: JsonValue;
   readonly reason: string;
-  /** From the main agent to the one that asks. */
+  /** From the main agent to the agent that asks. */
   readonly path: readonly string[];
   /** Rules that together would have allowed the call; absent in logs of earlier versions. */
   readonly suggestedRules?: readonly string[];
@@ -76,12 +76,12 @@ export function readSessionProgress(history: readonly LogEntry[], type: "session
   for (const { record: value } of history) {
     const record = toAgentRecord(value);
     if (record?.type === "received") {
-      const said = readSessionMessage(record.message.body);
-      if (said?.type === "answer") answers.set(said.question, said.answer);
-      else if (said?.type === "child-ended") {
-        children.delete(said.agent);
+      const message = readSessionMessage(record.message.body);
+      if (message?.type === "answer") answers.set(message.question, message.answer);
+      else if (message?.type === "child-ended") {
+        children.delete(message.agent);
         results.set(record.message.id, record.message);
-      } else if (said !== undefined) waiting.set(record.message.id, record.message);
+      } else if (message !== undefined) waiting.set(record.message.id, record.message);
     }
     if (record?.type === "spawned") children.add(record.agent);
     if (record?.type !== "entry") continue;
@@ -156,8 +156,8 @@ function isStatus(value: unknown): value is Ending["status"] {
 /** Only what is known to allow is taken for an allowance. */
 function readAnswer(answer: Readonly<Record<string, unknown>>): ApprovalAnswer | undefined {
   const { type, for: scope, message, rules } = answer;
-  const said = typeof message === "string" ? { message } : {};
-  if (type === "deny" || type === "deny-and-stop") return { type, ...said };
+  const withMessage = typeof message === "string" ? { message } : {};
+  if (type === "deny" || type === "deny-and-stop") return { type, ...withMessage };
   if (type !== "allow") return undefined;
   if (scope === "call") return { type, for: scope };
   if (scope !== "agent" && scope !== "session") return undefined;

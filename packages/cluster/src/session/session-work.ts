@@ -237,7 +237,7 @@ interface WriteOptions extends AppendOptions {
 
 /**
  * Writes what is new in the files together with further lines, one append after another. That a prompt was put is written
- * with the first lines that came of it: a log that has only the prompt could neither be resumed nor begun.
+ * with the first lines that came of it: a log that has only the prompt could neither be resumed nor started.
  */
 function createLogWriter({
   context,
@@ -277,7 +277,7 @@ function createLogWriter({
   };
 }
 
-/** The script of a workflow is in no log, so it would end with this process while its agents go on elsewhere. */
+/** The script of a workflow is in no log, so it would end with this process while its agents continue elsewhere. */
 const noWorkflows =
   "Sessions of a store run no workflows. `retinue workflow run` runs one outside the store; agents can be started with the Agent tool.";
 
@@ -311,7 +311,7 @@ function createFence(
   };
 }
 
-/** What a worker says of a session that it has opened: what only it knows, such as the model that answers. */
+/** What a worker reports about a session that it has opened: what only it knows, such as the model that answers. */
 export interface SessionOpened {
   readonly type: "session-opened";
   readonly model: ModelFacts;
@@ -363,7 +363,7 @@ async function drive(
         return ending;
       }
       case "user-added":
-        // The next call, or the end, brings it to the disk before anything comes of it.
+        // The next call, or the end, brings it to the disk before anything depends on it.
         await write(event.origin === "tool-results" ? [{ type: "turn" }] : [], {
           saves: event.origin === "tool-results",
           relaxed: true,
@@ -397,7 +397,7 @@ function refuseFault({ status, reason, error = reason, advice }: RunEnding): voi
 /** Pieces of text that come within this time are published as one. */
 const partialMs = 50;
 
-/** Publishes events; text that is being written only where somebody wants it, and in pieces that are not too small. */
+/** Publishes events; text that is being written only where it was requested, and in pieces that are not too small. */
 function createPublisher(context: AgentContext, partial: boolean): (event: RunEvent) => void {
   let held: TextPiece | undefined;
   let timer: NodeJS.Timeout | undefined;

@@ -114,7 +114,7 @@ interface GivenStoreAnswer {
   readonly by: string;
 }
 
-/** For those who have found the question themselves. The first answer counts; whoever is second is told whose that was. */
+/** For callers that have found the question themselves. The first answer counts; a second caller gets the first one's. */
 export async function answerQuestion(
   store: Store,
   { id, agent, question }: StoreApproval,
@@ -161,10 +161,10 @@ function alreadyAnswered(id: string, { record, at }: LogEntry): RetinueError {
 
 /** `answered by mara: allow`, for an answer in the inbox. */
 export function describeAnswer({ body }: Message): string | undefined {
-  const said = readSessionMessage(body);
-  if (said?.type !== "answer") return undefined;
+  const parsed = readSessionMessage(body);
+  if (parsed?.type !== "answer") return undefined;
   const by = isRecord(body) && typeof body["by"] === "string" ? ` by ${body["by"]}` : "";
-  return `answered${by}: ${said.answer.type}`;
+  return `answered${by}: ${parsed.answer.type}`;
 }
 
 /** Answers from the log; a question without an answer is written down and ends the activation. */

@@ -25,7 +25,7 @@ export function withinWorker(plan: AgentPlan, own: AgentPlan, accepts: readonly 
     sessionId: own.sessionId,
     agent: own.agent,
     model: own.model,
-    // The prompt names the model; where no one had named one, this worker has chosen it.
+    // The prompt names the model; where none was named, this worker has chosen it.
     system: plan.system.map((text) => text.replaceAll(plan.model.value, own.model.value)),
     tools,
     spawn: own.spawn === "none" ? "none" : plan.spawn,

@@ -101,7 +101,7 @@ async function openGitWorkspace(options: GitWorkspaceOptions): Promise<Workspace
   const git = createWorktreeGit({
     environment,
     protocols: "https:ssh:file",
-    // Its own repositories, which no one else configures.
+    // Its own repositories, which nothing else configures.
     trusted: true,
     signal,
   });
@@ -173,7 +173,7 @@ interface Push {
   readonly confirm: () => Promise<void>;
 }
 
-/** The log says who owns the agent; a worker that lost it without knowing may still have pushed, which is overruled. */
+/** The log decides who owns the agent; a worker that lost it without knowing may still have pushed, which is overruled. */
 async function push(git: WorktreeGit, { plan, store, commit, confirm }: Push): Promise<void> {
   const ref = `refs/heads/${plan.branch}`;
   await confirm();
@@ -194,12 +194,12 @@ async function push(git: WorktreeGit, { plan, store, commit, confirm }: Push): P
   await must(git(store, words), "push");
 }
 
-async function must(answer: Promise<GitAnswer>, deed: string): Promise<string> {
+async function must(answer: Promise<GitAnswer>, operation: string): Promise<string> {
   const given = await answer;
   if (given.type === "done") return oneLine(given) ?? "";
   throw new RetinueError(
     "workspace-failed",
-    `The git workspace of this agent could not ${deed}: ${given.reason}.`,
+    `The git workspace of this agent could not ${operation}: ${given.reason}.`,
     {
       advice: "Check that this worker can reach the repository and may push to it.",
     },
@@ -208,13 +208,13 @@ async function must(answer: Promise<GitAnswer>, deed: string): Promise<string> {
 
 /**
  * Throws where a plan wants to work on a part of this machine's disk that this worker was not given. What a plan says of itself
- * counts for nothing here: anybody who can write to the store has written it.
+ * counts for nothing here: any writer to the store may have written it.
  */
 export async function refuseWorkspace(plan: WorkspacePlan, folders: readonly string[]): Promise<void> {
   const place = placeOf(plan);
   if (place === undefined) return;
   const real = await realpath(place).catch(() => undefined);
-  // What is not there is reported by the one that opens it.
+  // What is not there is reported where it is opened.
   if (real === undefined) return;
   if (real === "/") throw refused(place, "a worker does not work in the whole file system");
   if (folders.length === 0) return;
@@ -265,7 +265,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // A process of somebody else is alive as well.
+    // A process of another user is alive as well.
     return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
 }

@@ -92,7 +92,7 @@ export async function gatherGitState(question: GitQuestion): Promise<GitState | 
   };
 }
 
-/** Git was told to start nothing of the repository's; what it would start nevertheless could do nothing. */
+/** Git was configured to start nothing of the repository's; what it would start nevertheless could do nothing. */
 async function isolation(
   { directory, home, environment, wall }: GitQuestion,
   root: string,
@@ -128,8 +128,8 @@ async function headAt(root: string): Promise<string> {
   return beginningOf(join(pointer === undefined ? entry : resolve(root, pointer), "HEAD"));
 }
 
-const usualNames = ["main", "master", "trunk"];
-const mainReferences = ["refs/remotes/origin/HEAD", ...usualNames.map((name) => `refs/heads/${name}`)];
+const defaultNames = ["main", "master", "trunk"];
+const mainReferences = ["refs/remotes/origin/HEAD", ...defaultNames.map((name) => `refs/heads/${name}`)];
 
 /** What the remote calls its head, else the usual names if there is such a branch. */
 function findMainBranch(references: string): string | undefined {
@@ -141,7 +141,7 @@ function findMainBranch(references: string): string | undefined {
   );
   const [, remote] = /^refs\/remotes\/origin\/(.+)$/.exec(found.get("refs/remotes/origin/HEAD") ?? "") ?? [];
   if (remote !== undefined) return readBranchName(remote);
-  return usualNames.find((name) => found.has(`refs/heads/${name}`));
+  return defaultNames.find((name) => found.has(`refs/heads/${name}`));
 }
 
 /** The first bytes of a file, or nothing when it is none. */

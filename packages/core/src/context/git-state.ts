@@ -1,6 +1,6 @@
 import { escapeName } from "@retinue/base/foundation/escape-control-tags.ts";
 
-/** A repository as it was when somebody looked. What is absent could not be found out. */
+/** A repository as it was when it was read. What is absent could not be found out. */
 export interface GitState {
   /** The branch, or nothing when a commit is checked out without one. */
   readonly branch?: string;
@@ -77,7 +77,7 @@ export function readHeadFile(content: string): string | undefined {
   return name === undefined ? undefined : readBranchName(name);
 }
 
-/** A name that git itself would accept; anything else in its place is somebody's attempt to talk to the model. */
+/** A name that git itself would accept; anything else in its place may be an attempt to talk to the model. */
 export function readBranchName(name: string): string | undefined {
   return /^(?![-.])[^\s\p{Cc}~^:?*[\\]{1,200}$/u.test(name) ? name : undefined;
 }

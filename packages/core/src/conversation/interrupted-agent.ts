@@ -1,4 +1,4 @@
-/** A call of which no one knows what became of it, for people and agents that read of it. */
+/** A call whose outcome is unknown, for people and agents that read about it. */
 export interface InFlightCall {
   readonly name: string;
   /** What of its input shows most, on one line. */

@@ -104,12 +104,12 @@ export function textOf(message: Message): string {
 }
 
 /**
- * What a model says while it answers. `block-ended` carries the whole block; deltas are only for those who watch.
+ * What a model says while it answers. `block-ended` carries the whole block; deltas are only for viewers.
  * The stream ends with exactly one `message-ended`, or it throws a ModelError. `attempt-failed` says that what came
  * since the last `message-started` is void and the request is made again; `fell-back` that it is, and another model is asked.
  */
 export type ModelEvent =
-  /** Said now and then while the request waits for its turn, so that no one takes the silence for a stall. */
+  /** Said now and then while the request waits for its turn, so that the silence is not taken for a stall. */
   | { readonly type: "request-waiting" }
   /** How much of the provider's quota is used, from 0 to 1, and how long it is until there is a new one. */
   | { readonly type: "quota-reported"; readonly used: number; readonly resetsInMs: number }

@@ -19,7 +19,7 @@ export interface CheckRun {
   readonly flaky?: Pick<CheckRun, "exitCode" | "durationMs" | "output" | "reason">;
 }
 
-/** What stands beside every result: checks, the tree they were run on, and facts of the run. */
+/** What accompanies every result: checks, the tree they were run on, and facts of the run. */
 export interface Receipt {
   readonly status: ReceiptStatus;
   /** The last run of each check; empty where none was named. */

@@ -64,7 +64,7 @@ export interface PermissionDenial {
   readonly reason: string;
 }
 
-/** A model that could not answer, by id, the one that answered in its place, and the code of the error. */
+/** A model that could not answer, by id, the model that answered in its place, and the code of the error. */
 export interface ModelFallback {
   readonly from: string;
   readonly to: string;
@@ -88,7 +88,7 @@ export interface RunEnding {
   readonly error?: string;
   /** What to do about it, where that is known. */
   readonly advice?: string;
-  /** What the provider answered, where it is the one that failed. */
+  /** What the provider answered, where the provider failed. */
   readonly provider?: { readonly status: number; readonly type: string; readonly message: string };
   /** How many child agents were found cut off when the session was taken up again; absent where there were none. */
   readonly interruptedAgents?: number;
@@ -146,7 +146,7 @@ export type RunEvent =
   /** Another vendor's program does the work, in a session of its own by which it can be continued. */
   | { readonly type: "runner-opened"; readonly runner: string; readonly session: string }
   | { readonly type: "turn-started"; readonly turn: number }
-  /** What the model says while it answers, for those who watch. */
+  /** What the model writes while it answers, for viewers. */
   | { readonly type: "model-streamed"; readonly event: ModelEvent }
   /** A request failed and is made again after a while. */
   | ({ readonly type: "model-retried" } & Untyped<"attempt-failed">)
@@ -159,7 +159,7 @@ export type RunEvent =
   | { readonly type: "answer-lost"; readonly model: string; readonly usage: Usage; readonly costUsd?: number }
   /**
    * `durationMs` counts from the request that was answered, its retries included; `intents` show what its calls would do
-   * when repeated, for those who find them cut off; `request` shows what was asked, where that is recorded.
+   * when repeated, in case they are cut off; `request` shows what was asked, where that is recorded.
    */
   | ({
       readonly type: "assistant-answered";
@@ -182,7 +182,7 @@ export type RunEvent =
       readonly durationMs: number;
       /** How long it was decided whether the call may run. */
       readonly decidedMs?: number;
-      /** Somebody was asked about it. */
+      /** A person or program was asked about it. */
       readonly asked?: boolean;
       readonly approval?: UsedApproval;
       /** Why it was allowed to run; absent where it was not. */
@@ -224,7 +224,7 @@ export type RunEvent =
       /** What the model was asked for the summary, where requests are recorded. */
       readonly asked?: AskedSummary;
     }
-  /** Nothing was heard of the run for a while; `stops` when that ends it. */
+  /** The run gave no sign of life for a while; `stops` when that ends it. */
   | { readonly type: "run-stalled"; readonly silentMs: number; readonly stops: boolean }
   /** Child agents of this session that were found cut off, before the first prompt after that. */
   | { readonly type: "agents-interrupted"; readonly agents: readonly InterruptedAgent[] }
@@ -241,7 +241,7 @@ export interface EventSink {
   readonly take: (event: RunEvent) => void;
 }
 
-/** Gives an event to those who take its type, in their order. */
+/** Gives an event to the sinks that take its type, in their order. */
 export function handTo<State>(
   sinks: readonly (Pick<EventSink, "types"> & {
     readonly take: (event: RunEvent, state: State) => void;

@@ -35,7 +35,7 @@ export type HookReading = (
   | { readonly type: "answer"; readonly answer: HookAnswer }
   | { readonly type: "failed"; readonly reason: string }
 ) & {
-  /** What a command printed, for those who watch. */
+  /** What a command printed, for watchers. */
   readonly printed?: { readonly stdout: string; readonly stderr: string; readonly exitCode?: number };
 };
 
@@ -119,13 +119,13 @@ interface CommandOutput {
 export function readCommandOutput(event: FiredEvent, output: CommandOutput): HookReading {
   if (output.exitCode === 0) return readPrinted(event, output.stdout, output.truncated);
   const printed = looksLikeJson(output.stdout) ? readPrinted(event, output.stdout, false) : undefined;
-  const said = printed?.type === "answer" ? printed.answer : undefined;
-  const blocks = said?.verdict === "deny" || said?.blocks === true;
+  const parsed = printed?.type === "answer" ? printed.answer : undefined;
+  const blocks = parsed?.verdict === "deny" || parsed?.blocks === true;
   if (output.exitCode === 2) {
-    const reason = (blocks ? said?.reason : undefined) ?? firstText(output.stderr, output.stdout);
-    return answer({ ...blockingAnswer(event, reason ?? "the hook gave no reason"), ...stopOf(said) });
+    const reason = (blocks ? parsed?.reason : undefined) ?? firstText(output.stderr, output.stdout);
+    return answer({ ...blockingAnswer(event, reason ?? "the hook gave no reason"), ...stopOf(parsed) });
   }
-  if (said !== undefined && (blocks || blockEffects[event] !== "deny")) return answer(said);
+  if (parsed !== undefined && (blocks || blockEffects[event] !== "deny")) return answer(parsed);
   const detail = firstText(output.stderr, output.stdout);
   return failed(`it ended with code ${output.exitCode}${detail === undefined ? "" : `: ${brief(detail)}`}`);
 }
@@ -327,24 +327,24 @@ export function readModelAnswer(event: FiredEvent, text: string): HookReading {
     return answer(blockingAnswer(event, textIn(value["reason"]) ?? "the model gave no reason"));
   const reading = readAnswer(event, value);
   if (reading.type === "failed" || reading.answer.verdict !== "allow") {
-    const saysNothing = reading.type === "answer" && Object.keys(defined(reading.answer)).length === 0;
-    if (!saysNothing) return reading;
+    const isEmpty = reading.type === "answer" && Object.keys(defined(reading.answer)).length === 0;
+    if (!isEmpty) return reading;
     if (value["decision"] !== "approve")
       return failed(`the model did not say whether it is ok: ${brief(text)}`);
   }
   return answer({});
 }
 
-function answer(said: HookAnswer): HookReading {
-  return { type: "answer", answer: said };
+function answer(parsed: HookAnswer): HookReading {
+  return { type: "answer", answer: parsed };
 }
 
 function failed(reason: string): HookReading {
   return { type: "failed", reason };
 }
 
-function stopOf(said: HookAnswer | undefined): HookAnswer {
-  return said?.stop === undefined ? {} : { stop: said.stop };
+function stopOf(parsed: HookAnswer | undefined): HookAnswer {
+  return parsed?.stop === undefined ? {} : { stop: parsed.stop };
 }
 
 /** A list of answers, or an answer after other text, is not read; one that decides is not taken for silence either. */

@@ -86,7 +86,7 @@ export interface FireOptions extends Omit<HookSituation, "sessionId" | "transcri
 }
 
 export interface HookRunner extends AsyncDisposable {
-  /** Whether any hook could hear this event; spares the work of reporting it. */
+  /** Whether any hook could receive this event; spares the work of reporting it. */
   receives(event: FiredEvent): boolean;
   /** Runs all matching hooks together and puts their answers together. Never rejects. */
   fire<Event extends FiredEvent>(

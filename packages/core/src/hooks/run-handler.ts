@@ -136,7 +136,7 @@ async function runCommand(hook: SelectedHook, context: RunContext): Promise<Hook
   return { type: "answer", answer: {} };
 }
 
-/** What comes late decides nothing any more; it is passed on as news. */
+/** What comes late decides nothing any more; it is passed on as a notice. */
 async function reportLate(hook: SelectedHook, started: StartedCommand, context: RunContext): Promise<void> {
   const reading = await started.reading;
   if (context.sessionSignal.aborted) return;
@@ -258,7 +258,7 @@ async function runWithin<T>(
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     const done = Promise.resolve(work(controller.signal)).then((value) => ({ type: "done", value }) as const);
-    // A loser that rejects later has no one left to hear it.
+    // A loser that rejects later has no reader left.
     done.catch(() => undefined);
     return await Promise.race([cut.promise, done]);
   } finally {

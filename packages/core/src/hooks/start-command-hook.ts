@@ -131,7 +131,7 @@ function createOutput(onRelease: () => void): Output {
       const line = firstLine(text("stdout"));
       if (line === undefined) return;
       isWatching = false;
-      isReleased = saysAsync(line);
+      isReleased = isAsync(line);
       if (isReleased) onRelease();
     },
     read: () => ({
@@ -150,7 +150,7 @@ function firstLine(text: string): string | undefined {
   return text.length > 4_096 || /\}\s*$/.test(text) ? text : undefined;
 }
 
-function saysAsync(line: string): boolean {
+function isAsync(line: string): boolean {
   try {
     const value: unknown = JSON.parse(line);
     return isRecord(value) && value["async"] === true;
@@ -192,7 +192,7 @@ function processNames(): readonly string[] {
   try {
     return readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   } catch {
-    // There is nothing to look with just now; the one that ends a hook ends its group in any case.
+    // There is nothing to look with just now; what ends a hook ends its group in any case.
     return [];
   }
 }

@@ -57,7 +57,7 @@ export function describeBasis(basis: QuoteBasis): string {
   return `${runs} on this machine${right}`;
 }
 
-/** A batch as a person sees it before it starts, for those who lay it out themselves. */
+/** A batch as a person sees it before it starts, for callers that lay it out themselves. */
 export interface QuoteParts {
   /** The sum, and what is not in it. */
   readonly sum: readonly string[];

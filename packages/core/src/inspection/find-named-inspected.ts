@@ -8,7 +8,7 @@ import { findTasks } from "../tasks/find-tasks.ts";
 import type { Inspection } from "./inspection.ts";
 import { createInspectionSource } from "./inspection-source.ts";
 
-/** Reads what somebody names, once; a RetinueError where nothing or too much is meant. */
+/** Reads what was named, once; a RetinueError where nothing or too much is meant. */
 export async function loadInspection({
   transcripts,
   written,
@@ -43,7 +43,7 @@ export async function findNamedInspected(
   });
 }
 
-/** What somebody wants to look at. */
+/** What was asked for. */
 interface Inspected {
   readonly sessionId: string;
   /** Absent for the whole session. */

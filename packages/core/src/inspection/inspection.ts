@@ -18,7 +18,7 @@ export interface Inspection {
   readonly refusals: readonly Refusal[];
   /** Of the agents shown that were quoted and did their work, how many took what was quoted; absent where none was. */
   readonly quotes?: QuoteCoverage;
-  /** What people did to the session from other programs; absent when no one did. */
+  /** What people did to the session from other programs; absent when there were none. */
   readonly acts?: readonly InspectedAct[];
   /** Children whose files were not read yet; absent where all were. */
   readonly unread?: number;

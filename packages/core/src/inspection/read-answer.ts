@@ -135,7 +135,7 @@ type AnswerCost =
   | { readonly costFrom: "line" | "catalog"; readonly costUsd: number }
   | { readonly costFrom: "unknown" };
 
-/** What an answer cost: as its line says, else by the catalog's price, else no one knows. */
+/** What an answer cost: as in its line, else by the catalog's price, else unknown. */
 function answerCost(
   recorded: number | undefined,
   { model, usage, wire }: { readonly model: string; readonly usage: Usage; readonly wire: JsonRecord },
@@ -157,7 +157,7 @@ function isPricedOtherwise(wire: JsonRecord): boolean {
   );
 }
 
-/** Fields of lines that anybody may have written: what is not of the expected kind is not there. */
+/** Fields of lines that any program may have written: what is not of the expected kind is not there. */
 
 export function timeOf(record: JsonRecord): number | undefined {
   const time = typeof record.timestamp === "string" ? Date.parse(record.timestamp) : Number.NaN;

@@ -20,7 +20,7 @@ export function readCall({ id, name, input }: ToolUseBlock, at: number | undefin
 /** A call whose result is not there yet. */
 export type OpenCall = Omit<CallStep, "outcome">;
 
-/** The call with what the line of its result says; `isAlone` when that line holds no other result. */
+/** The call with what is in the line of its result; `isAlone` when that line holds no other result. */
 export function settleCall(
   call: OpenCall,
   block: ToolResultBlock,
@@ -64,7 +64,7 @@ function allowedOf(facts: JsonRecord): string | undefined {
   return reason === undefined ? undefined : boundedLine(reason, maxReason);
 }
 
-/** What a call is answered with by a later process than the one that made it; no one knows how long it took. */
+/** What a call is answered with by a later process than the one that made it; how long it took is unknown. */
 const lateAnswer = /^(?:Interrupted: the session ended |The session was interrupted after )/;
 
 /** Whether the line was written when a session was taken up again, for calls that a crash had cut off. */

@@ -5,7 +5,7 @@ export interface RunClock {
   onEvent(at: number | undefined): void;
   /** What comes next begins a new stretch. */
   end(): void;
-  /** What was heard last has begun a new stretch. */
+  /** The last event has started a new stretch. */
   endBeforeLast(): void;
   spans(until?: number): readonly Span[];
 }

@@ -55,7 +55,7 @@ interface ListState {
   /** Outcomes that were written before the conversation had them. */
   readonly early: Map<string, CallStep>;
   lastTurn: string;
-  said: { readonly turn: string; readonly text: string };
+  lastAnswer: { readonly turn: string; readonly text: string };
 }
 
 export function createStepList(): StepList {
@@ -66,7 +66,7 @@ export function createStepList(): StepList {
     settled: new Map(),
     early: new Map(),
     lastTurn: "",
-    said: { turn: "", text: "" },
+    lastAnswer: { turn: "", text: "" },
   };
   const { entries, open, early } = state;
   const lastOpen = () => [...open].filter(([, { turn }]) => turn === state.lastTurn);
@@ -77,7 +77,7 @@ export function createStepList(): StepList {
     add: (step) => void entries.push({ type: "step", step }),
     hasOpenCalls: () => lastOpen().length > 0,
     openCalls: () => lastOpen().flatMap(([id, { call }]) => (early.has(id) ? [] : [call])),
-    lastText: () => state.said.text,
+    lastText: () => state.lastAnswer.text,
     steps(last) {
       const steps: Step[] = [];
       for (const entry of entries) {
@@ -115,8 +115,8 @@ function addAnswer(state: ListState, record: JsonRecord, before: number | undefi
 }
 
 function addText(state: ListState, key: string, text: string): void {
-  const before = state.said.turn === key ? `${state.said.text}\n` : "";
-  state.said = { turn: key, text: bounded(`${before}${text}`, maxResult) };
+  const before = state.lastAnswer.turn === key ? `${state.lastAnswer.text}\n` : "";
+  state.lastAnswer = { turn: key, text: bounded(`${before}${text}`, maxResult) };
 }
 
 function addUser({ open, settled, early }: ListState, record: JsonRecord): string {

@@ -2,7 +2,7 @@ import type { InspectedAgent, Span, Step } from "./inspection.ts";
 import { mergeSpans } from "./run-clock.ts";
 import { spanOf } from "./totals-of.ts";
 
-/** The time in which anybody worked, without the pauses between. */
+/** The time in which any agent worked, without the pauses between. */
 export interface TimeAxis {
   readonly durationMs: number;
   /** Milliseconds of work before this moment. */

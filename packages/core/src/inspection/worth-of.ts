@@ -26,7 +26,7 @@ export interface ChildWorth {
   /** US dollars, and its part of the cost of all agents shown; absent where a price is not known. */
   readonly costUsd?: number;
   readonly costShare?: number;
-  /** Absent where it cannot be said. */
+  /** Absent where it is unknown. */
   readonly paid?: boolean;
   /** Why, in one sentence of figures. */
   readonly verdict: string;
@@ -124,7 +124,7 @@ function filesRead(steps: InspectedAgent["steps"]): ReadonlySet<string> {
   );
 }
 
-/** Of calls that were waited for together, each moment belongs to the one that ended last. */
+/** Of calls that were waited for together, each moment belongs to the call that ended last. */
 function criticalMs(id: string, parent: InspectedAgent): number {
   const calls = parent.steps.filter(
     (step): step is CallStep => step.type === "call" && step.agentId !== undefined,

@@ -11,7 +11,7 @@ export interface Act {
   readonly agentId: string;
   readonly text?: string;
   readonly state: "requested" | "done" | "failed";
-  /** Why it failed, or what came of it. */
+  /** Why it failed, or its outcome. */
   readonly reason?: string;
   /** Who did it, and through which program. */
   readonly by: { readonly user: string; readonly through: string; readonly pid: number };

@@ -29,7 +29,7 @@ export interface CleanupReport {
 }
 
 /**
- * Removes sessions no one has written to for longer than the period. Looks only at names that sessions have, follows no
+ * Removes sessions that were not written to for longer than the period. Looks only at names that sessions have, follows no
  * links, and takes the owner's lock first, so that a session that is resumed meanwhile stays.
  */
 export async function cleanUpTranscripts(options: CleanupOptions): Promise<CleanupReport> {
@@ -64,7 +64,7 @@ interface Outcome {
 
 /** Everything in a project's folder that belongs to one session, by its names. */
 interface Entry {
-  /** The file whose lock speaks for all of it. */
+  /** The file whose lock stands for all of it. */
   readonly main: string;
   readonly folder?: string;
   readonly files: readonly string[];
@@ -115,7 +115,7 @@ async function removeIfOld(candidate: Candidate, report: Outcome): Promise<void>
       return;
     }
     try {
-      // Somebody may have continued and closed the session again between the look and the lock.
+      // The session may have been continued and closed again between the look and the lock.
       if (!((await newestOf(candidate)) < before)) return;
       if (!candidate.dryRun) await removeEntry(candidate);
       report.removed.push(path);

@@ -20,7 +20,7 @@ export interface SessionSummary {
   readonly messageCount: number;
   /** The count is reckoned from the parts that were read. */
   readonly isEstimate: boolean;
-  /** The folder the session worked in, when the file says so. */
+  /** The folder the session worked in, when the file names it. */
   readonly cwd?: string;
   readonly gitBranch?: string;
 }

@@ -26,7 +26,7 @@ export function journalPlan(plan: AgentPlan | ChildPlan): JournaledPlan {
   };
 }
 
-/** What a plan in a transcript says that matters to those who continue with the run. */
+/** The parts of a plan in a transcript that matter for continuing the run. */
 export interface EarlierPlan {
   readonly agentType?: string;
   readonly description?: string;
@@ -86,11 +86,13 @@ function readPlan(plan: JsonRecord): EarlierPlan {
 }
 
 function readEnv(value: unknown): Pick<EarlierPlan, "env"> {
-  const said = Object.entries(isRecord(value) ? value : {}).flatMap(([name, entry]): [string, string][] => {
-    const text = saidByCall(entry);
-    return typeof text === "string" ? [[name, text]] : [];
-  });
-  return said.length === 0 ? {} : { env: Object.fromEntries(said) };
+  const entries = Object.entries(isRecord(value) ? value : {}).flatMap(
+    ([name, entry]): [string, string][] => {
+      const text = saidByCall(entry);
+      return typeof text === "string" ? [[name, text]] : [];
+    },
+  );
+  return entries.length === 0 ? {} : { env: Object.fromEntries(entries) };
 }
 
 function readModel(value: unknown): Pick<EarlierPlan, "model"> {
@@ -121,7 +123,7 @@ function ownMode({ policy, modeFrom }: JsonRecord): PermissionMode | undefined {
   return parsePermissionMode(policy.mode);
 }
 
-/** What the definition says is read from the definition again. */
+/** What is in the definition is read from the definition again. */
 function saidByCall(decided: unknown): unknown {
   return isRecord(decided) && decided.from === "the call" ? decided.value : undefined;
 }

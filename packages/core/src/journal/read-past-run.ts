@@ -2,7 +2,7 @@ import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.
 import { readQuotedBands } from "@retinue/gate/batch-quote.ts";
 import type { PastRun } from "../planning/predict-run.ts";
 
-/** What a line says of the run that it ends; undefined for every other line. */
+/** What a line reports about the run that it ends; undefined for every other line. */
 export function readPastRun({
   subtype,
   runEnding,

@@ -15,7 +15,7 @@ import { readAssistantBlocks, readUserBlocks } from "./read-assistant-blocks.ts"
 import { type ChainLine, type ChainOptions, selectChain } from "./select-chain.ts";
 
 export interface RebuiltConversation extends Omit<SettledConversation, "answers" | "inFlight"> {
-  /** The calls of the last answer of which no one knows what became of them, and what repeating them would do. */
+  /** The calls of the last answer whose outcome is unknown, and what repeating them would do. */
   readonly inFlight: readonly { readonly call: ToolUseBlock; readonly repeats: Repeats }[];
   /** The line that the next one hangs on; absent when the file holds no conversation. */
   readonly leaf?: string;
@@ -236,7 +236,7 @@ interface SettledConversation {
   readonly messages: readonly Message[];
   /** Results of calls of the last answer that are in no line of the conversation yet. */
   readonly unrecorded: readonly ToolResultBlock[];
-  /** The calls of the last answer of which no one knows what became of them. */
+  /** The calls of the last answer whose outcome is unknown. */
   readonly inFlight: readonly ToolUseBlock[];
   /** The first line of each answer among the messages. */
   readonly answers: readonly string[];
@@ -321,7 +321,7 @@ function userMessage({ blocks, text }: Extract<Turn, { role: "user" }>): UserMes
 
 /** Leaves out what makes a provider refuse the answer: calls named twice, server tools cut in half, thinking at the end. */
 function cleanAnswer(blocks: readonly AssistantBlock[], called: Set<string>): readonly AssistantBlock[] {
-  const begun = new Set(blocks.flatMap((block) => serverCall(block) ?? []));
+  const started = new Set(blocks.flatMap((block) => serverCall(block) ?? []));
   const ended = new Set(blocks.flatMap((block) => serverResult(block) ?? []));
   const kept = blocks.filter((block) => {
     if (block.type === "tool_use") {
@@ -330,7 +330,7 @@ function cleanAnswer(blocks: readonly AssistantBlock[], called: Set<string>): re
       return true;
     }
     const [call, result] = [serverCall(block), serverResult(block)];
-    return (call === undefined || ended.has(call)) && (result === undefined || begun.has(result));
+    return (call === undefined || ended.has(call)) && (result === undefined || started.has(result));
   });
   const end = kept.findLastIndex(({ type }) => type !== "thinking" && type !== "redacted_thinking");
   return kept.slice(0, end + 1);

@@ -43,7 +43,7 @@ export function selectChain(
     return { lines, tree, leaf: wanted.uuid };
   }
   const preserved = readPreserved(tree, byUuid);
-  // Nothing may have been said since a compaction; then the newest lines are those that it kept.
+  // There may be no messages since a compaction; then the newest lines are those that it kept.
   const last = newest.uuid === preserved?.anchor ? byUuid.get(preserved.kept.at(-1) ?? "") : undefined;
   const chain = walkBack(last ?? newest, tree, { byUuid, moved: movedParents(tree, preserved) });
   return { lines: withRestOfAnswers(chain, tree, byUuid), tree, leaf: lastDescendant(newest, tree) };

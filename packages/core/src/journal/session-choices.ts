@@ -29,7 +29,7 @@ export function choiceLines(sessionId: string, { agent, model }: SessionChoices)
 /** The kinds of these lines; existing viewers know the first, only this product writes the second. */
 const choiceTypes = { agent: "agent-setting", model: "retinue-model" } as const;
 
-/** What one line says of a choice. */
+/** What one line records of a choice. */
 export function readChoice(kind: keyof typeof choiceTypes, record: JsonRecord): string | undefined {
   if (record["type"] !== choiceTypes[kind]) return undefined;
   const value = kind === "agent" ? record["agentSetting"] : record["model"];
@@ -102,7 +102,7 @@ export async function loadSession(
   return { ...rebuildConversation(values, options), records: values, length, damage: findDamage(read) };
 }
 
-/** The choices a transcript keeps. A file that cannot be read says nothing; who opens it hears why. */
+/** The choices a transcript keeps. A file that cannot be read says nothing; opening it reports why. */
 export async function findChoices(file: string): Promise<SessionChoices> {
   const bytes = await readFile(file).catch(() => Buffer.alloc(0));
   const agent = lastChoice(bytes, "agent");

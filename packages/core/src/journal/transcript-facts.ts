@@ -28,7 +28,7 @@ export interface ToolCallFacts {
   readonly startedAt?: number;
   readonly durationMs: number;
   readonly decidedMs?: number;
-  /** Somebody was asked whether it may run. */
+  /** A person was asked whether it may run. */
   readonly asked?: boolean;
   /** Why it was not allowed to run. */
   readonly denied?: string;

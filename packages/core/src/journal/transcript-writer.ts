@@ -44,7 +44,7 @@ interface TranscriptLog {
   sync?(length: number): Promise<void>;
 }
 
-/** Keeps a conversation in a transcript. Each deed returns when its lines are written, or throws and has written none. */
+/** Keeps a conversation in a transcript. Each method returns when its lines are written, or throws and has written none. */
 export interface TranscriptWriter {
   /** The newest line of the conversation. */
   readonly leaf: string | undefined;
@@ -52,7 +52,7 @@ export interface TranscriptWriter {
   record(event: RunEvent): void;
   /** Writes down what was decided for the run that begins: immediately, or behind the next lines of the conversation. */
   readonly plan: RecoveryRecords["plan"];
-  /** Writes down that hooks are about to hear of the child; resolves when that would survive a power cut. */
+  /** Records that hooks are about to be notified of the child; resolves when that would survive a power cut. */
   reported(event: ReportedEvent): Promise<void>;
   /** Resolves when the plan and everything said so far would survive a power cut; waited for before anything has an effect. */
   commit(): Promise<void>;
@@ -324,7 +324,7 @@ export interface IdSource {
 }
 
 /**
- * What lines say that only this product writes, for those who find a run cut off. They are no part of the
+ * What lines say that only this product writes, for readers that find a run cut off. They are no part of the
  * conversation's tree: without `uuid`, viewers and the chain pass over them.
  */
 type About = Pick<TranscriptFacts, "sessionId" | "agentId"> & { readonly timestamp: string };
@@ -357,7 +357,7 @@ function planLine(about: About, plan: JournaledPlan) {
   return { type: "retinue-plan", ...aboutPart(about), plan };
 }
 
-/** Hooks are about to hear of the child's start or stop; written first, so that no crash makes them hear it twice. */
+/** Hooks are about to be notified of the child's start or stop; written first, so that no crash notifies them twice. */
 function reportedLine(about: About, event: ReportedEvent) {
   return { type: "retinue-told", ...aboutPart(about), event };
 }

@@ -5,9 +5,8 @@ import { createScriptedModel } from "@retinue/testing/scripted-model.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { AgentEvent } from "../protocol/agent-event.ts";
 import type { Answer, Question } from "../protocol/question.ts";
-import { type AgentTree, openTree, type TreeOptions } from "./agent-tree.ts";
+import { type AgentTree, openTree, runPrompt, type TreeOptions } from "./agent-tree.ts";
 import { createHostedRuntime } from "./create-runtime.ts";
-import { runPrompt } from "./run-prompt.ts";
 
 /** Asks for a colour before it lists its tools. */
 const askingServer = {

@@ -13,21 +13,23 @@ import {
 import { textOf, type UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
-import type { AgentEvent, LiveStatus, WireEvent } from "../protocol/agent-event.ts";
+import type { AgentEvent, LiveStatus, PromptOutcome, WireEvent } from "../protocol/agent-event.ts";
 import { type AgentState, hasEnded } from "../protocol/agent-state.ts";
 import { emptyQueue, foldMerge } from "../protocol/merge-step.ts";
-import type { AgentId, Op, OpOutcome, QueuedPrompt } from "../protocol/op.ts";
+import type { AgentId, Op, OpOutcome, PromptInput, QueuedPrompt } from "../protocol/op.ts";
 import type { Question } from "../protocol/question.ts";
 import type { SpawnOutcome } from "../tasks/create-agent-tool.ts";
+import { commandEndNotice } from "../tasks/end-notice.ts";
+import type { TaskView } from "../tools/task-source.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { HostedRuntime, SessionHost } from "./create-runtime.ts";
 import { createEventLog } from "./event-log.ts";
 import { createLivePolicy, type LivePolicy, type LivePolicyOptions } from "./live/live-policy.ts";
 import type { SessionOptions } from "./options/runtime-options.ts";
 import { createQuestionRegistry, type QuestionRegistry } from "./question-registry.ts";
-import { commandEndNotice, type Session, type TaskView } from "./session.ts";
+import type { Session } from "./session.ts";
 import type { SessionPorts } from "./session-ports.ts";
-import { TurnDriver, type TurnDriverOptions } from "./turn-driver.ts";
+import { TurnDriver, type TurnDriverOptions, wireError } from "./turn-driver.ts";
 
 /** One agent of a tree: the main agent or a child. */
 export interface Agent {
@@ -100,7 +102,7 @@ export interface TreeOptions
   readonly runtime: HostedRuntime;
   readonly session: SessionOptions;
   readonly signal?: AbortSignal | undefined;
-  /** Which questions this host answers; of the others nobody is asked. */
+  /** Which questions this host answers; the others are refused. */
   readonly asks?: {
     /** `program`: about each call, before what people have granted; `person`: with a memory of what was granted. */
     readonly permissions?: "program" | "person" | undefined;
@@ -689,3 +691,30 @@ async function runShell(parts: Performing, command: string): Promise<OpOutcome> 
   emit({ type: "shell-finished", id, command, text, isError, durationMs, taskId });
   return { text };
 }
+
+/** Submits a prompt and waits for its end; what it does meanwhile are events of the tree. The signal interrupts its turn. */
+export async function runPrompt(
+  tree: Pick<AgentTree, "submit" | "onEvent">,
+  { id = randomUUID(), ...prompt }: PromptInput,
+  signal?: AbortSignal,
+): Promise<PromptOutcome> {
+  const { promise, resolve } = Promise.withResolvers<PromptOutcome>();
+  const forget = tree.onEvent((event) => {
+    if (event.type === "prompt-ended" && event.id === id) resolve(event);
+  }, promptEnds);
+  const interrupt = (): void => {
+    const { code, message: reason } = wireError(signal?.reason);
+    void tree.submit(mainAgentId, { type: "interrupt", code, reason });
+  };
+  try {
+    await tree.submit(mainAgentId, { type: "prompt", id, ...prompt });
+    signal?.addEventListener("abort", interrupt, { once: true });
+    if (signal?.aborted === true) interrupt();
+    return await promise;
+  } finally {
+    forget();
+    signal?.removeEventListener("abort", interrupt);
+  }
+}
+
+const promptEnds: ReadonlySet<AgentEvent["type"]> = new Set(["prompt-ended"]);

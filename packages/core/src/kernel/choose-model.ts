@@ -25,7 +25,7 @@ interface ModelForSession {
   readonly notes: readonly string[];
 }
 
-/** The program's own model, or the one that the call, the agent, the environment and settings lead to. */
+/** The program's own model, or the model that the call, the agent, the environment and settings lead to. */
 export async function chooseModel(
   runtime: RuntimeContext,
   options: SessionSetup,
@@ -101,7 +101,7 @@ export async function chooseFallbacks(
   return { names, notes };
 }
 
-/** Whether somebody else than the offline model, standing in, would answer. */
+/** Whether a model other than the offline model would answer. */
 export function isServed({ model, models }: RuntimeContext, chosen: ChosenModel): boolean {
   return (
     model !== undefined || chosen.provider === "offline" || models.describe(chosen).adapter !== "offline"

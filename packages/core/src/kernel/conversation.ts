@@ -225,7 +225,7 @@ async function* runLoop(
 }
 
 /**
- * Stops the children of a session whose run was stopped because the session ends. The event names those that no one waited for,
+ * Stops the children of a session whose run was stopped because the session ends. The event names those that ran in the background,
  * so that the conversation itself says what is stopped and can be resumed.
  */
 async function* stopChildren(
@@ -236,7 +236,7 @@ async function* stopChildren(
   const running = tasks.list().filter((task) => !hasEnded(task));
   const stopped = await Promise.all(running.map(({ id }) => tasks.stop(id, "session")));
   const cutOff = stopped.filter((state) => state !== undefined).filter(wasCutOff);
-  // What a subagent has started is told to that one, when it is resumed.
+  // A subagent is informed of what it has started when it is resumed.
   const isNested = ({ parentId }: { readonly parentId: string }) => running.some(({ id }) => id === parentId);
   const unattended = cutOff.filter((state) => state.background && !isNested(state));
   if (unattended.length === 0) return;

@@ -88,7 +88,7 @@ export interface Runtime extends AsyncDisposable {
   readonly tasks: Omit<Project["tasks"], "interrupted">;
   /** Whether what this folder brings may run programs and widen rights. */
   readonly trust: Project["trust"];
-  /** What the configuration of this project may do, as somebody accepted it: the file `retinue.lock`. */
+  /** What the configuration of this project may do, as a person accepted it: the file `retinue.lock`. */
   readonly lock: Project["lock"];
   /** Agent files of other products: converted and compared, never with more rights than before unless that is asked for. */
   readonly formats: Project["formats"];
@@ -332,7 +332,7 @@ function createQueries({
   };
 }
 
-/** What a program that sees no plan would not hear of, such as a budget that cannot be kept. */
+/** What a program that sees no plan would not learn of, such as a budget that cannot be kept. */
 type Warn = (note: string) => void;
 
 function runIn<Output>(
@@ -464,7 +464,7 @@ function codeOf({ reason }: AbortSignal): string {
   return isRetinueError(reason) ? reason.code : "aborted";
 }
 
-/** Removes what old sessions left, beside the work: it is begun once, and no one waits for it but the end. */
+/** Removes what old sessions left, beside the work: it is started once, and only closing the runtime waits for it. */
 interface Tidying {
   begin(source: Pick<FolderContext, "discovered" | "environment" | "trusted">): void;
   end(): Promise<void>;

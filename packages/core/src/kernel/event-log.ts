@@ -1,4 +1,4 @@
-/** Numbered events in one order, for readers that are there and for those who come later. */
+/** Numbered events in one order, for readers that are there and for later ones. */
 export interface EventLog<Event extends NumberedEvent> {
   push(event: Event): void;
   /** Calls back with each event as it happens, or with those of some types; the returned function ends it. */

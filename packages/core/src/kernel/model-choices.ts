@@ -2,7 +2,7 @@ export { aliasTable } from "@retinue/config/models/select-subagent-model.ts";
 
 import type { TreeFacts } from "./agent-tree.ts";
 
-/** The models that a person is offered: the one that was planned, and the newest of each family. */
+/** The models that a person is offered: the planned one, and the newest of each family. */
 export function modelChoices({ plan, model }: Pick<TreeFacts, "plan" | "model">) {
   const families = ["sonnet", "opus", "haiku"].map((value) => ({
     value,

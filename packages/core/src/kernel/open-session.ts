@@ -403,7 +403,7 @@ function findMainAgent(
   });
 }
 
-/** What was accepted is not what is there now, and nobody can be asked here. */
+/** What was accepted is not what is there now, and there is no person to ask here. */
 function reportChanges({ changed, notice }: Pick<RuntimeContext, "changed" | "notice">): void {
   if (changed === undefined) return;
   notice?.(

@@ -24,7 +24,7 @@ type ReadyPrompt =
   /** It reaches no model. */
   | { readonly type: "ended"; readonly ending: RunEnding };
 
-/** What becomes of a prompt before the model sees it: hooks hear it as written, then the skill it calls is put in. */
+/** What becomes of a prompt before the model sees it: hooks receive it as written, then the skill it calls is put in. */
 export async function preparePrompt(
   {
     content,
@@ -179,7 +179,7 @@ function withBlocks(content: PromptContent, blocks: readonly UserBlock[]): Promp
   return [...(typeof content === "string" ? [textBlock(content)] : content), ...blocks];
 }
 
-/** What the model is told of the agents that a person names; it writes their task. What is no agent stays text. */
+/** What the model is shown of the agents that a person names; it writes their task. What is no agent stays text. */
 function namedAgents(
   content: PromptContent,
   { discovered: { registry }, opened }: NamedParts,

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Content, PromptInput, QueuedPrompt } from "../protocol/op.ts";
 
-/** Prompts of a session that no turn has begun with. */
+/** Prompts of a session that no turn has started with. */
 export interface PromptQueue {
   add(prompt: PromptInput): QueuedPrompt;
-  /** The one that begins the next turn; prompts that asked nothing and were passed before are put in front of its content. */
+  /** The prompt that starts the next turn; prompts that asked nothing and were passed before are put in front of its content. */
   next(): QueuedPrompt | undefined;
   /** Those that can be read in the middle of a turn: commands begin a turn of their own, and keep their place. */
   takeReadable(): readonly QueuedPrompt[];

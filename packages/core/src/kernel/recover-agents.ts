@@ -8,7 +8,7 @@ import { recoverProjectWorktrees } from "../tasks/cleanup.ts";
 import { interruptedLine, interruptedNote } from "../tasks/end-notice.ts";
 import { isInterrupted } from "../tasks/find-interrupted.ts";
 import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
-import { findLostNotices, type HeardAgents, interruptedAgent } from "../tasks/reported-agents.ts";
+import { findLostNotices, interruptedAgent, type KnownReports } from "../tasks/reported-agents.ts";
 import type { Children } from "./agent/open-children.ts";
 import { settleChild } from "./agent/settle-child.ts";
 import type { FolderContext, RuntimeContext } from "./runtime-context.ts";
@@ -17,8 +17,8 @@ import type { SessionCommands } from "./session-commands.ts";
 interface RecoveryParts {
   readonly runtime: RuntimeContext;
   readonly plan: AgentPlan;
-  /** What the conversation has heard of its children. */
-  readonly received: HeardAgents;
+  /** What was reported to the conversation about its children. */
+  readonly received: KnownReports;
   readonly children: Pick<Children, "session" | "notify" | "spawner" | "team">;
   readonly commands: Pick<SessionCommands, "pendingMessages">;
   /** Children that another process still has are taken from it. */
@@ -28,7 +28,7 @@ interface RecoveryParts {
 
 /**
  * When a session is taken up again: children whose process died are settled, where settings say so they continue, and the main
- * agent and the person are informed of them, and of those whose end no one reported.
+ * agent and the person are informed of them, and of those whose end was not reported.
  */
 export async function recoverAgents(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
   const { runtime, plan, received, children } = parts;
@@ -43,7 +43,7 @@ export async function recoverAgents(parts: RecoveryParts): Promise<readonly Inte
     });
   const found = await whenSeen(await look(), look, parts.signal);
   await settle(found.filter(isUnsettled), parts);
-  // The team takes its own members up, and a subagent hears of those it has started when it is resumed.
+  // The team takes its own members up, and a subagent is notified of those it has started when it is resumed.
   const tasks = found.filter(
     ({ id, parentId }) => parentId === undefined && children.team?.isMember(id) !== true,
   );
@@ -112,11 +112,11 @@ function interruptedChildOf(
 }
 
 /** The call that started it has the answer that its agent works in the background. */
-function wasDetached({ id, callId }: FoundTask, { launched }: HeardAgents): boolean {
+function wasDetached({ id, callId }: FoundTask, { launched }: KnownReports): boolean {
   return callId !== undefined && launched.get(id) === callId;
 }
 
-/** Those that somebody waited for are taken up by the one that waited. */
+/** Those in the foreground are taken up by the agent that waited for them. */
 function standingOf(
   { canResume, background }: FoundTask,
   runtime: RuntimeContext,
@@ -125,13 +125,13 @@ function standingOf(
   return background && resumesByItself(runtime) ? "resumed" : "waiting";
 }
 
-/** One that had ended may still be locked by the process that died; the one that settles it lets go of the lock. */
+/** One that had ended may still be locked by the process that died; settling it releases the lock. */
 function isUnsettled(task: FoundTask): boolean {
   if (isInterrupted(task) || task.isStopOwed === true) return true;
   return task.state !== "running" && task.hasPlan && hasLockFile(task.transcript);
 }
 
-/** The main agent hears that one continues when it does, and before it can have ended. */
+/** The main agent is notified that one continues when it does, and before it can have ended. */
 async function resumeOrReport(
   { agent, wasReported }: InterruptedChild,
   { runtime, children, signal }: RecoveryParts,

@@ -251,7 +251,7 @@ function viewsOf<Output, Result extends RunResult<Output>>(
   return { result, events: log, textStream: textStreamOf(log, own.agentId), text, output };
 }
 
-/** Why there is no answer, for those who asked for nothing else. */
+/** Why there is no answer, for callers that asked for nothing else. */
 function errorOf({ status, reason, error, advice, provider }: RunResult): RetinueError {
   const message =
     error ?? (status === "stopped" ? "The run was stopped." : "The run ended without an answer.");
@@ -301,7 +301,7 @@ function textStreamOf(events: AsyncIterable<AgentEvent>, agentId: string): Async
   };
 }
 
-/** The ending of a run that was stopped before it had begun. */
+/** The ending of a run that was stopped before it had started. */
 export function stoppedEnding(reason: string): RunEnding {
   const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0, costUsd: 0 };
   return { status: "stopped", reason, text: "", denials: [], totals };
@@ -319,7 +319,7 @@ export interface AgentResult<Output = unknown> extends RunResult<Output> {
 export interface AgentHandle<Output = unknown> extends RunHandle<Output, AgentResult<Output>> {
   /** Resolves when the child runs or is queued; rejects where it was refused. */
   readonly started: Promise<void>;
-  /** From now on nobody is asked for it; the parent is notified at its end. */
+  /** From now on it asks no questions; the parent is notified at its end. */
   detach(): Promise<void>;
   /** Read between its turns; a child that has ended is resumed by the next spawn with `resume`. */
   send(text: string): Promise<boolean>;
@@ -417,7 +417,7 @@ async function begin(
 ): Promise<Started> {
   const id = record.own.agentId;
   const host = Promise.resolve(options.host);
-  // A host that fails after the child was stopped concerns no one.
+  // A host that fails after the child was stopped does not matter.
   host.catch(() => undefined);
   const { spawner, tasks, outputs } = await abortable(host, signal);
   const remindsOnce = "plan" in what && what.plan.task.workflow !== undefined;

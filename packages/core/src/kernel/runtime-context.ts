@@ -45,7 +45,7 @@ export interface FolderContext {
   readonly additionalDirectories: readonly string[];
   /** Files and folders that options name and that steer the runtime: settings, MCP servers, plugins. */
   readonly optionFiles: readonly string[];
-  /** Where questions wait while nobody can be asked; absent: such calls are refused. */
+  /** Where questions wait while the session is unattended; absent: such calls are refused. */
   readonly approvals?: ApprovalSettings;
 }
 
@@ -97,7 +97,7 @@ export interface SharedResources {
   readonly now: () => number;
 }
 
-/** What one session has beside others of its runtime: a host that takes part in it, a replay, those who measure it. */
+/** What one session has beside others of its runtime: a host that takes part in it, a replay, telemetry. */
 export interface SessionParticipants {
   /** What the host of a session changes while it runs. */
   readonly live?: SessionPorts;
@@ -121,7 +121,7 @@ export interface RuntimeContext
   readonly scratch?: string;
 }
 
-/** Those who measure a session. They neither wait nor throw. */
+/** Observers that measure a session. They neither wait nor throw. */
 export interface SessionObserver {
   event(plan: AgentPlan, event: RunEvent): void;
   /** Around the hooks of one event. */

@@ -402,12 +402,12 @@ function quotasOf(
   const { quota, apiKeyHelper } = settings.settings.plain;
   if (quota?.wait !== true) return undefined;
   // A program that gives a clock of its own lets the time of day pass with it.
-  const begun = Date.now() - clock.now();
+  const startedAt = Date.now() - clock.now();
   return createQuotaWindows({
     directory: join(paths.configDirectory, "quota"),
     accountOf: (provider) => accountOf(provider, environment, apiKeyHelper),
     clock,
-    now: options.clock === undefined ? Date.now : () => begun + clock.now(),
+    now: options.clock === undefined ? Date.now : () => startedAt + clock.now(),
   });
 }
 

@@ -29,7 +29,7 @@ export interface SessionPool {
   readonly background: SessionOptions["background"];
   /** The id of the session that children of the runtime share. */
   readonly hostId: string;
-  /** `change` is for those who need other facts than the program has, such as a replay. */
+  /** `change` is for callers that need other facts than the program has, such as a replay. */
   open<Output>(
     options: SessionOptions<Output>,
     change?: (facts: RuntimeContext) => RuntimeContext,
@@ -98,7 +98,7 @@ export function createSessionPool(pool: SessionPoolOptions): SessionPool {
     },
     host() {
       refuseWhenClosed();
-      // It has no conversation of its own, so no one would read what children report to a parent.
+      // It has no conversation of its own, so what children report to a parent would not be read.
       if (hosting === undefined) {
         hosting = open({ childrenOnly: true, sessionId: hostId });
         // Each caller gets the failure; one that was stopped meanwhile does not wait for it.
@@ -143,7 +143,7 @@ async function openTracked<Output>(
   const there = Object.values(place).every((value) => value === undefined) ? program : program.at(place);
   const [{ openSession }, shared] = await Promise.all([import("./open-session.ts"), there.gather()]);
   const { facts, remove } = withScratch(change(await program.forSession(shared, own)));
-  // Known from the start, so that those who are asked while it is opened can say for whom.
+  // Known from the start, so that questions while it is opened can name it.
   const isNew = given.resume === undefined && given.continue !== true;
   const setup = isNew ? { ...given, sessionId: given.sessionId ?? randomUUID() } : given;
   const measured = setup.planOnly === true ? undefined : await measure(facts);
@@ -193,8 +193,8 @@ export function createProgramContext(source: RuntimeSource, normalized: Normaliz
   function prepare(own: Model, { models }: SharedResources): Model {
     let model = prepared.get(own);
     if (model === undefined) {
-      const patient = models.patient(own);
-      model = setup.wrapModel?.(patient) ?? patient;
+      const retrying = models.retrying(own);
+      model = setup.wrapModel?.(retrying) ?? retrying;
       prepared.set(own, model);
     }
     return model;

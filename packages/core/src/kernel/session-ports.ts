@@ -14,7 +14,7 @@ import type { Tool } from "../tools/tool.ts";
 export interface SessionPorts extends ModelPorts, TurnPorts, ChildPorts {
   /** The policy by which the next call of any agent of the session is decided. */
   readonly policy?: (planned: PermissionPolicy) => PermissionPolicy;
-  /** Answers what MCP servers want to know of the person; absent means that nobody can be asked. */
+  /** Answers what MCP servers want to know of the person; absent means that there is no person to ask. */
   readonly elicit?: McpConnectionOptions["ask"];
   /** Called with the session's MCP servers when they are connected. */
   readonly serversConnected?: (connections: Pick<McpConnections, "request" | "prompts">) => void;

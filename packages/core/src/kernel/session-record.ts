@@ -25,8 +25,8 @@ export function sessionRecord({ discovered, plan }: Pick<Session, "discovered" |
 }
 
 /**
- * A session that keeps no transcript writes nothing below the home folder: its outputs go to a temporary folder that no one can
- * guess, which is made with the first of them and removed with the session.
+ * A session that keeps no transcript writes nothing below the home folder: its outputs go to a temporary folder whose name cannot be
+ * guessed, which is made with the first of them and removed with the session.
  */
 export function withScratch<Facts extends { readonly keepsTranscripts: boolean; readonly scratch?: string }>(
   facts: Facts,

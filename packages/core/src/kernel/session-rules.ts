@@ -88,7 +88,7 @@ export async function findFolders(
 function steeringPlaces(paths: Paths): readonly string[] {
   const { configDirectory, stateFile, transcripts, managedDirectory, settings } = paths;
   const { agents, skills, commands, plugins, projects, teams, tasks } = paths;
-  // Whoever works in that folder itself works beside these.
+  // Work in that folder itself lies beside these.
   const inUse = isInside(paths.cwd, [configDirectory]);
   const own = inUse
     ? [settings.user, agents.user, skills.user, commands.user, plugins.root, projects, teams, tasks]
@@ -266,7 +266,7 @@ export async function requireSandbox({
   );
 }
 
-/** Where no one has accepted the folder, it matters whether what runs without a yes can be isolated. */
+/** Where the folder is not accepted, it matters whether what runs without a yes can be isolated. */
 export async function findWalled({
   trusted,
   wall,
@@ -327,7 +327,7 @@ export function decidePlan(
       ...found,
       agentId: "main",
       verify: runtime.discovered.settings.settings.plain.verify,
-      ...usualEffort(runtime),
+      ...defaultEffort(runtime),
       rules: { ...rights.rules, deny: [...rights.rules.deny, ...found.teamRules] },
       notes: [...(found.notes ?? []), ...ruleNotes(rights.rules)],
     },
@@ -338,7 +338,7 @@ export function decidePlan(
 }
 
 /** How hard agents think by the settings, where nothing else says so. */
-export function usualEffort({ discovered }: Pick<FolderContext, "discovered">): Pick<MainFacts, "effort"> {
+export function defaultEffort({ discovered }: Pick<FolderContext, "discovered">): Pick<MainFacts, "effort"> {
   const { plain, sources } = discovered.settings.settings;
   if (plain.effortLevel === undefined) return {};
   return { effort: { value: plain.effortLevel, from: sources.get("effortLevel")?.file ?? "settings" } };

@@ -1,6 +1,7 @@
 import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
+import type { Skill } from "@retinue/config/skills/skill.ts";
 import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
@@ -8,11 +9,8 @@ import type { ModelFacts } from "../models/model.ts";
 import type { AgentPlan, ChildPlan } from "../planning/agent-plan.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import type { ChildPlanned } from "../planning/plan-agent.ts";
-
-export type { AgentPlan as RunPlan } from "../planning/agent-plan.ts";
-
-import type { Skill } from "@retinue/config/skills/skill.ts";
-import type { TaskManager } from "../tasks/task-manager.ts";
+import type { TaskState } from "../protocol/agent-state.ts";
+import type { StoppedBy, TaskEvent, TaskManager } from "../tasks/task-manager.ts";
 import type { Tool } from "../tools/tool.ts";
 import { openAgent, toolsOf } from "./agent/open-agent.ts";
 import { plannedTools } from "./agent/open-child.ts";
@@ -28,14 +26,10 @@ import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
 import type { OutputSchema } from "./options/typed-output.ts";
 import { type AgentHandle, type AgentHost, type RunHandle, startAgent, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
-import { createSessionTasks, type SessionTasks } from "./session-tasks.ts";
 import type { SessionWorkflows } from "./workflows/session-workflows.ts";
 
-export type { ModelFacts } from "../models/model.ts";
-export { hasEnded, type TaskState, wasCutOff } from "../protocol/agent-state.ts";
-export { commandEndNotice } from "../tasks/end-notice.ts";
+export type { AgentPlan as RunPlan } from "../planning/agent-plan.ts";
 export type { TaskEvent } from "../tasks/task-manager.ts";
-export type { TaskView } from "../tools/task-source.ts";
 
 /** What is said about one run of a session. */
 interface SessionRunOptions {
@@ -79,7 +73,7 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   readonly workflows?: SessionWorkflows;
   /** Moves the commands that the main agent waits for to the background, so that it continues immediately; returns their descriptions. */
   moveCommands(): readonly string[];
-  /** Where its children run, for those who start them by other ways. */
+  /** Where its children run, for callers that start them by other ways. */
   readonly agentHost: AgentHost;
   /** Starts a child as the main agent would, with its rights. */
   spawn<ChildOutput = unknown>(
@@ -89,7 +83,7 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   ): AgentHandle<ChildOutput>;
   /** Brings the changes of its children back that are in worktrees of their own: in order, checked, onto an integration branch. */
   merge(options?: MergeOptions): MergeHandle;
-  /** What a merge of other children needs, for those who merge by other ways. */
+  /** What a merge of other children needs, for callers that merge by other ways. */
   readonly mergeParts: MergeParts;
   /** The same as disposing of it: ends what runs and gives back what it holds. */
   close(): Promise<void>;
@@ -340,5 +334,79 @@ function createRunStarter<Output>({
       return handle;
     },
     settled: () => Promise.allSettled(results),
+  };
+}
+
+/** The child agents of a session, as its program sees them. An id that is not known gives undefined or false. */
+export interface SessionTasks {
+  list(): readonly TaskState[];
+  get(id: string): TaskState | undefined;
+  /** The state when the child has ended, when it was moved to the background, or when the signal is aborted. */
+  wait(id: string, options?: { readonly signal?: AbortSignal }): Promise<TaskState | undefined>;
+  /** The state when the child has ended; moving it to the background does not count. */
+  ended(id: string): Promise<TaskState | undefined>;
+  /** Ends a child; its result names who ended it: the program, unless it says otherwise. */
+  stop(id: string, by?: StoppedBy): Promise<TaskState | undefined>;
+  /** Stops waiting: the caller is freed immediately and the child continues unattended. */
+  detach(id: string): boolean;
+  /** Between its turns the child reads it. False when it has ended or is not known. */
+  send(id: string, message: string | UserMessage): boolean;
+  /** The events of all children from now on. Leaving the loop, `return()` or the signal ends the watching. */
+  watch(options?: { readonly signal?: AbortSignal }): AsyncIterableIterator<TaskEvent>;
+  /** Calls back with each event as it happens; the returned function ends it. */
+  onEvent(listener: (event: TaskEvent) => void): () => void;
+}
+
+const stoppers = ["user", "parent", "program", "session"] as const satisfies readonly StoppedBy[];
+
+function createSessionTasks(tasks: TaskManager): SessionTasks {
+  const checkId = (method: string, id: unknown): void =>
+    checkArgument(`The first argument of tasks.${method}()`, checks.filled, id);
+  return {
+    list: () => tasks.list(),
+    get(id) {
+      checkId("get", id);
+      return tasks.get(id);
+    },
+    async wait(id, options = {}) {
+      checkId("wait", id);
+      checkOptions("tasks.wait", options);
+      return tasks.wait(id, { signal: options.signal ?? new AbortController().signal });
+    },
+    async ended(id) {
+      checkId("ended", id);
+      return tasks.ended(id);
+    },
+    async stop(id, by = "program") {
+      checkId("stop", id);
+      checkArgument("The second argument of tasks.stop()", checks.oneOf(stoppers), by);
+      return tasks.stop(id, by);
+    },
+    detach(id) {
+      checkId("detach", id);
+      return tasks.detach(id);
+    },
+    send(id, message) {
+      checkId("send", id);
+      if (typeof message === "string") {
+        checkPrompt("tasks.send", message);
+        return tasks.send(id, { role: "user", content: message });
+      }
+      checkArgument("The message of tasks.send()", checks.record, message);
+      checkPrompt("tasks.send", message.content);
+      return tasks.send(id, message);
+    },
+    watch(options = {}) {
+      checkOptions("tasks.watch", options);
+      const events = tasks.watch();
+      const { signal } = options;
+      if (signal?.aborted === true) void events.return?.();
+      signal?.addEventListener("abort", () => void events.return?.(), { once: true });
+      return events;
+    },
+    onEvent(listener) {
+      checkArgument("The listener of tasks.onEvent()", checks.call, listener);
+      return tasks.onEvent(listener);
+    },
   };
 }

@@ -157,18 +157,18 @@ export class TurnDriver {
     return { prompt: { id: randomUUID(), content, verbatim: true }, origin: "report" };
   }
 
-  async #run(begun: Pick<Turn, "prompt" | "origin">): Promise<void> {
+  async #run(started: Pick<Turn, "prompt" | "origin">): Promise<void> {
     const { emit } = this.#options;
     const turn = new AbortController();
     this.#turn = turn;
     const { signal } = turn;
-    const { id, content, note } = begun.prompt;
+    const { id, content, note } = started.prompt;
     this.#ids = [id];
     emit({ type: "status-changed", status: { isBusy: true } });
-    emit({ type: "prompt-started", id, content, origin: begun.origin, note });
+    emit({ type: "prompt-started", id, content, origin: started.origin, note });
     let outcome: PromptOutcome;
     try {
-      const ending = await this.#work({ ...begun, signal });
+      const ending = await this.#work({ ...started, signal });
       outcome = { outcome: "ended", ending, isInterrupted: signal.aborted };
     } catch (error) {
       outcome = { outcome: "failed", error: wireError(error), isInterrupted: signal.aborted };
@@ -209,4 +209,9 @@ export function wireError(error: unknown): WireError {
   const code = isRetinueError(error) ? error.code : "error";
   const advice = isRetinueError(error) ? error.advice : undefined;
   return { code, message, advice, cause: error };
+}
+
+/** The error as it was thrown, or as it came over a wire. */
+export function thrownError({ cause, code, message, advice }: WireError): unknown {
+  return cause ?? new RetinueError(code, message, advice === undefined ? {} : { advice });
 }

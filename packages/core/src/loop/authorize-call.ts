@@ -76,7 +76,7 @@ function missingTool(call: ToolUseBlock, ports: LoopPorts): RefusedCall {
   return refusedCall(call, `There is no tool ${JSON.stringify(call.name)} here. Available: ${available}.`);
 }
 
-/** No one has said no: whoever continues the conversation must not take the end of a process for a refusal. */
+/** It was not refused: an agent that continues the conversation must not take the end of a process for a refusal. */
 const undecidedText =
   "This call has not run: the run was stopped while the call waited for a decision. No one has refused it. Make the same call again if it is still needed; an answer that was given meanwhile counts.";
 

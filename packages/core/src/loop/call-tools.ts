@@ -123,7 +123,7 @@ async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallR
   return { blocks, data: Object.fromEntries(data), denials, notRun };
 }
 
-/** Whoever was asked about a later call took their time; what was decided before that may not hold any more. */
+/** The question about a later call took time; what was decided before that may not hold any more. */
 function recheckEarlier(
   group: readonly (AuthorizedCall | RefusedCall)[],
   all: readonly (AuthorizedCall | RefusedCall)[],
@@ -230,7 +230,7 @@ async function commitBefore({ tool }: AuthorizedCall, { commit }: LoopPorts): Pr
   }
 }
 
-/** The call has had its effect, so the one that hears of it afterwards can fail without taking its result away. */
+/** The call has had its effect, so a listener that fails afterwards does not take its result away. */
 async function reportAfterwards(
   { call, tool, input }: AuthorizedCall,
   outcome: ToolOutcome,
@@ -320,7 +320,7 @@ function shownContent({ content }: ToolOutcome): ToolOutcome["content"] {
   return content.length === 0 ? "(no output)" : content;
 }
 
-/** Hands values from those who push to one who iterates. Pushing never waits; ending lets the reader drain what is left. */
+/** Hands values from the callers of `push` to one reader. Pushing never waits; ending lets the reader drain what is left. */
 export interface AsyncQueue<T> extends AsyncIterable<T> {
   push(value: T): void;
   end(): void;

@@ -171,7 +171,7 @@ function impossible({ fill, limitTokens, messages }: CompactionOrder): string {
   return `The context is full and a summary would not make room: of ${limitTokens} tokens the system prompt and the tools take about ${fill.fixed()}, the first message about ${task}.`;
 }
 
-/** The prompt of this run, and whatever no one has answered yet, where no kept message holds it. */
+/** The prompt of this run, and whatever is not answered yet, where no kept message holds it. */
 function fallingPrompts({ messages, prompt }: CompactionOrder, cut: number): readonly string[] {
   // One that an earlier compaction took away already is not found, and is stated again too.
   const own = prompt !== undefined && messages.indexOf(prompt) < cut ? ownTexts(prompt) : [];
@@ -313,7 +313,7 @@ async function* ask(
   }
 }
 
-/** The words of a summary are no words of the agent, so no one is shown them; only that they come. */
+/** The words of a summary are no words of the agent, so they are not shown; only that they come. */
 async function* quietly(turn: AsyncGenerator<RunEvent, ModelAnswer>): AsyncGenerator<RunEvent, ModelAnswer> {
   while (true) {
     const step = await turn.next();

@@ -269,7 +269,7 @@ interface CompactionSettings {
   readonly percent?: number | undefined;
   /** Windows that compaction reckons with in place of the model's own; only smaller ones count. */
   readonly windows?: readonly (number | undefined)[];
-  /** False: the conversation is compacted only when somebody asks for it. */
+  /** False: the conversation is compacted only on request. */
   readonly automatic: boolean;
 }
 

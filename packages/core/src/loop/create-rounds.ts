@@ -108,11 +108,11 @@ function notRun(call: { readonly id: string }, { error }: LimitReached): ToolRes
 
 /**
  * What repeating the calls of one answer is. `futile`: they failed, or only look, so that doing it again brings nothing new.
- * `polling`: they ran a command or a server's tool and failed, which may be how somebody waits. `work`: anything else.
+ * `polling`: they ran a command or a server's tool and failed, which may be a way to wait. `work`: anything else.
  */
 export type RoundKind = "futile" | "polling" | "work";
 
-/** The calls of one answer with what came of them. */
+/** The calls of one answer with their outcomes. */
 interface CallRound {
   readonly calls: readonly ToolUseBlock[];
   readonly results: readonly ToolResultBlock[];

@@ -25,7 +25,7 @@ export type Authorization =
       /** Judges it once more, for where it had to wait after it was decided; gives why it may not run now. */
       readonly recheck?: () => Promise<string | undefined>;
     }
-  /** `stops`: the person also wants the run to end after this turn. `asked`: somebody was asked. */
+  /** `stops`: the person also wants the run to end after this turn. `asked`: a person or program was asked. */
   | {
       readonly type: "denied";
       readonly reason: string;
@@ -50,7 +50,7 @@ export interface AuthorizeOptions {
   readonly turn?: (() => Promise<void>) | undefined;
 }
 
-/** What the one that hears of a compaction beforehand says about it. */
+/** What a hook that is notified of a compaction beforehand answers. */
 type CompactionPermit =
   | { readonly type: "granted"; readonly instructions?: string }
   | { readonly type: "blocked"; readonly reason: string };
@@ -135,7 +135,7 @@ export interface LoopPorts {
   readonly handsInValue?: () => boolean;
   /** Whether a tool has taken the final result, so that no further turn is needed. */
   readonly isFinished?: () => boolean;
-  /** Whether somebody has said since the last question that the run must end after this turn. */
+  /** Whether a person or hook has said since the last question that the run must end after this turn. */
   readonly isStopped?: () => boolean;
   /** Absent: the conversation is never compacted. */
   readonly compaction?: CompactionPort;
@@ -149,7 +149,7 @@ export interface LoopPorts {
   readonly now: () => number;
 }
 
-/** How a run goes on where the quota of its provider comes to an end. */
+/** How a run continues where the quota of its provider comes to an end. */
 export interface QuotaPort {
   /** Set while only last turns are taken: whose quota it is, and when there is a new one, in milliseconds since 1970. */
   readonly closing: () => { readonly provider: string; readonly until: number } | undefined;

@@ -34,7 +34,7 @@ export async function* runAgentLoop(
 ): AsyncGenerator<RunEvent, void> {
   const tally = createTally(ports.now);
   const messages: Message[] = [...input.history];
-  // Looked at now: the one that gave the history may continue adding to it.
+  // Looked at now: the caller that gave the history may continue adding to it.
   const earlier = new WeakSet(input.history);
   const request = (): ModelRequest => requestOf({ input, ports, messages });
   const compactor = createCompactor({ ports, messages, request, tally, signal });
@@ -235,8 +235,8 @@ async function* requestFinalAnswer(
 }
 
 /**
- * Where only last turns of a quota are left, the agent hands in what it has with one of them, so that it is known also if no one
- * continues, and waits for the next quota.
+ * Where only last turns of a quota are left, the agent hands in what it has with one of them, so that it is known also if it is not
+ * continued, and waits for the next quota.
  */
 async function* pauseForQuota(conversation: Conversation): AsyncGenerator<RunEvent, void> {
   const { ports, signal, tally } = conversation;
@@ -279,7 +279,7 @@ export function readQuotaPause(
   return provider === undefined ? undefined : { provider, until: Date.parse(at) };
 }
 
-/** Said when an agent that has handed in what it had goes on. */
+/** Said when an agent that has handed in what it had continues. */
 export const quotaRenewed: UserMessage = {
   role: "user",
   content: [
@@ -361,7 +361,7 @@ function intentsOf(
   return { intents };
 }
 
-/** So much of the last result means work that no one wrote up. */
+/** So much of the last result means work that was not written up. */
 const maxResult = 2000;
 
 /** What an agent leaves that ended before it wrote a word: its calls, and the end of the last result. */

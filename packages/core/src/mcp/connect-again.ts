@@ -8,7 +8,7 @@ import type { McpConnectionOptions, McpStatus, RestartLimits } from "./mcp-conne
 
 export type LinkLimits = Omit<RequestLimits, "limitMs">;
 
-/** A server over all its lives: connected at first, and again by the one that needs it after it has ended. */
+/** A server over all its lives: connected at first, and again by the first caller that needs it after it has ended. */
 export interface ServerLink {
   readonly server: McpServer;
   status(): McpStatus;
@@ -28,7 +28,7 @@ export interface ServerLink {
 
 export interface LinkOptions extends McpConnectionOptions {
   readonly onListChanged: () => void;
-  /** Hears of tools that were listed after a new start. */
+  /** Is notified of tools that were listed after a new start. */
   readonly onListed: () => void;
   /** Milliseconds that only ever grow. */
   readonly now?: () => number;

@@ -39,7 +39,7 @@ export const maxMessage = 64 * 1024 * 1024;
 const maxGarbage = 16 * 1024 * 1024;
 const keptOfStderr = 8_192;
 const drainMs = 250;
-/** Many servers do not end with their input, and everybody would wait for each of them. */
+/** Many servers do not end with their input, and every caller would wait for each of them. */
 const maxInputGraceMs = 300;
 
 /**
@@ -103,7 +103,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
       if (stdin?.writable !== true || closing !== undefined) {
         return Promise.reject(new Error("the server's input is closed"));
       }
-      // Every request has a time limit, so a server that does not read holds no one up here.
+      // Every request has a time limit, so a server that does not read delays nothing here.
       stdin.write(`${JSON.stringify(message)}\n`);
       return Promise.resolve();
     },
@@ -196,7 +196,7 @@ function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode === null && signalCode === null;
 }
 
-/** Resolves when its output has been read to the end; somebody outside the group may hold it open for ever. */
+/** Resolves when its output has been read to the end; a process outside the group may hold it open for ever. */
 function closed(child: ChildProcess): Promise<void> {
   const { stdout } = child;
   if (stdout === null || stdout.closed) return Promise.resolve();
@@ -217,13 +217,13 @@ function describeEnd({ child, flaw, garbage, stderr }: Remains): string {
     .filter((line) => line !== "")
     .slice(-3);
   const how = flaw ?? describeExit(child);
-  const said = [
+  const output = [
     how === undefined ? "" : `it ${how}`,
     words.length === 0 ? "" : `its last words on stderr: ${quote(words.join(" ⏎ "), 400)}`,
     garbage === undefined ? "" : `it wrote something other than messages to stdout: ${quote(garbage)}`,
   ].filter((part) => part !== "");
   // Models read it as a part of errors.
-  return escapeControlTags(said.join("; "));
+  return escapeControlTags(output.join("; "));
 }
 
 function describeExit(child: ChildProcess | undefined): string | undefined {

@@ -36,7 +36,7 @@ export interface RequestLimits {
   readonly traceParent?: string;
 }
 
-/** One living connection. After its end every request fails; the one that needs another one makes it. */
+/** One living connection. After its end every request fails; the next caller makes another one. */
 export interface ServerConnection {
   readonly version?: string;
   readonly instructions?: string;
@@ -159,9 +159,9 @@ async function attempt(
     await abortable(client.connect(way.transport, { timeout: startLimitMs, signal }), signal);
     const tools = await abortable(connection.listTools({ signal, limitMs: startLimitMs }), signal);
     const serverVersion = client.getServerVersion()?.version;
-    const said = client.getInstructions()?.trim();
+    const given = client.getInstructions()?.trim();
     const instructions =
-      said === undefined ? undefined : hideSecrets(said, server.transport, way.secrets?.());
+      given === undefined ? undefined : hideSecrets(given, server.transport, way.secrets?.());
     const facts: Pick<ServerConnection, "version" | "instructions" | "hasResources" | "hasPrompts"> = {
       ...(typeof serverVersion === "string" ? { version: boundedText(serverVersion, 100) } : {}),
       ...(instructions
@@ -174,8 +174,8 @@ async function attempt(
   } catch (error) {
     // The process shows more than the handshake: why it ended, what it complained about.
     await connection.close();
-    const said = describeStart(signal.aborted ? signal.reason : error, way.describe());
-    const reason = hideSecrets(said, server.transport, way.secrets?.());
+    const failure = describeStart(signal.aborted ? signal.reason : error, way.describe());
+    const reason = hideSecrets(failure, server.transport, way.secrets?.());
     if (!signal.aborted && isUnauthorized(error))
       return {
         type: "failed",
@@ -208,7 +208,7 @@ function canLogIn(
   return !hasOwn && credentials !== undefined;
 }
 
-/** A server that is there and does not know who asks, by either way of HTTP. */
+/** A server that is there and refuses an unknown client, by either way of HTTP. */
 function isUnauthorized(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return [Reflect.get(error, "status"), Reflect.get(error, "code")].some(

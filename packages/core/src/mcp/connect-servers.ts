@@ -35,7 +35,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
   const collect = createCollector(links, options);
   let tools: readonly Tool[] = [];
   let closing: Promise<void> | undefined;
-  let ready: Promise<void> = Promise.all(links.map(startWithPatience)).then(() => {
+  let ready: Promise<void> = Promise.all(links.map(startRetrying)).then(() => {
     tools = collect();
     for (const state of states()) {
       const { server, status } = state;
@@ -46,7 +46,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
     }
   });
 
-  async function startWithPatience(link: ServerLink): Promise<void> {
+  async function startRetrying(link: ServerLink): Promise<void> {
     const started = link.start();
     const timeoutMs = options.timeoutMs?.(link.server);
     if (timeoutMs === undefined || timeoutMs >= options.startLimitMs) return started;
@@ -222,7 +222,7 @@ function withoutNamesakes(servers: readonly McpServer[]): {
 
 /**
  * Runs the work when it is asked for, and once more after a pause where it was asked for meanwhile: one at a time, however
- * often somebody asks. The work must not reject.
+ * often it is asked for. The work must not reject.
  */
 export function runSpaced(
   work: () => Promise<void>,

@@ -20,7 +20,7 @@ export interface ServerTransport {
   readonly describe: () => string;
   /** Ends what the transport alone does not: a session at the server, the program's server object. */
   readonly release?: () => Promise<void>;
-  /** Tokens and headers that are not in the configuration, and must not be shown to anybody. */
+  /** Tokens and headers that are not in the configuration, and must not be shown. */
   readonly secrets?: () => readonly string[];
 }
 
@@ -83,9 +83,9 @@ async function connectHttp(
   const { url, headers } = withoutCredentials(new URL(configured.url), reading.headers);
   // Tokens of a login, unless the configuration has its own way to say who asks.
   const { credentials: store } = options;
-  const saysWho = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+  const hasAuthorization = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
   const login: ServerLogin | undefined =
-    saysWho || store === undefined ? undefined : createAuthProvider(configured, { sdk, store });
+    hasAuthorization || store === undefined ? undefined : createAuthProvider(configured, { sdk, store });
   const secrets = (): readonly string[] => [
     ...Object.values(reading.headers).flatMap((value) => [value, ...value.split(" ").slice(1)]),
     ...(login?.secrets() ?? []),
@@ -135,7 +135,7 @@ interface LoginRequest {
 
 type Send = StreamableHTTPClientTransport["send"];
 
-/** A call that needs more scopes than the token has: a program's account gets them at once, a person has to log in again. */
+/** A call that needs more scopes than the token has: a program's account gets them immediately, a person has to log in again. */
 function withStepUp(
   send: Send,
   {

@@ -89,7 +89,7 @@ function readTool(links: readonly ServerLink[], options: ResourceOptions): Tool<
   };
 }
 
-/** A rule about the whole server speaks of its resources too. */
+/** A rule about the whole server applies to its resources too. */
 function identityOf(server: string | undefined, tool: string): McpIdentity | undefined {
   return server === undefined ? undefined : mcpIdentity(server, tool);
 }

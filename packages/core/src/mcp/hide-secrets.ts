@@ -4,7 +4,7 @@ import type { McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
 /** Shorter ones would also be found in words that are no secrets. */
 const shortest = 6;
 
-/** Takes the keys of a server's configuration out of what it or the network says of a failure: models read that. */
+/** Takes the keys of a server's configuration out of what it or the network reports about a failure: models read that. */
 export function hideSecrets(text: string, transport: McpTransport, more: readonly string[] = []): string {
   const secrets = [...secretsOf(transport), ...more]
     .filter((secret) => secret.length >= shortest)

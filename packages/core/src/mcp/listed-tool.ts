@@ -181,7 +181,7 @@ export function refusesHandshake(error: unknown): boolean {
 
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // What fetch says is in the cause; "fetch failed" helps no one.
+  // What fetch says is in the cause; "fetch failed" does not help.
   const cause = error.cause instanceof Error ? ` (${causeText(error.cause)})` : "";
   const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
   return `${error.message}${cause}${advice}`;

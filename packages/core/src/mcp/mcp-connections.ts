@@ -116,9 +116,9 @@ export interface McpConnectionOptions {
   readonly notice?: (text: string) => void;
   /** Server objects of the program, by server name, for transports of type `sdk`. */
   readonly programServers?: ReadonlyMap<string, ProgramServer>;
-  /** Puts a server's question to the person; absent means that servers are informed that nobody can be asked. */
+  /** Puts a server's question to the person; absent means that servers are informed that the run is unattended. */
   readonly ask?: (question: McpQuestion, options: { readonly signal: AbortSignal }) => Promise<McpAnswer>;
-  /** Hears that `tools()` gives something other than before. */
+  /** Is notified that `tools()` gives something other than before. */
   readonly onToolsChanged?: () => void;
   /** Logins of the person; absent: servers get what their configuration says, and no tokens. */
   readonly credentials?: CredentialStore;

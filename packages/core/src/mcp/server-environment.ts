@@ -3,7 +3,7 @@ import type { McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
 
 /**
  * What a server process gets: where things are and how the network is reached, then what its configuration gives it.
- * Nothing else of the person's environment, so that keys reach a server only when somebody wrote them down for it.
+ * Nothing else of the person's environment, so that keys reach a server only when they were configured for it.
  */
 export function serverEnvironment(
   environment: Readonly<Record<string, string | undefined>>,

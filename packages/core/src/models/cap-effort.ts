@@ -3,7 +3,7 @@ import type { Model } from "./model.ts";
 
 type Effort = string | number;
 
-/** A model that thinks no more than this, whoever asks for it: a plan, a person, a skill. */
+/** A model that thinks no more than this, no matter what asks for it: a plan, a person, a skill. */
 export function capEffort(model: Model, most: Effort | undefined): Model {
   if (most === undefined) return model;
   return {
@@ -15,7 +15,7 @@ export function capEffort(model: Model, most: Effort | undefined): Model {
 
 const levels: readonly Effort[] = effortLevels;
 
-/** What providers take where nothing is said. */
+/** What providers take by default. */
 const usual = "high";
 
 /** Levels and numbers cannot be compared: then the ceiling counts. */

@@ -21,7 +21,7 @@ export type Proxies = Readonly<Record<string, string>>;
 
 /**
  * The proxies that an environment names, in capitals or not; undefined without any. Servers on this machine are reached
- * directly, unless Node itself was told to use the proxies for everything.
+ * directly, unless Node itself was configured to use the proxies for everything.
  */
 export function readProxies(environment: Readonly<Record<string, string | undefined>>): Proxies | undefined {
   const textAt = (name: string): string | undefined =>
@@ -137,7 +137,7 @@ async function createSender(isSecure: boolean, keepAlive: boolean, proxies?: Pro
 }
 
 /**
- * A connection that serves no one is closed after a while. As many are kept as agents may run at the same time in practice: with
+ * An idle connection is closed after a while. As many are kept as agents may run at the same time in practice: with
  * fewer, most requests of a hundred children would open a connection of their own.
  */
 const keepOpen = { keepAlive: true, scheduling: "lifo", maxFreeSockets: 256, timeout: 60_000 } as const;
@@ -165,7 +165,7 @@ async function exchange(
     const request = open();
     try {
       // Sends the request and waits for the head of its answer. An abort ends the answer's body too; the `signal` option of
-      // node:http would also end a connection that had been handed back already, with an error that no one hears.
+      // node:http would also end a connection that had been handed back already, with an error that nothing handles.
       return await new Promise((resolve, reject) => {
         let response: IncomingMessage | undefined;
         const abort = (): void => {

@@ -33,7 +33,7 @@ export async function findLocalServers(
 
 const ticks = 15;
 
-/** Counts in small steps, so that time in which this process itself was busy, and heard no one, counts as one step. */
+/** Counts in small steps, so that time in which this process itself was busy, and read nothing, counts as one step. */
 function startClock(limitMs: number, atEnd: () => void): () => void {
   let left = ticks;
   const timer = setInterval(() => {

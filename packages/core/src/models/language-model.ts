@@ -245,7 +245,7 @@ function watchStream(outer: AbortSignal, limits: StallLimits, modelName: string)
         stall.rest();
       }
     },
-    heardAnswer: () => stall.heardAnswer(),
+    heardAnswer: () => stall.answerStarted(),
     [Symbol.dispose]() {
       stall[Symbol.dispose]();
       outer.removeEventListener("abort", onAbort);
@@ -318,12 +318,12 @@ function userMessages(
         const name = names.get(result.tool_use_id) ?? "the tool";
         return [{ type: "text", text: `What ${name} returned for call ${result.tool_use_id}:` }, ...files];
       });
-  const said = [...lifted, ...others.flatMap((block) => userPart(block, options))];
+  const parts = [...lifted, ...others.flatMap((block) => userPart(block, options))];
   return [
     ...(results.length === 0
       ? []
       : [{ role: "tool", content: results.map((result) => resultPart(result, names, options)) }]),
-    ...(said.length === 0 ? [] : [{ role: "user", content: said }]),
+    ...(parts.length === 0 ? [] : [{ role: "user", content: parts }]),
   ];
 }
 
@@ -367,9 +367,9 @@ function resultPart(
   if (files.length === 0 || !options.takesResultFiles) {
     return { ...part, output: { type: result.is_error ? "error-text" : "text", value: text } };
   }
-  const said = text === "" ? [] : [{ type: "text", text }];
+  const parts = text === "" ? [] : [{ type: "text", text }];
   const value = [
-    ...said,
+    ...parts,
     ...files.flatMap(({ source }): readonly JsonRecord[] => {
       if (source.type === "url") {
         if (options.version === "v2") return [{ type: "text", text: source.url }];

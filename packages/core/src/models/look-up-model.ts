@@ -26,7 +26,7 @@ interface CatalogEntry {
   readonly traits: ModelTraits;
 }
 
-/** What settings say of a model, by id or beginning of an id. */
+/** What settings specify for a model, by id or beginning of an id. */
 interface ModelOverride {
   readonly contextWindow?: number;
   readonly maxOutputTokens?: number;
@@ -91,7 +91,7 @@ function familyId(wireId: string): string {
   return start === -1 ? wireId.toLowerCase() : wireId.toLowerCase().slice(start).replace("@", "-");
 }
 
-/** The longest beginning wins; `claude-opus-5` must not speak for `claude-opus-55`, nor for a later `claude-opus-5-9`. */
+/** The longest beginning wins; `claude-opus-5` must not match `claude-opus-55`, nor for a later `claude-opus-5-9`. */
 function findByPrefix<T extends { readonly prefix: string }>(
   id: string,
   entries: readonly T[],
@@ -232,7 +232,7 @@ export function readModelOverrides(settings: {
   return { facts, names };
 }
 
-/** What settings say of a model of another provider, under `provider/model` or the bare name. */
+/** What settings specify for a model of another provider, under `provider/model` or the bare name. */
 export function findOverride({ facts }: ReadOverrides, { provider, id }: ChosenModel): ModelOverride {
   return facts.get(`${provider}/${id}`) ?? facts.get(id) ?? {};
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { saysTooLong } from "./model-error.ts";
+import { isContextTooLong } from "./model-error.ts";
 
 describe("[CMP-4] a refusal for size", () => {
   test.each([
@@ -29,7 +29,7 @@ describe("[CMP-4] a refusal for size", () => {
     "A maximum of 100 PDF pages may be provided.",
     "Could not process image",
   ])("is seen: %s", (words) => {
-    expect(saysTooLong(words)).toBe(true);
+    expect(isContextTooLong(words)).toBe(true);
   });
 
   test.each([
@@ -46,6 +46,6 @@ describe("[CMP-4] a refusal for size", () => {
     "This model does not support images",
     "The file was not found",
   ])("is not taken for one: %s", (words) => {
-    expect(saysTooLong(words)).toBe(false);
+    expect(isContextTooLong(words)).toBe(false);
   });
 });

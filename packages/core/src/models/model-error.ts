@@ -91,7 +91,7 @@ export class ModelError extends RetinueError {
  * Whether a refusal says that the request is too large: the conversation for the window, or a part of it for the provider.
  * Each provider and each server for local models has words of its own.
  */
-export function saysTooLong(words: string): boolean {
+export function isContextTooLong(words: string): boolean {
   return tooLongWords.some((pattern) => pattern.test(words));
 }
 
@@ -160,7 +160,7 @@ function foreignAnswer(text: string, contentType: string): ModelError {
   const label = contentType === "" ? "" : ` (${contentType.slice(0, 100)})`;
   const beginning = htmlStart.test(text.trim()) ? ` It begins: ${beginningOf(text)}` : "";
   return new ModelError(
-    saysTooLong(messageInJson(text.trim()) ?? "") ? "context-too-long" : "unexpected-answer",
+    isContextTooLong(messageInJson(text.trim()) ?? "") ? "context-too-long" : "unexpected-answer",
     `The provider answered 200 with something that is not a stream of events${label}: ${describeBody(text)}.${beginning}`.replace(
       /\.\.$/,
       ".",

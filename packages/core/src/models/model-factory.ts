@@ -32,22 +32,22 @@ export interface ModelFactoryOptions {
   readonly random: () => number;
   /** How long a provider may be silent; absent parts are as usual. */
   readonly timeouts?: Partial<StallLimits>;
-  /** Wraps each model before anybody asks it. */
+  /** Wraps each model before its first request. */
   readonly wrap?: (model: Model) => Model;
 }
 
 export interface ModelFactory {
   /** The model, ready to be asked; the same object for the same reference. */
   model(reference: ChosenModel): Promise<Model>;
-  /** A model that the program made, as patient as the others. */
-  patient(model: Model): Model;
+  /** A model that the program made, retrying like the others. */
+  retrying(model: Model): Model;
   /** Which program would serve a model, and why that one. */
   describe(reference: ChosenModel): AdapterChoice;
 }
 
 const defaultTimeouts: StallLimits = { firstTokenMs: 300_000, betweenTokensMs: 120_000 };
 
-/** Makes models of every provider, patient ones, and shares connections and cool-downs between them. */
+/** Makes models of every provider, which retry, and shares connections and cool-downs between them. */
 export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
   const { environment } = options;
   const models = new Map<string, Promise<Model>>();
@@ -60,13 +60,13 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
       case "offline":
         return (await import("./offline/create-offline-model.ts")).createOfflineModel();
       case "anthropic":
-        return patient(await createAnthropic(reference, options), options);
+        return retrying(await createAnthropic(reference, options), options);
       case "ai-sdk": {
         const { createAiSdkModel } = await import("./ai-sdk/create-ai-sdk-model.ts");
         const { provider = "", id: modelId } = reference;
         const load = options.load === undefined ? {} : { load: options.load };
         const facts = findOverride(readModelOverrides(options.settings ?? {}), reference);
-        return patient(
+        return retrying(
           await createAiSdkModel({
             provider,
             modelId,
@@ -86,7 +86,7 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
   return {
     describe,
     // How many requests it takes at a time is for the program to know.
-    patient: (model) => patient(model, { ...options, gates: undefined }),
+    retrying: (model) => retrying(model, { ...options, gates: undefined }),
     model(reference) {
       const key = JSON.stringify([reference.provider ?? "", reference.id]);
       let model = models.get(key);
@@ -141,7 +141,7 @@ function isAnthropics(baseUrl: string | undefined): boolean {
   );
 }
 
-/** What tells one account of a provider from another, as the environment names it. */
+/** What distinguishes one account of a provider from another, as the environment names it. */
 export function accountOf(
   provider: string,
   environment: ModelFactoryOptions["environment"],
@@ -172,7 +172,7 @@ function readHeaders(text = ""): Readonly<Record<string, string>> {
   return Object.fromEntries(headers.values());
 }
 
-function patient(
+function retrying(
   model: Model,
   options: Omit<ModelFactoryOptions, "gates"> & { readonly gates?: RequestGates | undefined },
 ): Model {
@@ -245,8 +245,8 @@ interface RetryOptions {
 }
 
 /**
- * The same model, made patient: a error that may pass is answered by asking again. That is safe in the middle of an
- * answer too, because no one acts on an answer before its `message-ended`, and after that event nothing is repeated.
+ * The same model with retries: an error that may pass is answered by asking again. That is safe in the middle of an
+ * answer too, because nothing acts on an answer before its `message-ended`, and after that event nothing is repeated.
  */
 export function withRetry(model: Model, options: RetryOptions): Model {
   const { coolDown, clock, maxAttempts, maxWaitMs = tenMinutes } = options;
@@ -255,23 +255,23 @@ export function withRetry(model: Model, options: RetryOptions): Model {
     async *stream(request, { signal }) {
       let waited = 0;
       for (let attempt = 1; ; attempt += 1) {
-        const pass = yield* sayingThatItWaits(enter(model, options, signal), options.signOfLifeMs);
+        const pass = yield* reportingWaits(enter(model, options, signal), options.signOfLifeMs);
         let isAnswered = false;
-        let hasBegun = false;
+        let hasStarted = false;
         try {
           for await (const event of model.stream(request, { signal })) {
-            if (!hasBegun) await options.quota?.answered(reportIn(event));
-            hasBegun = true;
+            if (!hasStarted) await options.quota?.answered(reportIn(event));
+            hasStarted = true;
             pass.turn?.leave();
             if (event.type === "quota-reported") continue;
             isAnswered ||= event.type === "message-ended";
-            // What the taker does with the answer takes no one's place.
+            // What the taker does with the answer takes no place.
             if (isAnswered) pass.leave("answered");
             yield event;
           }
           return;
         } catch (error) {
-          // Known to all before the turn is free: whoever takes it next must not ask once more.
+          // Known to all before the turn is free: the next request must not ask once more.
           const closedUntil = await noteRefusal(error, options);
           pass.leave(error instanceof ModelError && refusals.has(error.code) ? "refused" : "failed");
           signal.throwIfAborted();
@@ -349,7 +349,7 @@ function quotaExhausted({ facts }: Model, closedUntil: number, cause?: ModelErro
 }
 
 interface Entry extends GatePass {
-  /** Held until it is known how the quota stands. */
+  /** Held until the state of the quota is known. */
   readonly turn: QuotaTurn | undefined;
 }
 
@@ -390,7 +390,7 @@ async function enterWhenCool(
 /** Often enough for the shortest silence that is worth reporting. */
 const signOfLifeMs = 20_000;
 
-async function* sayingThatItWaits(
+async function* reportingWaits(
   entering: Promise<Entry>,
   everyMs = signOfLifeMs,
 ): AsyncGenerator<ModelEvent, Entry> {
@@ -435,8 +435,8 @@ export function delayBefore(attempt: number, failure: ModelError, random: () => 
 
 /** Reads CLAUDE_CODE_MAX_RETRIES, which counts the attempts after the first: ten unless said, never more than fifteen. */
 export function readMaxAttempts(maxRetries: string | undefined): number {
-  const said = maxRetries === undefined || maxRetries.trim() === "" ? Number.NaN : Number(maxRetries);
-  return 1 + (Number.isInteger(said) && said >= 0 ? Math.min(said, 15) : 10);
+  const configured = maxRetries === undefined || maxRetries.trim() === "" ? Number.NaN : Number(maxRetries);
+  return 1 + (Number.isInteger(configured) && configured >= 0 ? Math.min(configured, 15) : 10);
 }
 
 function failure(

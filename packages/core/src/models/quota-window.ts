@@ -12,16 +12,16 @@ import {
   thisProcess,
   toIdentity,
 } from "@retinue/base/storage/process-identity.ts";
-import { longestQuotaMs, type QuotaReport } from "./read-quota-report.ts";
+import { maxQuotaMs, type QuotaReport } from "./read-quota-report.ts";
 
-/** How an account stands: `closing` while only last turns should be taken, `closed` while no request may be made. */
+/** The state of an account: `closing` while only last turns should be taken, `closed` while no request may be made. */
 export type QuotaStanding =
   | { readonly type: "open" }
   | { readonly type: "closing" | "closed"; readonly until: number };
 
 /** The right to make one request. */
 export interface QuotaTurn {
-  /** Called when the answer has begun or the request has failed; further calls do nothing. */
+  /** Called when the answer has started or the request has failed; further calls do nothing. */
   leave(): void;
 }
 
@@ -29,15 +29,15 @@ export interface QuotaTurn {
 export interface QuotaWindow {
   standing(): QuotaStanding;
   /**
-   * Gives the right to ask, or the time until which no one has it. Near the end of a quota, and after it was used up, requests
-   * are made one after another, so that a single one finds out how things stand.
+   * Gives the right to ask, or the time until which it is not available. Near the end of a quota, and after it was used up, requests
+   * are made one after another, so that a single one finds out the state of the quota.
    */
   enter(
     signal: AbortSignal,
   ): Promise<
     { readonly type: "entered"; readonly turn: QuotaTurn } | Extract<QuotaStanding, { until: number }>
   >;
-  /** A request was answered; the report is what the answer said of the quota. */
+  /** A request was answered; the report is what the answer contained about the quota. */
   answered(report: QuotaReport | undefined): Promise<void>;
   /**
    * A request was refused; gives until when no other is made, in milliseconds since 1970: what the provider said, but later
@@ -57,7 +57,7 @@ export interface QuotaWindowOptions {
 
 export interface QuotaWindows {
   of(provider: string): QuotaWindow;
-  /** What tells the account from others in files: a name and a digest. */
+  /** What distinguishes the account from others in files: a name and a digest. */
   accountOf(provider: string): string;
   /** Where the files of all accounts are. */
   readonly directory: string;
@@ -65,7 +65,7 @@ export interface QuotaWindows {
 
 export interface QuotaWindowsOptions extends Pick<QuotaWindowOptions, "clock" | "now"> {
   readonly directory: string;
-  /** What tells one account of a provider from another: addresses and keys. Only their digest is written anywhere. */
+  /** What distinguishes one account of a provider from another: addresses and keys. Only their digest is written anywhere. */
   readonly accountOf: (provider: string) => unknown;
 }
 
@@ -95,10 +95,10 @@ const tightFrom = 0.9;
 const reservedFrom = 0.95;
 const lookMs = 200;
 /** A turn that is held longer was forgotten. */
-const longestTurnMs = 900_000;
+const maxTurnMs = 900_000;
 /** The pause after a second refusal in a row, four times as long after each further one. */
 const firstPauseMs = 1_000;
-const longestPauseMs = 300_000;
+const maxPauseMs = 300_000;
 
 /** What is in the file. Times are milliseconds since 1970. */
 interface WindowState {
@@ -210,17 +210,17 @@ export function openQuotaWindow({ file, clock, now }: QuotaWindowOptions): Quota
 }
 
 function withinBounds(milliseconds: number): number {
-  return Math.min(Math.max(0, milliseconds), longestQuotaMs);
+  return Math.min(Math.max(0, milliseconds), maxQuotaMs);
 }
 
 /** A provider whose times are in the past is not asked at its full speed for that. */
 function pauseAfter(again: number): number {
-  return again === 0 ? 0 : Math.min(firstPauseMs * 4 ** (again - 1), longestPauseMs);
+  return again === 0 ? 0 : Math.min(firstPauseMs * 4 ** (again - 1), maxPauseMs);
 }
 
 function standingOf({ closedUntil = 0, used = 0, resetsAt = 0 }: WindowState, now: number): QuotaStanding {
-  if (closedUntil > now && closedUntil <= now + longestQuotaMs) return { type: "closed", until: closedUntil };
-  const isClosing = used >= reservedFrom && resetsAt > now && resetsAt <= now + longestQuotaMs;
+  if (closedUntil > now && closedUntil <= now + maxQuotaMs) return { type: "closed", until: closedUntil };
+  const isClosing = used >= reservedFrom && resetsAt > now && resetsAt <= now + maxQuotaMs;
   return isClosing ? { type: "closing", until: resetsAt } : { type: "open" };
 }
 
@@ -230,7 +230,7 @@ function isTight({ closedUntil, used = 0, resetsAt = 0 }: WindowState, now: numb
 }
 
 function isHeld({ turn }: WindowState, now: number): boolean {
-  if (turn === undefined || now - turn.at > longestTurnMs) return false;
+  if (turn === undefined || now - turn.at > maxTurnMs) return false;
   return livenessOf(turn.process) !== "gone";
 }
 

@@ -10,7 +10,7 @@ export interface QuotaReport {
 const shortestMs = 600_000;
 
 /** No provider counts over a longer time: what says so is a mistake, or comes from a clock that is wrong. */
-export const longestQuotaMs = 45 * 86_400_000;
+export const maxQuotaMs = 45 * 86_400_000;
 
 /**
  * What the headers of an answer of a model say about the quota that is used up first; undefined where they name none. That of
@@ -23,21 +23,21 @@ export function readQuotaReport(header: HeaderReader, model = ""): QuotaReport |
 
 /**
  * Of a refusal with status 429: how long until there is a new quota. Undefined where it is only a rate that was exceeded, and
- * where no one says when there is a new one.
+ * where nothing states when there is a new one.
  */
 export function readQuotaReset(header: HeaderReader): number | undefined {
   if (header("anthropic-ratelimit-unified-status") === "rejected") {
     const reset = untilSeconds(header("anthropic-ratelimit-unified-reset"), clockOf(header));
-    return [reset, readRetryAfter(header)].find((wait) => wait !== undefined && wait <= longestQuotaMs);
+    return [reset, readRetryAfter(header)].find((wait) => wait !== undefined && wait <= maxQuotaMs);
   }
   const used = countedWindows(header).filter((report) => report.used >= 1 && isPlausible(report));
   const waits = [readRetryAfter(header) ?? 0, ...used.map(({ resetsInMs }) => resetsInMs)];
   const longest = Math.max(...waits);
-  return longest > shortestMs && longest <= longestQuotaMs ? longest : undefined;
+  return longest > shortestMs && longest <= maxQuotaMs ? longest : undefined;
 }
 
 function isPlausible({ used, resetsInMs }: QuotaReport): boolean {
-  return used >= 0 && resetsInMs <= longestQuotaMs;
+  return used >= 0 && resetsInMs <= maxQuotaMs;
 }
 
 function isLong({ resetsInMs }: QuotaReport): boolean {

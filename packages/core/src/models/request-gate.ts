@@ -152,7 +152,7 @@ export function createCoolDowns(clock: WaitClock, random: () => number): CoolDow
   };
 }
 
-/** Those who waited together set out one after another over this part of the pause, at most so long. */
+/** Requests that waited together start one after another over this part of the pause, at most so long. */
 const spread = { share: 0.25, atMostMs: 2000 };
 
 function createCoolDown(clock: WaitClock, random: () => number): CoolDown {

@@ -27,7 +27,7 @@ describe("createStallWatch [MDL-6]", () => {
     using watch = createStallWatch(limits, onStall);
     watch.wait();
     watch.rest();
-    watch.heardAnswer();
+    watch.answerStarted();
     watch.wait();
     vi.advanceTimersByTime(299);
     expect(onStall).not.toHaveBeenCalled();
@@ -37,7 +37,7 @@ describe("createStallWatch [MDL-6]", () => {
 
   test("signs of life put the shorter limit off, but not for longer than the longer one", () => {
     using watch = createStallWatch(limits, () => undefined);
-    watch.heardAnswer();
+    watch.answerStarted();
     for (let passed = 0; passed < 900; passed += 100) {
       watch.wait();
       vi.advanceTimersByTime(100);
@@ -53,7 +53,7 @@ describe("createStallWatch [MDL-6]", () => {
     using watch = createStallWatch(limits, () => undefined);
     watch.wait();
     watch.rest();
-    watch.heardAnswer();
+    watch.answerStarted();
     vi.advanceTimersByTime(60_000);
     watch.wait();
     vi.advanceTimersByTime(250);
@@ -65,7 +65,7 @@ describe("createStallWatch [MDL-6]", () => {
   test("no timer is left behind", () => {
     {
       using watch = createStallWatch(limits, () => undefined);
-      watch.heardAnswer();
+      watch.answerStarted();
     }
     expect(vi.getTimerCount()).toBe(0);
   });

@@ -2,18 +2,18 @@
 export interface StallLimits {
   /** Until the first piece of the answer, and later between two pieces while only signs of life come. */
   readonly firstTokenMs: number;
-  /** Without any sign of life once the answer has begun. */
+  /** Without any sign of life once the answer has started. */
   readonly betweenTokensMs: number;
 }
 
 export interface StallWatch {
   /** What did not come in time, once a limit was passed. */
   readonly stalled: string | undefined;
-  /** From here on the provider is waited for; what the reader does between `rest` and `wait` takes no one's time. */
+  /** From here on the provider is waited for; what the reader does between `rest` and `wait` does not count. */
   wait(): void;
   rest(): void;
   /** A piece of the answer arrived since the wait began, not only a sign of life. */
-  heardAnswer(): void;
+  answerStarted(): void;
   [Symbol.dispose](): void;
 }
 
@@ -62,7 +62,7 @@ export function createStallWatch(limits: StallLimits, onStall: () => void): Stal
     rest() {
       isWaiting = false;
     },
-    heardAnswer() {
+    answerStarted() {
       isPieceDue = true;
       if (!hasStarted) begin();
     },

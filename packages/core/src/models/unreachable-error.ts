@@ -49,7 +49,7 @@ function codeOf(error: unknown): string | undefined {
   return typeof code === "string" && /^E(?!RR_)[A-Z]/.test(code) ? code : undefined;
 }
 
-/** What an error says of itself; its code where it has no message. */
+/** What an error reports about itself; its code where it has no message. */
 export function messageOf(error: unknown): string {
   const message = fieldOf(error, "message");
   return typeof message === "string" && message !== "" ? message : (codeOf(error) ?? String(error));
@@ -64,7 +64,7 @@ function isThisMachine(hostname: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }
 
-/** What Node says of a connection whose other side cannot prove who it is; waiting changes nothing. */
+/** Node's codes for a connection whose other side cannot prove who it is; waiting changes nothing. */
 const certificateCodes =
   /^(CERT_|ERR_TLS_CERT_|DEPTH_ZERO_SELF_SIGNED_CERT$|SELF_SIGNED_CERT_IN_CHAIN$|UNABLE_TO_(GET|VERIFY|DECRYPT|DECODE)_|HOSTNAME_MISMATCH$|INVALID_CA$|INVALID_PURPOSE$)/;
 

@@ -1,6 +1,6 @@
 import type { Model, ModelRequest } from "./model.ts";
 
-/** What settings say of every request of an agent. */
+/** The settings of every request of an agent. */
 export type RequestSettings = Pick<ModelRequest, "cacheTtl" | "thinks">;
 
 /** Providers that keep prompts for an hour charge twice the input for it, and one and a quarter of it otherwise. */

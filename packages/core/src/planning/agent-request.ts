@@ -101,11 +101,11 @@ export interface EarlierRun {
   readonly unbegun?: string | undefined;
 }
 
-/** What an interrupted child is shown when no one gives it other words. */
+/** What an interrupted child is shown unless it is given other words. */
 export const continuePrompt =
   "You were interrupted: the process that ran you ended in the middle of your work. Continue where you stopped. Before you repeat something that changes anything, check whether it happened.";
 
-/** What the call leaves open is as it was before; a task that was never begun comes before new words. */
+/** What the call leaves open is as it was before; a task that was never started comes before new words. */
 export function withEarlier(
   request: SpawnRequest,
   { earlier = {}, model }: { readonly earlier?: EarlierRun; readonly model?: ChosenModel },

@@ -39,7 +39,7 @@ type RightsFields = Pick<
   "tools" | "disallowedTools" | "mcpServers" | "permissionMode" | "memory" | "hooks"
 >;
 
-/** A server and a tool that nobody names: whoever has them has every server. */
+/** A server and a tool that are named nowhere: an agent that has them has every server. */
 const unnamed = serverTool("other-server", "other-tool");
 
 /** The rights of a definition among all tools there could be; `others` are definitions that it is compared with. */
@@ -83,7 +83,7 @@ function rightOf({ allowOnly, deny, confinedTo }: GrantedTool): ToolRight {
   };
 }
 
-/** A tool of each server that is named, one that is not, and one of a server that nobody names. */
+/** A tool of each server that is named, one that is not, and one of a server that is named nowhere. */
 function serverTools(definitions: readonly RightsFields[]): readonly AvailableTool[] {
   const tools = new Map<string, AvailableTool>([[unnamed.name, unnamed]]);
   const add = (server: string, tool: string): void => {

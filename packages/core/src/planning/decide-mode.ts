@@ -49,7 +49,7 @@ function decided(value: PermissionMode, from: string, notes: readonly string[] =
   return { type: "decided", mode: { value, from }, notes };
 }
 
-/** Modes that ask no less than the usual one; a repository no one has read may only choose among these. */
+/** Modes that ask no less than the default one; a repository without trust may only choose among these. */
 const narrowModes: ReadonlySet<PermissionMode> = new Set(["default", "plan", "dontAsk"]);
 
 function obstacleTo(mode: PermissionMode, { definition, trusted }: ModeRequests): string | undefined {

@@ -10,7 +10,7 @@ export interface WorktreePlace {
   readonly root: string;
 }
 
-/** The same plan inside a worktree: rules that speak of the repository speak of the copy too, and nothing else is near. */
+/** The same plan inside a worktree: rules that apply to the repository apply to the copy too, and nothing else is near. */
 export function inWorktree<Plan extends Pick<AgentPlan, "policy" | "directory" | "cwd">>(
   plan: Plan,
   place: WorktreePlace | undefined,

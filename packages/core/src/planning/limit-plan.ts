@@ -16,7 +16,7 @@ export interface SessionLimitOptions {
   readonly agent?: AgentLimits | undefined;
   /** Of the main agent and all its children together. */
   readonly tree?: TreeLimits | undefined;
-  /** How many levels of agents there may be below the main agent; 1 when no one says otherwise. */
+  /** How many levels of agents there may be below the main agent; 1 unless specified otherwise. */
   readonly depth?: number | undefined;
   /** How many agents may be started by agents below the main one, in all. */
   readonly nested?: number | undefined;
@@ -100,7 +100,7 @@ function withinLimits(own: RunLimits, { limits = {}, agent }: LimitPlan): RunLim
 /** How many agents are started below the children of the main agent, unless a setting says otherwise. */
 const defaultNested = 50;
 
-/** Whether subagents may start agents: only where somebody says so, and the smallest number counts. */
+/** Whether subagents may start agents: only where it is specified, and the smallest number counts. */
 export function planNesting({
   settings,
   settingsFrom,
@@ -125,7 +125,7 @@ export function planNesting({
   return { depth, agents: agents ?? { value: defaultNested, from: "the default" } };
 }
 
-/** In the background no one notices a silent agent, so there is a limit where no one has set one. */
+/** In the background a silent agent is not noticed, so there is a limit where none is set. */
 function defaultSilence(said: readonly LimitSource[], { background }: LimitFacts): readonly LimitSource[] {
   if (background === undefined || background.stopMs <= 0) return [];
   if (said.some(({ limits }) => limits?.silenceSeconds !== undefined)) return [];
@@ -180,7 +180,7 @@ interface LimitSource {
   readonly from: string | ((key: AgentLimitKey) => string);
 }
 
-/** Where several places speak, the smallest number counts: no one can widen what another has narrowed. Pure. */
+/** Where several places set a limit, the smallest number counts: none can widen what another has narrowed. Pure. */
 export function decideLimits(sources: readonly LimitSource[]): RunLimits {
   const decided = (key: AgentLimitKey, factor = 1): Decided<number> | undefined =>
     smallest(sources, key, factor);

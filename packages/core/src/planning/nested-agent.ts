@@ -55,7 +55,7 @@ function depthText(depth: number): string {
   return `The setting limits.depth allows ${depth} levels of agents`;
 }
 
-/** What an agent and its parent are told when its definition names agents that the depth does not allow any more. */
+/** What an agent and its parent are shown when its definition names agents that the depth does not allow any more. */
 export function endOfNesting(
   { team }: Pick<AgentRequest, "team">,
   { definition, parent }: NestedStart,

@@ -375,7 +375,7 @@ function selectModel(request: AgentRequest, facts: AgentFacts): SelectedModel {
   return { model: chosenModel, id: model.value, from: model.from, overrode: [], unclear: [] };
 }
 
-/** A model no one is configured to serve gives way to the parent's, where that is served by more than the offline one. */
+/** A model that no provider is configured to serve gives way to the parent's, where that is served by more than the offline model. */
 export function selectChildModel(
   request: Pick<AgentRequest, "model">,
   facts: Pick<
@@ -642,7 +642,7 @@ function narrowed(tool: GrantedTool, had: GrantedTool): readonly GrantedTool[] {
   ];
 }
 
-/** The call is heard before the definition; a mode of either counts only where it does not widen. */
+/** The call counts before the definition; a mode of either counts only where it does not widen. */
 function listOverridden(
   request: AgentRequest,
   definition: AgentDefinition | undefined,
@@ -666,7 +666,7 @@ function listOverridden(
   ];
 }
 
-/** A ceiling of money cannot be kept for a model no one knows the price of. */
+/** A ceiling of money cannot be kept for a model whose price is unknown. */
 function priceNotes(
   model: ChosenModel,
   plan: Pick<AgentPlan, "limits" | "treeLimits">,

@@ -216,7 +216,7 @@ export function maySpawn(
   return rule.only.some((allowed) => allowed === name || allowed === source.id);
 }
 
-/** The agents that a run can start, each with the tools that it would really get, for those who choose one of them. */
+/** The agents that a run can start, each with the tools that it would really get, for a choice among them. */
 export function startableAgents(
   definitions: readonly AgentDefinition[],
   { parent, available, canSearch }: StartingFacts,

@@ -21,7 +21,7 @@ export function planVariables(
   const isHeld = definition?.env !== undefined && !mayWiden(definition.source, trusted);
   const said = [
     { value: isHeld ? undefined : definition?.env, from: "the definition", by: "person" as const },
-    // They were allowed to the one that set them, who may be another than the one that resumes.
+    // They were allowed to the caller that set them, which may be another than the caller that resumes.
     { value: keptEnv, from: "the call", by: "person" as const },
     { value: called, from: "the call", by: origin === "model" ? ("model" as const) : ("person" as const) },
   ];

@@ -131,7 +131,7 @@ export function quotedRights(plan: Pick<ChildPlan, "tools" | "policy">): QuotedR
     };
   };
   const ofClass = (kinds: readonly string[]) => (name: string) => kinds.includes(classOf(name));
-  // What a tool of the program does is known to nobody but the program.
+  // What a tool of the program does is known only to the program.
   const isPrograms = (name: string): boolean => classOf(name) === "other" && !builtinNames.has(name);
   const isCommand = ofClass(respects.run);
   return {

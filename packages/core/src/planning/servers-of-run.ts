@@ -107,7 +107,7 @@ function covers({ tools }: Limited, tool: AvailableTool): boolean {
   return tools.some((entry) => names(entry, tool));
 }
 
-/** By the server's own name for the tool, or by the one that models see; stars may be in both. */
+/** By the server's own name for the tool, or by the name that models see; stars may be in both. */
 function names(entry: string, { name, mcp }: AvailableTool): boolean {
   return (
     matchesPattern(entry, name) || (mcp !== undefined && matchesPattern(mcpToolPattern(entry), mcp.tool))
@@ -116,7 +116,7 @@ function names(entry: string, { name, mcp }: AvailableTool): boolean {
 
 function missingTools(limit: Limited, available: readonly AvailableTool[]): readonly string[] {
   const its = available.filter((tool) => isOf(tool, limit));
-  // A server that is not there has a note of its own; of one that is only planned no one knows the tools.
+  // A server that is not there has a note of its own; of one that is only planned the tools are unknown.
   if (its.length === 0 || its.some(({ mcp }) => mcp?.tool === "*")) return [];
   return limit.tools
     .filter((entry) => !its.some((tool) => names(entry, tool)))

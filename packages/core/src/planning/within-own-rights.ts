@@ -11,7 +11,7 @@ import {
 import type { AgentPlan, ChildPlan } from "./agent-plan.ts";
 
 /**
- * What somebody who carries out the plans of others may accept of them beyond the own rights:
+ * What a process that carries out the plans of others may accept of them beyond the own rights:
  * `rules`: their allow rules; `mode`: wider modes, but for the next; `bypass`: `bypassPermissions`;
  * `programs`: hooks and MCP servers that are in their definitions.
  */
@@ -35,7 +35,7 @@ interface NarrowedPolicy {
 }
 
 /**
- * The policy of a plan that somebody else has made, under the rights that hold here. What it denies, asks about or confines is
+ * The policy of a plan that was made elsewhere, under the rights that hold here. What it denies, asks about or confines is
  * added; what it allows counts only as far as it is accepted. Everything that is not named here is that of this place.
  */
 export function narrowPolicy(
@@ -79,7 +79,7 @@ function narrowMode(
   return { value: own, cut: [`The mode ${foreign} of the plan does not count here; the mode is ${own}.`] };
 }
 
-/** Rules of the runtime itself, for its own folders, are no one's wish. */
+/** Rules of the runtime itself, for its own folders, were not requested. */
 function describeCutRules(rules: readonly PolicyRule[]): readonly string[] {
   const wished = rules.filter(({ reason, from, anchor }) => reason === undefined && from !== anchor);
   const written = [...new Set(wished.map((rule) => describeRule(rule)))];
@@ -119,7 +119,7 @@ export interface OwnPlans {
 }
 
 /**
- * The plan of a child that somebody else has made, under the rights that hold here. Hooks, servers and memory count where this
+ * The plan of a child that was made elsewhere, under the rights that hold here. Hooks, servers and memory count where this
  * process would give them to the same agent, hooks and servers also where they are accepted. What did not count is in `notes`.
  */
 export function withinOwnRights(

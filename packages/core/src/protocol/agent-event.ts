@@ -68,7 +68,7 @@ export type StatusEvent =
   | { readonly type: "agent-released" }
   /** A shell command that runs in the background has started or ended. */
   | { readonly type: "command-changed"; readonly command: BackgroundCommand }
-  /** A workflow has begun, or something has happened in its run; folding the changes gives its state. */
+  /** A workflow has started, or something has happened in its run; folding the changes gives its state. */
   | {
       readonly type: "workflow-changed";
       readonly runId: string;

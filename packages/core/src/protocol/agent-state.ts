@@ -33,7 +33,7 @@ export interface TaskState {
   readonly workflow?: string;
   /** While it waits for a place: 1 is next. */
   readonly queuePosition?: number;
-  /** Set while nothing is heard of it: for how many milliseconds, when that was noticed. */
+  /** Set while it is silent: for how many milliseconds, when that was noticed. */
   readonly silentMs?: number;
   /** Set while it waits for a new quota of a provider; `until` in milliseconds since 1970. */
   readonly waitingForQuota?: { readonly provider: string; readonly until: number };

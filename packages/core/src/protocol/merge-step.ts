@@ -2,13 +2,13 @@ import type { CheckRun, ReceiptStatus } from "../conversation/receipt.ts";
 
 /**
  * Everything that happens while the changes of children are brought back, in the order in which it happens: what is written
- * down of a merge, and what those who follow it read. A step ending in `-ing` is written before the deed, its other half after.
+ * down of a merge, and what viewers of it read. A step ending in `-ing` is written before the action, its other half after.
  */
 export type MergeStep =
   | {
       readonly type: "started";
       readonly sessionId: string;
-      /** The integration branch, and the commit where it stands. */
+      /** The integration branch, and the commit it is at. */
       readonly into: string;
       readonly from: string;
       readonly checks: readonly string[];
@@ -44,7 +44,7 @@ export type MergeStep =
       readonly type: "left";
       readonly because: LeftBecause;
       readonly reason: string;
-      /** How a person goes on by hand. */
+      /** How a person continues by hand. */
       readonly commands: readonly string[];
     } & Partial<OfChild> & { readonly agent: string })
   /** The person's branch. */
@@ -108,7 +108,7 @@ export interface MergeEntry extends MergeChild {
   readonly resolver?: string;
 }
 
-/** A merge as it stands: what its steps add up to. */
+/** The state of a merge: what its steps add up to. */
 export interface MergeQueue {
   readonly sessionId: string;
   readonly into: string;
@@ -129,7 +129,7 @@ export function foldMerge(queue: MergeQueue, step: MergeStep): MergeQueue {
     case "started": {
       const { sessionId, into, checks, children } = step;
       const known = new Map(queue.entries.map((entry) => [entry.agent, entry]));
-      // What came of one in an earlier round is shown until this one has come to it.
+      // The outcome of one in an earlier round is shown until this one has come to it.
       const entries = children.map((child): MergeEntry => {
         const before = known.get(child.agent);
         const isIn = before?.state === "integrated" || before?.state === "empty";
@@ -202,7 +202,7 @@ function changeOf(step: StepOfChild): Partial<MergeEntry> {
   }
 }
 
-/** What a merge that was begun before has come to, as far as a later one needs it. */
+/** What a merge that was started before has come to, as far as a later one needs it. */
 export interface EarlierMerge {
   /** Where the changes of a child are, on top of which commit: integrated, or resolved and not integrated yet. */
   readonly placed: ReadonlyMap<string, PlacedChanges>;

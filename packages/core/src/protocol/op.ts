@@ -12,9 +12,9 @@ export type RuleUpdate = Readonly<Record<string, unknown>>;
 
 /** Everything a host can ask of an agent. Plain JSON. */
 export type Op =
-  /** Begins a turn, or waits for the end of the one that runs; ends with exactly one `prompt-ended` of its id. */
+  /** Starts a turn, or waits for the end of the running one; ends with exactly one `prompt-ended` of its id. */
   | ({ readonly type: "prompt" } & PromptInput)
-  /** Removes prompts that no turn has begun with: the one with this id, or all. */
+  /** Removes prompts that no turn has started with: the one with this id, or all. */
   | { readonly type: "withdraw"; readonly id?: string | undefined }
   /** Stops the running turn and the shell commands of the person; prompts that wait begin the next turn unless they are withdrawn. */
   | {
@@ -40,7 +40,7 @@ export type Op =
       readonly text: string;
       readonly resume?: boolean | undefined;
     }
-  /** Its result names who ended it: the user, unless it was the one that waited for it. */
+  /** Its result names who ended it: the user, unless its caller did. */
   | {
       readonly type: "stop";
       readonly agent: AgentId;
@@ -88,7 +88,7 @@ export interface QueuedPrompt extends PromptInput {
   readonly id: string;
 }
 
-/** What came of an op, for people. */
+/** Outcome of an op, for people. */
 export interface OpOutcome {
   readonly text: string;
   /** Of `background`: what was moved, as a few words each. */

@@ -7,7 +7,7 @@ export type QuestionId = string;
 
 interface QuestionBase {
   readonly id: QuestionId;
-  /** From the main agent to the one that asks; never empty. */
+  /** From the main agent to the agent that asks; never empty. */
   readonly path: readonly { readonly id: string; readonly name: string }[];
   /** The call that asks, where one does. */
   readonly callId?: string | undefined;

@@ -171,10 +171,10 @@ function compareResults({ results: before }: Turn, { results: after }: Turn): re
   return before.flatMap((was): readonly BareDifference[] => {
     const is = after.find(({ block }) => block.tool_use_id === was.block.tool_use_id);
     if (is === undefined || (was.denied === undefined) === (is.denied === undefined)) return [];
-    const say = (result: RecordedResult): string =>
+    const describeResult = (result: RecordedResult): string =>
       result.denied === undefined ? "it ran" : `denied: ${result.denied}`;
     const title = `whether the call ${was.block.tool_use_id} may run`;
-    return [{ kind: "decision", title, lines: [`- ${say(was)}`, `+ ${say(is)}`] }];
+    return [{ kind: "decision", title, lines: [`- ${describeResult(was)}`, `+ ${describeResult(is)}`] }];
   });
 }
 

@@ -86,7 +86,7 @@ async function loadLines(file: string): Promise<ParsedLines> {
 async function findChildren({ subagents, agent }: SessionFiles): Promise<readonly string[]> {
   const names = await readdir(subagents).catch(() => []);
   const ids = names.flatMap((name) => /^agent-(.+)\.jsonl$/.exec(name)?.[1] ?? []).filter(isAgentId);
-  const begun = await Promise.all(
+  const starts = await Promise.all(
     ids.map(async (id) => {
       const { values } = await readLines(agent(id).transcript).catch(() => ({ values: [] as JsonRecord[] }));
       return {
@@ -95,7 +95,7 @@ async function findChildren({ subagents, agent }: SessionFiles): Promise<readonl
       };
     }),
   );
-  return begun.toSorted((a, b) => a.at.localeCompare(b.at) || a.id.localeCompare(b.id)).map(({ id }) => id);
+  return starts.toSorted((a, b) => a.at.localeCompare(b.at) || a.id.localeCompare(b.id)).map(({ id }) => id);
 }
 
 function startsCall({ type, message }: JsonRecord, callId: unknown): boolean {
@@ -120,9 +120,9 @@ function nameOf(plan: JsonRecord | undefined, id: string): string {
 
 function directoryOf(main: readonly JsonRecord[], agents: readonly RecordedAgent[]): string {
   const planned = agents[0]?.runs[0]?.plan;
-  const said =
+  const known =
     main.find(({ cwd }) => typeof cwd === "string")?.cwd ?? planned?.sessionDirectory ?? planned?.directory;
-  return typeof said === "string" ? said : "";
+  return typeof known === "string" ? known : "";
 }
 
 function loadParts(directory: string, agents: readonly RecordedAgent[]): ReadonlyMap<string, unknown> {

@@ -61,8 +61,8 @@ export function createRecordedPorts(run: RecordedRun, options: RecordedPortsOpti
       facts: factsOf(options),
       async *stream(request): AsyncGenerator<ModelEvent> {
         // A last turn that found nothing left of the quota has no answer.
-        const said = saidAt(current());
-        if (said !== undefined && textOf(said) === textOf(quotaRenewed))
+        const answer = answerAt(current());
+        if (answer !== undefined && textOf(answer) === textOf(quotaRenewed))
           throw new ModelError("quota-exhausted", "The last turn was refused.");
         const step = nextAnswer();
         options.onRequest(request, step);
@@ -85,18 +85,18 @@ export function createRecordedPorts(run: RecordedRun, options: RecordedPortsOpti
     // Recorded results need nothing of it but the id of the call.
     toolContext: (callId, own) => ({ callId, ...own }) as ToolContext,
     takeMessages: () => mailAt(steps, at),
-    beforeEnd: async () => saidAt(current()),
+    beforeEnd: async () => answerAt(current()),
     handsInValue: () => {
-      const said = saidAt(current());
-      return said === undefined ? ending?.reason !== "no_result" : !sameMessage(said, emptyAnswerPrompt);
+      const answer = answerAt(current());
+      return answer === undefined ? ending?.reason !== "no_result" : !sameMessage(answer, emptyAnswerPrompt);
     },
     isFinished: () => isOver("output_given"),
     isStopped: () => isOver("stopped_by_person"),
     compaction: recordedCompaction(current, options),
     quota: {
       closing: () => {
-        const said = saidAt(current());
-        return said === undefined ? undefined : readQuotaPause(said);
+        const answer = answerAt(current());
+        return answer === undefined ? undefined : readQuotaPause(answer);
       },
       mayBegin: true,
       lastTurn: () => ({ [Symbol.dispose]: () => undefined }),
@@ -142,8 +142,8 @@ function recordedCompaction(
       return step?.type === "compaction" ? step : undefined;
     },
     after: async () => {
-      const said = saidAt(current());
-      return said === undefined || sameMessage(said, continueRequest) ? undefined : said;
+      const answer = answerAt(current());
+      return answer === undefined || sameMessage(answer, continueRequest) ? undefined : answer;
     },
   };
 }
@@ -195,7 +195,7 @@ function mailAt(steps: readonly RecordedStep[], at: number): readonly UserMessag
   return mail;
 }
 
-function saidAt(step: RecordedStep | undefined): UserMessage | undefined {
+function answerAt(step: RecordedStep | undefined): UserMessage | undefined {
   return step?.type === "message" && step.kind === "said-by-loop" ? step.message : undefined;
 }
 

@@ -14,7 +14,7 @@ export interface ReplayOptions {
 
 export type DecisionDifference = BareDifference & { readonly message: string };
 
-/** What came of replaying a session. */
+/** The outcome of replaying a session. */
 export interface ReplayReport {
   readonly sessionId: string;
   readonly agents: number;

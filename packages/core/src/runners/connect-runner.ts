@@ -235,7 +235,7 @@ function streamOf(
   const writable = new WritableStream<acp.AnyMessage>({
     write(message) {
       if ("method" in message && "id" in message) asked.add(message.id);
-      // One that hears nothing any more is as good as gone, and why it is says more than that it cannot be written to.
+      // One that reads nothing any more is as good as gone, and why it is says more than that it cannot be written to.
       return transport.send(message as never).catch(() => void transport.close());
     },
   });

@@ -13,7 +13,7 @@ export interface DescribedCall {
 /** What is asked for and no tool of ours describes. */
 export const otherTool = "RunnerTool";
 
-/** The file as it is now, for telling whole files from pieces; undefined where there is none. */
+/** The file as it is now, for distinguishing whole files from pieces; undefined where there is none. */
 export type TextNow = (path: string) => string | undefined;
 
 /**

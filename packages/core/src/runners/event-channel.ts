@@ -72,7 +72,7 @@ export function createEventChannel(): EventChannel {
   };
 }
 
-/** Two pieces of the same text that no one has seen yet, as one. */
+/** Two pieces of the same text that were not read yet, as one. */
 function joinPieces(before: RunEvent, after: RunEvent): RunEvent | undefined {
   if (before.type !== "model-streamed" || after.type !== "model-streamed") return undefined;
   const [one, other] = [before.event, after.event];

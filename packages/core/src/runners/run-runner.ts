@@ -143,7 +143,7 @@ async function drive(state: RunState): Promise<Ending> {
           : limitError(why),
       ),
   });
-  // What a session says while it is loaded was said before.
+  // What a session sends while it is loaded was sent before.
   let isOpen = false;
   const update = (notification: unknown): void => {
     watch.sign();

@@ -9,7 +9,7 @@ import type { AuthorizedCall, RefusedCall } from "../loop/authorize-call.ts";
 import type { Tally } from "../loop/tally.ts";
 import type { EventChannel } from "./event-channel.ts";
 
-/** What a program does by itself, as a conversation of ours: its words, its calls, and what came of them. */
+/** What a program does by itself, as a conversation of ours: its words, its calls, and their outcomes. */
 export interface RunnerJournal {
   /** Takes one update of its session as it was sent. */
   take(update: unknown): void;
@@ -28,7 +28,7 @@ export interface RunnerJournal {
   settle(): void;
   /** Its words since the prompt, for the result. */
   text(): string;
-  /** How often it has begun something new. */
+  /** How often it has started something new. */
   turns(): number;
 }
 
@@ -166,7 +166,7 @@ type OwnCalls = Pick<RunnerJournal, "begin" | "merge" | "decide" | "settle"> & {
 function createOwnCalls(options: JournalOptions, answers: Answers): OwnCalls {
   const { channel, tally, now, model } = options;
   const calls = new Map<string, OwnCall>();
-  /** Those that are over: what is still said of them adds nothing. */
+  /** Those that are over: later reports about them add nothing. */
   const over = new Set<string>();
 
   function open(id: string): OwnCall {
@@ -186,7 +186,7 @@ function createOwnCalls(options: JournalOptions, answers: Answers): OwnCalls {
   async function write(call: OwnCall, block: ToolUseBlock): Promise<void> {
     call.block = block;
     call.startedAt = now();
-    // It may have had its effect when nothing is heard of it any more.
+    // It may have had its effect when nothing is received from it any more.
     const written = answers.write(
       [block],
       [{ callId: block.id, tool: block.name, repeats: "unsafe" }],
@@ -327,9 +327,9 @@ function resultOf({ content, rawOutput }: ToolCallUpdate): string {
     if (part.type === "content") return textOfBlock(part.content);
     return part.type === "diff" ? `Changed ${part.path}.` : "";
   });
-  const said = texts.filter((text) => text !== "").join("\n");
+  const joined = texts.filter((text) => text !== "").join("\n");
   const raw = typeof rawOutput === "string" ? rawOutput : JSON.stringify(rawOutput ?? "");
-  const whole = said === "" && rawOutput !== undefined ? raw : said;
+  const whole = joined === "" && rawOutput !== undefined ? raw : joined;
   return whole.length > maxKept ? `${whole.slice(0, maxKept)} …` : whole || "(no output)";
 }
 

@@ -220,7 +220,7 @@ function contextOf(id: string, { ports, signal }: Pick<Serving, "ports" | "signa
   return ports.toolContext(id, { signal, progress: () => undefined });
 }
 
-/** One call of our own tools for the program, within its limits, with everything that comes of it written down. */
+/** One call of our own tools for the program, within its limits, with everything that follows from it recorded. */
 async function serveCall(
   call: ToolUseBlock,
   {

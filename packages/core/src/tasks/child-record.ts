@@ -79,7 +79,7 @@ export interface ChildMemory {
   append(agentId: string, lines: readonly string[]): number;
 }
 
-/** As many as the task manager keeps of those that have ended; the one that was silent longest goes first. */
+/** As many as the task manager keeps of those that have ended; the longest silent one goes first. */
 const maxRemembered = 200;
 
 export function createChildMemory(): ChildMemory {

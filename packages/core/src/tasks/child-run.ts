@@ -8,9 +8,9 @@ import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 import type { EarlierRun } from "../planning/agent-request.ts";
 import { type KnownChild, loadChildMeta } from "./child-meta.ts";
 
-/** What a child's transcript shows to those who continue with it or settle how it ended. */
+/** What a child's transcript shows to a process that continues with it or settles how it ended. */
 export interface ChildRun {
-  /** Its conversation has begun; otherwise it got no further than its plan. */
+  /** Its conversation has started; otherwise it got no further than its plan. */
   readonly hasStarted: boolean;
   /** The plan of its first run, which later ones do not exceed, and of the last. */
   readonly first?: EarlierPlan;
@@ -18,7 +18,7 @@ export interface ChildRun {
   /** The session that another vendor's program keeps for it. */
   readonly runnerSession?: string;
   readonly inFlight: readonly InFlightCall[];
-  /** Hooks heard of its start and not yet of its stop. */
+  /** Hooks were notified of its start and not yet of its stop. */
   readonly isStopOwed: boolean;
   readonly lastText: string;
 }
@@ -49,7 +49,7 @@ function runnerSessionOf(records: readonly JsonRecord[]): Pick<ChildRun, "runner
 }
 
 /**
- * Whether somebody heard is written down before they hear it. A run without such lines had no hooks; it counts as started
+ * That hooks are notified is written down before they are. A run without such lines had no hooks; it counts as started
  * with its first words and as stopped with its ending. Without a plan another program wrote it, and owes us nothing.
  */
 export function isStopOwed(records: readonly JsonRecord[]): boolean {

@@ -50,7 +50,7 @@ interface WorktreeNote {
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Removes worktrees that Retinue made, that no one works in and no one has changed. Worktrees of others are not even listed. */
+/** Removes worktrees that Retinue made, that are unused and unchanged. Worktrees of others are not even listed. */
 export async function cleanUpWorktrees(cleanup: WorktreeCleanup): Promise<CleanedWorktrees> {
   const git = createWorktreeGit(cleanup);
   const answer = await findWorktreeRepository(git, cleanup.repository).catch((error: unknown) => {
@@ -169,7 +169,7 @@ export interface Cleaned {
   readonly temporaries: readonly string[];
 }
 
-/** Removes what sessions and children have left behind and no one has touched for longer than the period. */
+/** Removes what sessions and children have left behind and that was not touched for longer than the period. */
 export async function cleanUp(cleanup: Cleanup): Promise<Cleaned> {
   const { olderThanDays, ...rest } = cleanup;
   // First, because they are written down beside the sessions.
@@ -193,7 +193,7 @@ export async function recoverProjectWorktrees(
     const answer = await findWorktreeRepository(git, project.projectRoot);
     if (answer.type === "found") await recoverWorktrees(git, answer.repository.commonDirectory);
   } catch {
-    // The one that makes the next one, or cleans up, hears why.
+    // The next caller that makes one, or cleans up, is shown why.
   }
 }
 
@@ -218,7 +218,7 @@ interface LockCleanup {
   readonly dryRun: boolean;
 }
 
-/** Removes the locks of memories whose process is gone, whatever their age: no one holds them any more. */
+/** Removes the locks of memories whose process is gone, whatever their age: they are not held any more. */
 async function cleanUpLocks({ memories, dryRun }: LockCleanup): Promise<readonly string[]> {
   const removed: string[] = [];
   for (const folder of memories.map((memory) => join(memory, locksFolder))) {

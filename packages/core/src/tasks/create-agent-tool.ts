@@ -9,7 +9,7 @@ import { builtinTool } from "../tools/builtin/builtin-tool.ts";
 import { jsonSchemaOf } from "../tools/json-schema-of.ts";
 import type { Tool } from "../tools/tool.ts";
 
-/** What came of asking for a child. */
+/** Outcome of a spawn. */
 export type SpawnOutcome =
   | { readonly type: "refused"; readonly reason: string }
   | { readonly type: "ended"; readonly text: string; readonly isError: boolean; readonly data: unknown }
@@ -100,7 +100,7 @@ function offeredSchema({ agents, background, teams }: AgentToolOptions): Pick<To
   return { inputSchema: jsonSchemaOf(background ? here : here.omit({ run_in_background: true })) };
 }
 
-/** The request of a call, for those who decide about it before it runs. */
+/** The request of a call, for decisions about it before it runs. */
 export function requestOfCall(value: unknown): SpawnRequest {
   const read = input.safeParse(value);
   if (read.success) return requestOf(read.data);

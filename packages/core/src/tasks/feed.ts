@@ -1,14 +1,14 @@
 import { createAsyncQueue } from "../loop/call-tools.ts";
 
-/** Notifies many listeners of what happens, live. A listener that comes late hears what follows. */
+/** Notifies many listeners of what happens, live. A listener that comes late gets what follows. */
 export interface Feed<T> {
-  /** Those who listen now; where there are none, nothing has to be published. */
+  /** The listeners now; where there are none, nothing has to be published. */
   readonly listeners: { readonly size: number };
   publish(value: T): void;
   end(): void;
   /** Ends with the feed; leaving the loop early drops the subscription. */
   subscribe(): AsyncIterableIterator<T>;
-  /** Calls back at once, in order with what else the publisher does, until the returned function is called. */
+  /** Calls back immediately, in order with what else the publisher does, until the returned function is called. */
   listen(listener: (value: T) => void): () => void;
 }
 
@@ -35,7 +35,7 @@ export function createFeed<T>(): Feed<T> {
       else queues.add(queue);
       const values = queue[Symbol.asyncIterator]();
       let isLeft = false;
-      // Not a generator: its `finally` would not run for a listener that leaves before it has begun.
+      // Not a generator: its `finally` would not run for a listener that leaves before it has started.
       return {
         async next() {
           if (isLeft) return { done: true, value: undefined };

@@ -27,7 +27,7 @@ export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly queuePosition?: number;
   /** Interrupted: its process ended before it did. */
   readonly state: "running" | NonNullable<TranscriptTask["state"]> | "interrupted";
-  /** No one waited for it. */
+  /** It ran in the background. */
   readonly background: boolean;
   /** The subagent that started it; absent for a child of the main agent. */
   readonly parentId?: string;
@@ -39,11 +39,11 @@ export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly hasPlan: boolean;
   /** Of a running one: the call it waits for now. */
   readonly current?: InFlightCall;
-  /** Of an interrupted one: the calls of which no one knows what became of them. */
+  /** Of an interrupted one: the calls whose outcome is unknown. */
   readonly inFlight?: readonly InFlightCall[];
   /** Of an interrupted one: whether its task is known, so that it can be resumed. */
   readonly canResume?: boolean;
-  /** Hooks have not heard of its stop yet. */
+  /** Hooks were not notified of its stop yet. */
   readonly isStopOwed?: true;
   /** Of one that counts as running, but whose process cannot be seen from here: on which machine or in which container. */
   readonly runsOn?: string;
@@ -61,7 +61,7 @@ interface FindTasksOptions {
   readonly idPrefix?: string;
   /** Only those of this session. */
   readonly sessionId?: string;
-  /** Takes none for running: the one that asks is about to take them from the process that has them. */
+  /** Takes none for running: the caller is about to take them from the process that has them. */
   readonly takeOver?: boolean;
   /** Leaves those that ended by themselves out where this says so; only the end of their file is read then. */
   readonly isSettled?: (ended: Pick<FoundTask, "id" | "lastSignAt">) => boolean;
@@ -138,7 +138,7 @@ async function statChild(path: string, id: string, sessionId: string): Promise<r
 const tailBytes = 64 * 1024;
 
 /**
- * The last sign of a child that ended by itself, where the end of its file says so. Hooks have heard of its stop then: who
+ * The last sign of a child that ended by itself, where the end of its file says so. Hooks were notified of its stop then: who
  * dies in between leaves the lock.
  */
 async function findQuietEnd({ transcript }: ChildFile): Promise<number | undefined> {
@@ -176,7 +176,7 @@ function standingOf(
     };
   }
   const owed = isStopOwed(records) ? ({ isStopOwed: true } as const) : {};
-  // The one that finds one cut off writes that down as its ending.
+  // The process that finds one cut off writes that down as its ending.
   if (reported !== undefined && reason !== interruptedReason) return { state: reported, ...owed };
   const { hasStarted, last, inFlight } = foldChildRun(records);
   return { state: "interrupted", inFlight, canResume: hasStarted || last?.prompt !== undefined, ...owed };
@@ -233,7 +233,7 @@ export interface EndedTask {
 /** The last words of a conversation are in this much of its end. */
 const readBytes = 1_000_000;
 
-/** A child of a session that no one has in memory any more, as its files show it. */
+/** A child of a session that is in no process's memory any more, as its files show it. */
 export async function findEndedTask(
   transcripts: string,
   { sessionId, id }: { readonly sessionId: string; readonly id: string },

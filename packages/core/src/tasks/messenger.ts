@@ -11,7 +11,7 @@ interface Recipient {
   readonly agentType: string;
   readonly description: string;
   readonly name?: string;
-  /** No one waited for its last run. */
+  /** Its last run was in the background. */
   readonly background: boolean;
   /** `elsewhere`: another process runs it. */
   readonly state: "running" | "ended" | "elsewhere";
@@ -130,7 +130,7 @@ type Choice =
   | { readonly type: "found"; readonly recipient: Recipient }
   | Extract<SendOutcome, { type: "refused" }>;
 
-/** An id is exact. A name that several had means the one that runs; where that does not decide it, none is guessed. */
+/** An id is exact. A name that several had means the running one; where that does not decide it, none is guessed. */
 function choose(to: string, known: readonly Recipient[]): Choice {
   const byId = known.find(({ id }) => id === to);
   if (byId !== undefined) return { type: "found", recipient: byId };

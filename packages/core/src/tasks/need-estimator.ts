@@ -21,7 +21,7 @@ export interface CallNeed {
 export function amountOf({ inputTokens, price }: CallNeed, outputTokens: number): Amount {
   const tokens = inputTokens + outputTokens;
   if (price === undefined) return { usd: 0, tokens };
-  // No one knows beforehand what the cache holds, so the dearest reading of the prompt counts.
+  // What the cache holds is unknown beforehand, so the dearest reading of the prompt counts.
   const fresh = costOf({ ...noUsage, inputTokens, outputTokens }, price);
   const written = costOf({ ...noUsage, cacheWriteTokens: inputTokens, outputTokens }, price);
   return { usd: Math.max(fresh, written), tokens };

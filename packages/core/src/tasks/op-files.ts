@@ -83,7 +83,7 @@ export function opFile(files: ControlFiles, name: string): OpFile | undefined {
   };
 }
 
-/** The text of a plain file of this user that no one else may write; undefined for any other. */
+/** The text of a plain file that only this user may write; undefined for any other. */
 function readOwn(file: string, maxBytes: number): string | undefined {
   let descriptor: number | undefined;
   try {

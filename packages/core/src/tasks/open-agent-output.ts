@@ -26,7 +26,7 @@ const shownEvents: ReadonlySet<RunEvent["type"]> = new Set([
   "run-ended",
 ]);
 
-/** A link that somebody put in its place is not followed. */
+/** A link that was put in its place is not followed. */
 const appendOnly = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
 
 export function openAgentOutput(file: string): AgentOutput {

@@ -68,7 +68,7 @@ export interface RecordOptions {
   readonly load?: (() => Promise<EarlierConversation | undefined>) | undefined;
   /** How that is read. */
   readonly reading?: RebuildOptions;
-  /** What is damaged, in a notice; absent: that is shown to nobody. */
+  /** What is damaged, in a notice; absent: that is not shown. */
   readonly name?: string | undefined;
   /** Takes the file also from a process that holds it. */
   readonly takeOver: boolean;
@@ -94,7 +94,7 @@ export async function openRecord(plan: AgentPlan, options: RecordOptions): Promi
     try {
       return await continueRecord(plan, loaded, options);
     } catch (error) {
-      // An idle owner may have begun a turn, or ended one, in between.
+      // An idle owner may have started a turn, or ended one, in between.
       const hasGrown = isRetinueError(error) && error.code === "file-changed";
       if (options.rereads !== true || !hasGrown || left === 1) throw error;
     }
@@ -195,7 +195,7 @@ async function continueRecord(
     setIdle: disk.setIdle,
     async close() {
       try {
-        // The last lines reach the disk before anybody is notified that the work is over.
+        // The last lines reach the disk before the end of the work is reported.
         await disk.sync();
       } catch (error) {
         notice?.(error instanceof Error ? error.message : String(error));

@@ -11,7 +11,7 @@ import { type FoundTask, findTasks } from "./find-tasks.ts";
 import { resultText } from "./result-text.ts";
 import { interruptedStatus, interruptedText } from "./spawn-outcome.ts";
 
-/** What a main conversation has heard of its children. */
+/** What was reported to a conversation about its children. */
 export interface ReportedAgents {
   /** When it was last reported how a child is, in milliseconds since 1970. */
   readonly reportedAt: ReadonlyMap<string, number>;
@@ -20,7 +20,7 @@ export interface ReportedAgents {
 }
 
 /** The same, with the calls that were cut off and are now answered with what their child handed in. */
-export interface HeardAgents extends ReportedAgents {
+export interface KnownReports extends ReportedAgents {
   readonly answered: ReadonlySet<string>;
 }
 
@@ -49,7 +49,7 @@ export function readReportedAgents(records: readonly JsonRecord[]): ReportedAgen
 /** What a parent should have been shown about children that ended, and was not because its process died. */
 export async function findLostNotices(
   tasks: readonly FoundTask[],
-  { reportedAt, launched, answered }: HeardAgents,
+  { reportedAt, launched, answered }: KnownReports,
   outputFile: (agentId: string) => string,
 ): Promise<readonly UserMessage[]> {
   const lost = tasks.filter(({ id, callId = "", state, background, lastSignAt }) => {

@@ -22,7 +22,7 @@ export function wholeText({ text }: Pick<RunEnding, "text">): string {
   return escapeControlTags(text.trim());
 }
 
-/** What a child's end is to those who hear of it. */
+/** What is reported of a child's end. */
 export interface ChildResult {
   /** Its final text as data, followed by one line of facts that the runtime vouches for. */
   readonly text: string;

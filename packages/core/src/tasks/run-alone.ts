@@ -6,7 +6,7 @@ const firstWaitMs = 20;
 const maxWaitMs = 250;
 const timeoutMs = 60_000;
 
-/** Git cannot list worktrees while another process adds or removes one, so those who do take turns in a repository. */
+/** Git cannot list worktrees while another process adds or removes one, so processes that do take turns in a repository. */
 export async function runAlone<Result>(
   commonDirectory: string,
   signal: AbortSignal,

@@ -80,7 +80,7 @@ export function runChild(
   );
 }
 
-/** A child without a limit of its own gets one once no one watches it any more. */
+/** A child without a limit of its own gets one once it is not watched any more. */
 function silenceOf(
   own: number | undefined,
   line: TaskControl,

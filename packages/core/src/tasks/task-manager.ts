@@ -32,15 +32,15 @@ export interface ParkOptions {
   readonly activity?: string;
 }
 
-/** What a running child knows of those who may be watching it. */
+/** What a running child knows of whether it is watched. */
 export interface TaskControl {
-  /** Whether somebody waits for it who could be asked; false in the background. */
+  /** Whether it can ask a person; false in the background. */
   attended(): boolean;
   /** Aborted when the child is moved to the background: open questions are then answered no. */
   readonly unattended: AbortSignal;
   /** Messages sent to it since it last asked. */
   takeMessages(): readonly UserMessage[];
-  /** Writes down that hooks are about to hear of it, so that after a crash they do not hear it twice. */
+  /** Writes down that hooks are about to be notified, so that after a crash they are not notified twice. */
   reported?(event: ReportedEvent): Promise<void>;
   /** Resolves when everything it said so far would survive a power cut. */
   commit?(): Promise<void>;
@@ -113,7 +113,7 @@ export interface TaskManager extends AsyncDisposable {
 
 interface TaskManagerOptions {
   readonly maxRunning: number;
-  /** What happens to one child too many; absent: one that somebody waits for is queued, one in the background refused. */
+  /** What happens to one child too many; absent: one in the foreground is queued, one in the background refused. */
   readonly overflow?: "refuse" | "queue";
   readonly now: () => number;
   /** How many that have ended are kept in memory; what is older is in their files. */
@@ -562,7 +562,7 @@ export async function stopWithCaller(
 /** How many children run concurrently, and what happens to one more. */
 export interface ChildLimits {
   readonly maxRunning: number;
-  /** Absent: one that somebody waits for is queued, one in the background is refused. */
+  /** Absent: one in the foreground is queued, one in the background is refused. */
   readonly overflow?: "refuse" | "queue";
 }
 

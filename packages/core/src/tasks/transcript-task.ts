@@ -52,7 +52,7 @@ export function quotaWaitOf(
 
 /** A line that begins a wait for a quota, or shows that there is none any more. */
 export function changesQuotaWait(record: JsonRecord): boolean {
-  // One whose process ended meanwhile still waits: whoever takes it up continues there.
+  // One whose process ended meanwhile still waits: the process that takes it up continues there.
   const ending = record.runEnding;
   if (isRecord(ending) && ending.reason === interruptedReason) return false;
   return isPartOfRun(record) || record.subtype === "quota_waiting" || record.subtype === "quota_renewed";

@@ -10,7 +10,7 @@ import {
   createNeedEstimator,
 } from "./need-estimator.ts";
 
-/** Held until the call is over, so that no one else can spend it. */
+/** Held until the call is over, so that no other call can spend it. */
 export interface Reservation {
   readonly type: "reserved";
   /** The longest answer that is paid for. */
@@ -277,7 +277,7 @@ export function createAccount(
     },
     release(amount) {
       holders -= 1;
-      // Sums of fractions leave a hair behind, and somebody would wait for ever for the one that holds it.
+      // Sums of fractions leave a hair behind, and a call would wait for ever for the call that holds it.
       held = holders === 0 ? { usd: 0, tokens: 0 } : atLeastNothing(minus(held, amount));
     },
     pay(amount) {

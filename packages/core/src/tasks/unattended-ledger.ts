@@ -14,7 +14,7 @@ import {
 import { amountOf } from "./need-estimator.ts";
 import { type AgentBudget, createAccount, decideReservation } from "./tree-budget.ts";
 
-/** What the sessions of a user take while nobody is there, over all processes: one sum for each account of a provider. */
+/** What the sessions of a user take while they are unattended, over all processes: one sum for each account of a provider. */
 export interface UnattendedLedger {
   /** From here on, what the session takes from the account counts. */
   begin(payer: Payer): Promise<void>;
@@ -22,9 +22,9 @@ export interface UnattendedLedger {
   counts(payer: Payer): boolean;
   /** Whether any session that is open takes from the account unattended. */
   isInUse(account: string): boolean;
-  /** Somebody is there: what the session took no longer counts, and neither does what closed sessions took. */
+  /** The session is attended again: what it took no longer counts, and neither does what closed sessions took. */
   end(session: string): Promise<void>;
-  /** The session is closed; what it took counts until somebody is there, or the session goes on. */
+  /** The session is closed; what it took counts until it is attended again, or continues. */
   close(session: string): Promise<void>;
   budget(payer: Payer, options: LedgerBudgetOptions): AgentBudget;
 }
@@ -172,7 +172,7 @@ function pay({ entries, holds }: LedgerState, payer: Payer, usd: number): Ledger
   return { entries: [...others, { session, account, usd: before + usd, process: thisProcess() }], holds };
 }
 
-/** A call whose process died counts as what it held: nobody knows what it cost. */
+/** A call whose process died counts as what it held: its cost is unknown. */
 function withoutGone(state: LedgerState): LedgerState {
   const gone = state.holds.filter(({ process }) => livenessOf(process) === "gone");
   const entries = state.entries.map((entry) => ({

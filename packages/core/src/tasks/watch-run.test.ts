@@ -103,8 +103,8 @@ describe("[LIM-5] a run that falls silent", () => {
 
   test("and breaks while that is being reported, is heard by the one that reads it and by no one else", async () => {
     const clock = createManualClock();
-    const unheard: unknown[] = [];
-    const note = (reason: unknown): void => void unheard.push(reason);
+    const stopListening: unknown[] = [];
+    const note = (reason: unknown): void => void stopListening.push(reason);
     process.on("unhandledRejection", note);
     async function* run(): AsyncGenerator<RunEvent> {
       yield sign;
@@ -122,7 +122,10 @@ describe("[LIM-5] a run that falls silent", () => {
     })();
     await expect(reading).rejects.toThrow("broken");
     process.off("unhandledRejection", note);
-    expect({ received, unheard }).toEqual({ received: ["turn-started", "run-stalled"], unheard: [] });
+    expect({ received, stopListening }).toEqual({
+      received: ["turn-started", "run-stalled"],
+      stopListening: [],
+    });
   });
 
   test("is given up when it does not respect its signal", async () => {

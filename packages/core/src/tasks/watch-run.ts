@@ -14,7 +14,7 @@ export interface SilenceLimit {
 
 export interface RunWatch {
   readonly clock: WaitClock;
-  /** The run's own time; the one that asks a person holds it. */
+  /** The run's own time; a question to a person holds it. */
   readonly stopwatch: Stopwatch;
   readonly timeMs?: number;
   /** Asked for anew, because a run may be left alone on the way; absent: it may be silent for ever. */
@@ -85,7 +85,7 @@ export async function* watchRun(
       }
       if (update.step.done === true) return;
       yield update.step.value;
-      // What the reader did meanwhile is no one's silence.
+      // What the reader did meanwhile does not count as silence.
       if (watch.silence !== undefined) life.lastSign = watch.stopwatch.elapsed();
       next = iterator.next();
     }
@@ -169,7 +169,7 @@ async function watchSilence(watching: Watching, silence: NonNullable<RunWatch["s
     const reported = life.lastSign;
     const reportedAt = stopwatch.elapsed();
     notify({ type: "reported", event: { type: "run-stalled", silentMs: silent(), stops: false } });
-    // The one that was notified has some time to do something about it, also where the silence was noticed late.
+    // The person that was notified has some time to do something about it, also where the silence was noticed late.
     const grace = (): number => {
       const { reportMs, stopMs } = silence() ?? { reportMs: 0, stopMs: 0 };
       return reportedAt + stopMs - reportMs;

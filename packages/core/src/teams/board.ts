@@ -12,7 +12,7 @@ export interface BoardTask {
   readonly status: BoardStatus;
   readonly owner?: string;
   readonly blocks: readonly string[];
-  /** What this list says counts; `blocks` of the other task is for readers. */
+  /** This list counts; `blocks` of the other task is for readers. */
   readonly blockedBy: readonly string[];
   readonly metadata?: JsonRecord;
 }
@@ -73,7 +73,7 @@ export function lineOf(task: BoardTask, board: Board): string {
 
 export interface TaskChange {
   readonly status?: BoardStatus | "deleted";
-  /** Empty: no one owns it. */
+  /** Empty: it has no owner. */
   readonly owner?: string;
   readonly subject?: string;
   readonly description?: string;
@@ -84,7 +84,7 @@ export interface TaskChange {
   readonly metadata?: JsonRecord;
 }
 
-/** Who asks for a change. The lead may change every task, a member its own and those that no one owns. */
+/** Who asks for a change. The lead may change every task, a member its own and those without an owner. */
 export interface Actor {
   readonly name: string;
   readonly isLead: boolean;
@@ -129,7 +129,7 @@ export function changeTask(board: Board, id: string, change: TaskChange, by: Act
   };
 }
 
-/** The tasks of a member that is gone, given back: pending, owned by no one. */
+/** The tasks of a member that is gone, given back: pending, without an owner. */
 export function releaseTasks(board: Board, owner: string): readonly BoardTask[] {
   return sortedTasks(board)
     .filter((task) => task.owner === owner && task.status !== "completed")

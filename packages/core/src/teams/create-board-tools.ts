@@ -189,9 +189,9 @@ async function assign(
   });
 }
 
-/** Tells a member that joins of the tasks that were made for it before. */
+/** Notifies a member that joins of the tasks that were made for it before. */
 export async function announceTasks(store: TeamStore, member: string): Promise<void> {
-  const told = new Set(
+  const notified = new Set(
     store
       .inbox(member)
       .mail.flatMap(({ protocol, read }) =>
@@ -199,7 +199,7 @@ export async function announceTasks(store: TeamStore, member: string): Promise<v
       ),
   );
   const own = sortedTasks(store.board.read()).filter(
-    ({ id, owner, status }) => owner === member && status !== "completed" && !told.has(id),
+    ({ id, owner, status }) => owner === member && status !== "completed" && !notified.has(id),
   );
   for (const { id, subject, description } of own)
     await store.send(member, {

@@ -44,10 +44,10 @@ export function openMailbox(options: MailboxOptions): Mailbox {
   const { store, name, onMail, report } = options;
   const delivered = new Set(options.delivered);
   const taken = new Set<string>();
-  const bells = new Set<() => void>();
+  const listeners = new Set<() => void>();
   const marker = createMarker(options);
   const look = (): void => {
-    for (const wakeup of bells) wakeup();
+    for (const wakeup of listeners) wakeup();
   };
   const stopWatching = store.watch(look);
 
@@ -92,7 +92,7 @@ export function openMailbox(options: MailboxOptions): Mailbox {
     markAfter: marker.after,
     settled: marker.settled,
     look,
-    wait: (wait) => waitForMail(wait, { hasMail, bells }),
+    wait: (wait) => waitForMail(wait, { hasMail, listeners }),
     async [Symbol.asyncDispose]() {
       stopWatching();
       await marker.settled();
@@ -104,7 +104,7 @@ type Waited = "mail" | "timeout" | "awake";
 
 async function waitForMail(
   { signal, limitMs, isAwake = () => false }: WaitOptions,
-  { hasMail, bells }: { readonly hasMail: () => boolean; readonly bells: Set<() => void> },
+  { hasMail, listeners }: { readonly hasMail: () => boolean; readonly listeners: Set<() => void> },
 ): Promise<Waited> {
   const end = Promise.withResolvers<Waited>();
   const seek = (): void => {
@@ -113,7 +113,7 @@ async function waitForMail(
   };
   const stop = (): void => end.reject(signal.reason);
   const timer = limitMs === 0 ? undefined : setTimeout(() => end.resolve("timeout"), limitMs);
-  bells.add(seek);
+  listeners.add(seek);
   signal.addEventListener("abort", stop, { once: true });
   try {
     if (signal.aborted) stop();
@@ -121,7 +121,7 @@ async function waitForMail(
     return await end.promise;
   } finally {
     clearTimeout(timer);
-    bells.delete(seek);
+    listeners.delete(seek);
     signal.removeEventListener("abort", stop);
   }
 }

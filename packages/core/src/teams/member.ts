@@ -124,7 +124,7 @@ interface Parts {
   readonly state: MemberState;
 }
 
-/** Hooks hear of tasks that are still in progress, and that it is about to be idle. */
+/** Hooks are notified of tasks that are still in progress, and that it is about to be idle. */
 async function reasonToContinue({ options, state }: Parts, signal: AbortSignal): Promise<string | undefined> {
   const { hooks, store, membership } = options;
   if (state.isShutDown) return undefined;
@@ -174,7 +174,7 @@ function createStandby({
   };
 }
 
-/** The lead hears of it once, with what the member said where it sent no message itself. */
+/** The lead is notified of it once, with what the member said where it sent no message itself. */
 async function becomeIdle(
   ending: RunEnding,
   { options, state, teamContext }: Parts & { readonly teamContext: TeamContext },

@@ -59,7 +59,7 @@ export async function deliver(
     );
   if (member === teamContext.name) return refused("That is you; a message to yourself reaches no one.");
   await store.send(member, { ...mail, from: teamContext.name });
-  // It may have shut down in between, and then no one reads it.
+  // It may have shut down in between, and then it is not read.
   const now = store.config();
   const ended = now === undefined ? undefined : findMember(now, member);
   if (member !== leadName && ended === undefined)
@@ -82,7 +82,7 @@ export async function offerTasks(store: TeamStore, free: readonly BoardTask[]): 
   const config = store.config();
   if (config === undefined || chooseOffers(config, free).size === 0) return;
   await store.update((now) => {
-    // The team may have been deleted meanwhile; then there is no one to offer anything to.
+    // The team may have been deleted meanwhile; then there is no member to offer anything to.
     if (now === undefined) return undefined;
     for (const [name, task] of chooseOffers(now, free)) offers.set(name, task);
     return [...offers].reduce((next, [name, task]) => withOffer(next, name, task.id), now);

@@ -31,7 +31,7 @@ export interface TeamSettingsInput {
 
 const defaultIdleMinutes = 60;
 
-/** What the program, the environment and settings say about teams; undefined where they are off. Pure. */
+/** What the program, the environment and settings specify about teams; undefined where they are off. Pure. */
 export function readTeamSettings({
   option,
   environment,

@@ -134,7 +134,7 @@ function changeConfig(
 
 export type OpenTeam = (places: TeamPlaces, name: string, list?: string) => TeamStore;
 
-/** Opens each team once, so that all agents of a process hear of a change in the moment it is made. */
+/** Opens each team once, so that all agents of a process are notified of a change in the moment it is made. */
 export function createTeamStores(): OpenTeam {
   const stores = new Map<string, TeamStore>();
   return (places, name, list = name) => {

@@ -80,7 +80,7 @@ export function createToolSearch(deferred: readonly Tool[], loaded: readonly str
   };
 }
 
-/** More at once would be what the search is there to avoid. */
+/** More in one answer would be what the search is there to avoid. */
 const maxFound = 20;
 
 const searchInput = z.object({

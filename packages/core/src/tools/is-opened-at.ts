@@ -3,7 +3,7 @@ import { fstatSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 
 /**
  * Whether what a descriptor holds is at a real path, and was not reached by a link that was put there meanwhile, in its place or
- * above it. Linux tells what was opened; elsewhere the path is looked up again, which a link that comes and goes can outwit.
+ * above it. Linux reports what was opened; elsewhere the path is looked up again, which a link that comes and goes can outwit.
  */
 export function isOpenedAt(descriptor: number, path: string): boolean {
   try {

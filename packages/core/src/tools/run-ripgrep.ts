@@ -22,7 +22,7 @@ export interface RipgrepRequest {
 
 export interface RipgrepEnding {
   /**
-   * `enough`: the taker ended it; `time`: it took too long and was ended; `killed`: somebody else ended it, such as the
+   * `enough`: the taker ended it; `time`: it took too long and was ended; `killed`: another process ended it, such as the
    * system for want of memory; `unavailable`: it could not be started.
    */
   readonly type: "finished" | "enough" | "time" | "killed" | "unavailable";

@@ -22,7 +22,7 @@ export interface ToolContext {
   /** Who calls: shown in messages about changed files and in questions. */
   readonly agent: { readonly id: string; readonly name: string };
   readonly sessionId: string;
-  /** From the main agent to the one that calls. */
+  /** From the main agent to the caller. */
   readonly agentPath: readonly { readonly id: string; readonly name: string }[];
   readonly callId: string;
   /** The same for the same call, however often it is sent on, and for no other call: for services that do a thing once per key. */
@@ -45,7 +45,7 @@ export interface ToolContext {
   readonly approvedPaths?: readonly string[];
   /** Whether what a search of this tool finds in a file may be shown, by real path; absent means everything may. */
   readonly mayRead?: (path: string, tool: string) => boolean;
-  /** What rules say about reading, for a process that runs without the yes of a person or a rule. */
+  /** What rules allow to read, for a process that runs without approval by a person or a rule. */
   readonly wallRules?: WallRules;
   /** It was decided that such processes are isolated; where they cannot be, they do not run. */
   readonly countsOnWall?: boolean;
@@ -63,7 +63,7 @@ export interface ToolOutcome {
   readonly data?: unknown;
 }
 
-/** What a server says of its tool; a hint, never a permission. */
+/** What a server declares about its tool; a hint, never a permission. */
 export interface McpHints {
   readonly readOnly?: boolean | undefined;
   readonly destructive?: boolean | undefined;
@@ -97,7 +97,7 @@ export interface Tool<Input = unknown> {
   readonly inputSchema?: Readonly<Record<string, unknown>> | undefined;
   /** Whether this call may run beside others; absent means: when the effect is `read`. */
   readonly isConcurrencySafe?: ((input: Input) => boolean) | undefined;
-  /** What a second run of a call does, for those who find one cut off; absent means: `pure` when it reads, else `unsafe`. */
+  /** What a second run of a call does, for recovery; absent means: `pure` when it reads, else `unsafe`. */
   readonly repeats?: Repeats | undefined;
   /** How many calls of one answer run at the same time where they may run beside each other; absent means ten. */
   readonly concurrency?: number | undefined;
@@ -171,7 +171,7 @@ export interface TodoItem {
 
 /** What tools may ask of the program around them. A part that is absent does not exist for this run. */
 export interface ToolHost {
-  /** Puts questions to a person; absent when nobody can be asked. */
+  /** Puts questions to a person; absent in unattended runs. */
   readonly ask?:
     | ((
         questions: readonly HostQuestion[],

@@ -19,7 +19,7 @@ export interface StepShape {
 }
 
 interface ShapeFacts {
-  /** The text of its definition; the rest of what the plan says to the model changes with the day. */
+  /** The text of its definition; the rest of the prompt in the plan changes with the day. */
   readonly prompt: string;
   /** Where its working tree begins, if it has one. */
   readonly baseCommit: string | undefined;

@@ -30,7 +30,7 @@ export interface ScriptFunctions {
   run(body: () => unknown): void;
   /** Ends it with an error that came from outside its body. */
   fail(error: unknown): void;
-  /** Whether its body has not ended and waits for no answer: nothing but a timer can make it go on. */
+  /** Whether its body has not ended and waits for no answer: nothing but a timer can continue it. */
   isIdle(): boolean;
 }
 

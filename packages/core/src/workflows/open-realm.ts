@@ -79,7 +79,7 @@ export function createRealmTurns(): RealmTurns {
   let last: Promise<unknown> = Promise.resolve();
   return (begin) => {
     const mine = last.then(begin);
-    last = mine.then(({ begun }) => begun).catch(() => undefined);
+    last = mine.then(({ started }) => started).catch(() => undefined);
     return mine;
   };
 }

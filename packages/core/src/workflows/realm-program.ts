@@ -30,7 +30,7 @@ export interface ScriptContext {
   answer(answer: string): void;
   /** Calls the function of the timer that is due next. */
   fire(): void;
-  /** What the script has sent since, how long until the next timer is due, and whether nothing can make it go on; JSON. */
+  /** What the script has sent since, how long until the next timer is due, and whether nothing can continue it; JSON. */
   collect(): string;
 }
 
@@ -269,9 +269,9 @@ function hostScripts(vm: typeof import("node:vm"), prelude: string): void {
   const { stdin, stdout } = process;
   const { now } = Date;
   const exit = process.exit.bind(process);
-  // A promise of a script that nobody waits for is the script's affair.
+  // A promise of a script that is not awaited is the script's affair.
   process.on("unhandledRejection", () => undefined);
-  // Whoever gets out of a context finds nothing here.
+  // Code that escapes from a context finds nothing here.
   const kept = new Set(
     "globalThis Object Array Number String Boolean Symbol Map Set Error TypeError JSON Reflect Promise Math setTimeout clearTimeout undefined NaN Infinity".split(
       " ",
@@ -297,7 +297,7 @@ function hostScripts(vm: typeof import("node:vm"), prelude: string): void {
       const place = isScript ? { filename: "workflow.js", lineOffset: -1 } : { filename: "functions.js" };
       return new vm.Script(code, place).runInContext(context, { timeout: limitMs });
     };
-    // Nothing of the script runs yet, so its time has not begun.
+    // Nothing of the script runs yet, so its time has not started.
     new vm.Script(`const ${name} = ${prelude};`, { filename: "functions.js" }).runInContext(context);
     return { call, limitMs, timer: undefined };
   }
@@ -311,7 +311,7 @@ function hostScripts(vm: typeof import("node:vm"), prelude: string): void {
     if (scope === undefined) return;
     const { limitMs } = scope;
     clearTimeout(scope.timer);
-    const begun = now();
+    const startedAt = now();
     try {
       scope.call(code, isScript);
       const collected = scope.call(`${name}.collect()`);
@@ -330,7 +330,7 @@ function hostScripts(vm: typeof import("node:vm"), prelude: string): void {
         }, waitMs);
     } catch (error) {
       // What a script throws is an object of its context, which is not looked into.
-      const isLate = now() - begun >= limitMs;
+      const isLate = now() - startedAt >= limitMs;
       const text = error instanceof Error ? error.message : "its stack or memory was used up";
       write({ scope: id, broke: isLate ? "time" : "error", text });
       scopes.delete(id);
@@ -353,11 +353,11 @@ function hostScripts(vm: typeof import("node:vm"), prelude: string): void {
     write({ rested: true });
   }
 
-  let begun = "";
+  let rest = "";
   stdin.setEncoding("utf8");
   stdin.on("data", (chunk: string) => {
-    const lines = (begun + chunk).split("\n");
-    begun = lines.pop() ?? "";
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() ?? "";
     for (const line of lines) take(line);
   });
   stdin.on("end", () => exit(0));

@@ -7,7 +7,7 @@ import { type ContentKey, createContentKeys, describeChange, type StepShape } fr
 import type { ScriptAnswer, ScriptError, ScriptMessage, StepOptions } from "./script-message.ts";
 import type { RealmEvents, ScriptBody, ScriptRealm } from "./start-realm.ts";
 import type { StepSlots } from "./step-slots.ts";
-import type { BegunStep, EarlierStep, WorkflowJournal } from "./workflow-journal.ts";
+import type { EarlierStep, StartedStep, WorkflowJournal } from "./workflow-journal.ts";
 
 /** A step that is to be worked on. */
 export interface StepOrder {
@@ -48,7 +48,7 @@ export interface StepRunner {
   shape(options: StepOptions, phase: string | undefined): Promise<StepShape>;
   newAgentId(key: string): string;
   run(order: StepOrder): Promise<StepOutcome>;
-  recover(begun: BegunStep, options: StepOptions): Promise<RecoveredStep>;
+  recover(started: StartedStep, options: StepOptions): Promise<RecoveredStep>;
   /** Whether what a finished step has left is still there; undefined where it is, else why not. */
   isLost(finished: { readonly branch?: string }): Promise<string | undefined>;
 }
@@ -89,7 +89,7 @@ const maxName = 200;
 const maxPhases = 1000;
 /** Of a prompt, a result and a line so much is kept to be shown; transcripts and the journal have the whole. */
 const maxShown = 4000;
-/** Steps that nobody waited for have so long to end. */
+/** Steps that were not awaited have so long to end. */
 const endingMs = 5_000;
 
 interface Scope {
@@ -372,10 +372,10 @@ async function takeOrWork(run: Run, step: StepCall): Promise<StepOutcome> {
     finish(run, step, { agentId, taken: true, outcome: { type: "done", value: result, branch } });
     return { type: "done", value: result };
   }
-  const begun = isFresh || finished !== undefined ? undefined : journal.begun.get(key);
-  const recovered = begun === undefined ? undefined : await steps.recover(begun, options);
-  if (begun !== undefined && recovered?.type === "done") {
-    const { agentId } = begun;
+  const started = isFresh || finished !== undefined ? undefined : journal.started.get(key);
+  const recovered = started === undefined ? undefined : await steps.recover(started, options);
+  if (started !== undefined && recovered?.type === "done") {
+    const { agentId } = started;
     writeResult(run, { key, agentId, outcome: recovered });
     finish(run, step, { agentId, taken: true, outcome: recovered });
     return recovered;
@@ -388,7 +388,7 @@ async function takeOrWork(run: Run, step: StepCall): Promise<StepOutcome> {
     ...content,
     why,
     isContinued,
-    agentId: isContinued && begun !== undefined ? begun.agentId : steps.newAgentId(key),
+    agentId: isContinued && started !== undefined ? started.agentId : steps.newAgentId(key),
     shape,
   });
 }
@@ -401,7 +401,7 @@ function comparedWith({ compared }: Run, label: string, key: string): EarlierSte
   return found;
 }
 
-/** Why the journal has no result of a step, for a run that went on; undefined for one that begins. */
+/** Why the journal has no result of a step, for a run that was continued; undefined for one that begins. */
 function whyNew(
   { journal }: Run,
   { key, parts }: ContentKey,
@@ -410,7 +410,7 @@ function whyNew(
   if (journal.tried.length === 0) return undefined;
   const failure = journal.failed.get(key);
   if (failure !== undefined) return `failed before: ${shortLine(failure)}`;
-  if (journal.begun.has(key)) return "was cut off, and what its agent did cannot be continued";
+  if (journal.started.has(key)) return "was cut off, and what its agent did cannot be continued";
   if (before === undefined) return "new in this run";
   return describeChange(before.parts, parts) ?? "one more of equal steps";
 }

@@ -24,7 +24,7 @@ export interface ScriptRealm extends AsyncDisposable {
 
 /** A realm in a process, with the moment when its first script waits for something or has ended. */
 export interface ProcessRealm extends ScriptRealm {
-  readonly begun: Promise<void>;
+  readonly started: Promise<void>;
 }
 
 /** The code of a script as `readWorkflowScript` gives it, or a function of the program. */
@@ -66,7 +66,7 @@ export async function startRealm(
   { limits = realmLimits, signal, wall }: RealmOptions,
 ): Promise<ProcessRealm> {
   signal.throwIfAborted();
-  // Nobody guesses under which name a context is called.
+  // The name of a context cannot be guessed.
   const name = `r${randomBytes(12).toString("hex")}`;
   const child = await spawnBehind(wall, {
     file: process.execPath,
@@ -81,7 +81,7 @@ export async function startRealm(
       realmProgram(),
     ],
   });
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   let isOver = false;
   /** Orders and turns that are not finished. */
   let busy = 0;
@@ -90,7 +90,7 @@ export async function startRealm(
 
   const stop = (): void => {
     isOver = true;
-    begun.resolve();
+    started.resolve();
     clearTimeout(watch);
     clearInterval(memory);
     signal.removeEventListener("abort", stop);
@@ -127,7 +127,7 @@ export async function startRealm(
     if (read["began"] === true) works(1);
     else if (read["rested"] === true) {
       works(-1);
-      begun.resolve();
+      started.resolve();
     } else if (typeof scope !== "number")
       broke("The process of the script sent something that is not a message.");
     else if (read["broke"] === "time") events.broke(scope, tooLong(limits));
@@ -154,7 +154,7 @@ export async function startRealm(
   }
 
   return {
-    begun: begun.promise,
+    started: started.promise,
     begin(scope, code, start) {
       if (typeof code !== "string")
         throw new RetinueError("invalid-workflow", "A function cannot run in the process of scripts.");

@@ -1,7 +1,7 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { abortable } from "@retinue/base/foundation/abortable.ts";
 
-/** How many steps work at once, and which of them wait for the first of their kind. */
+/** How many steps work concurrently, and which of them wait for the first of their kind. */
 export interface StepSlots {
   /** Resolves when there is a place, in the order of the calls. */
   enter(signal: AbortSignal): Promise<Disposable>;
@@ -68,6 +68,6 @@ export function createStepSlots(most: number, clock: WaitClock): StepSlots {
 }
 
 /** As many as the machine bears, and never one alone. */
-export function usualSlots(cores: number): number {
+export function defaultSlots(cores: number): number {
   return Math.max(2, Math.min(16, cores - 2));
 }

@@ -20,7 +20,7 @@ message as data; no person reads along and nobody can answer a question.
 - If a tool takes your result, hand it in with that tool; a text then does not count.
 - Claim nothing you have not seen.`;
 
-/** The agent of steps that name no type. Nobody can start it otherwise. */
+/** The agent of steps that name no type. It cannot be started otherwise. */
 export const workflowAgent: AgentDefinition = {
   name: "workflow-subagent",
   description: "Carries out one step of a workflow.",

@@ -25,7 +25,7 @@ it("a line that a crash has cut off costs only itself [WFL-3]", async () => {
   appendFileSync(journal, '{"type":"result","key":"c1:b","agen');
   const second = await openJournal(runId, at);
   expect([...second.finished]).toEqual([["c1:a", { agentId: "x", result: "A" }]]);
-  expect([...second.begun]).toEqual([["c1:b", { agentId: "y", sessionId }]]);
+  expect([...second.started]).toEqual([["c1:b", { agentId: "y", sessionId }]]);
   second.append({ type: "result", key: "c1:b", agentId: "y", result: "B" });
   second.close();
   const third = await openJournal(runId, at);

@@ -20,12 +20,12 @@ export interface FinishedStep {
 }
 
 /** A step without an end, and the agent that worked on it. */
-export interface BegunStep {
+export interface StartedStep {
   readonly agentId: string;
   readonly sessionId: string;
 }
 
-/** A step that was begun, as it was then. */
+/** A step that was started, as it was then. */
 export interface EarlierStep {
   readonly key: string;
   readonly label: string;
@@ -35,10 +35,10 @@ export interface EarlierStep {
 /** What earlier processes have done of a run. */
 export interface EarlierSteps {
   readonly finished: ReadonlyMap<string, FinishedStep>;
-  readonly begun: ReadonlyMap<string, BegunStep>;
+  readonly started: ReadonlyMap<string, StartedStep>;
   /** Why the last try of a step failed. */
   readonly failed: ReadonlyMap<string, string>;
-  /** Every step that was begun, once, in the order in which they were. */
+  /** Every step that was started, once, in the order in which they were. */
   readonly tried: readonly EarlierStep[];
 }
 
@@ -50,7 +50,7 @@ export type JournalLine =
       readonly agentId: string;
       readonly label: string;
       readonly phase?: string;
-      /** What decides its outcome, so that it can be said later what is different. */
+      /** What decides its outcome, so that differences can be reported later. */
       readonly parts?: StepParts;
     }
   | {
@@ -63,12 +63,12 @@ export type JournalLine =
     }
   | { readonly type: "failed"; readonly key?: string; readonly agentId?: string; readonly error: string };
 
-/** Where the steps of one run are written down before anybody learns of them. */
+/** Where the steps of one run are recorded before they are reported. */
 export interface WorkflowJournal extends EarlierSteps {
   append(line: JournalLine): void;
-  /** The whole state, for those who look at it from outside. */
+  /** The whole state, for readers outside. */
   save(state: WorkflowRunState): void;
-  /** From now on another process may go on with the run. */
+  /** From now on another process may continue the run. */
   close(): void;
 }
 
@@ -86,7 +86,7 @@ export async function openJournal(
     };
   const { transcripts, sessionId } = place;
   const files = workflowFiles(transcripts, sessionId, runId);
-  // Sessions that had the run before are locked as well: whoever continues it in another one would pay for the same steps.
+  // Sessions that had the run before are locked as well: continuing it in another one would pay for the same steps.
   const others = (await sessionsOfRun(transcripts, runId)).filter((session) => session !== sessionId).sort();
   const journals = [...others.map((session) => workflowFiles(transcripts, session, runId).journal)];
   const locks = takeLocks(runId, journals);
@@ -127,7 +127,7 @@ async function openLocked(
 ): Promise<WorkflowJournal> {
   const files = workflowFiles(transcripts, sessionId, runId);
   const earlier = await readEarlierSteps(transcripts, runId);
-  // Opening costs more than writing, so it stays open while the run goes on.
+  // Opening costs more than writing, so it stays open while the run continues.
   const descriptor = openSync(files.journal, "a+", 0o600);
   let isOpen = true;
   // What a crash has cut off ends here, so that it does not swallow the next line.
@@ -158,18 +158,18 @@ function endsWithLine(descriptor: number): boolean {
 
 interface Folded {
   readonly finished: Map<string, FinishedStep>;
-  readonly begun: Map<string, BegunStep>;
+  readonly started: Map<string, StartedStep>;
   readonly failed: Map<string, string>;
   readonly tried: Map<string, EarlierStep>;
 }
 
 function noSteps(): EarlierSteps {
-  return { finished: new Map(), begun: new Map(), failed: new Map(), tried: [] };
+  return { finished: new Map(), started: new Map(), failed: new Map(), tried: [] };
 }
 
 /** The journals of a run, of all sessions that had it, the newest last. */
 export async function readEarlierSteps(transcripts: string, runId: string): Promise<EarlierSteps> {
-  const folded: Folded = { finished: new Map(), begun: new Map(), failed: new Map(), tried: new Map() };
+  const folded: Folded = { finished: new Map(), started: new Map(), failed: new Map(), tried: new Map() };
   for (const session of (await sessionsOfRun(transcripts, runId)).toReversed()) {
     const { journal } = workflowFiles(transcripts, session, runId);
     const lines = await readLines(journal).catch(() => undefined);
@@ -181,21 +181,21 @@ export async function readEarlierSteps(transcripts: string, runId: string): Prom
 function foldLine(
   { type, key, agentId, result, branch, label, parts, error }: JsonRecord,
   sessionId: string,
-  { finished, begun, failed, tried }: Folded,
+  { finished, started, failed, tried }: Folded,
 ): void {
   if (typeof key !== "string") return;
   if (type === "started" && typeof agentId === "string") {
-    begun.set(key, { agentId, sessionId });
+    started.set(key, { agentId, sessionId });
     failed.delete(key);
     const step = { key, label: typeof label === "string" ? label : "", parts: readParts(parts) };
     tried.set(key, step);
   }
   if (type === "failed") {
-    begun.delete(key);
+    started.delete(key);
     failed.set(key, String(error));
   }
   if (type !== "result" || typeof agentId !== "string") return;
-  begun.delete(key);
+  started.delete(key);
   failed.delete(key);
   finished.set(key, { agentId, result, ...(typeof branch === "string" ? { branch } : {}) });
 }
@@ -205,7 +205,7 @@ function readParts(value: unknown): StepParts {
   return Object.fromEntries(Object.entries(value).filter(([, part]) => typeof part === "string"));
 }
 
-/** The sessions of a project that have worked on a run; the one that did last comes first. */
+/** The sessions of a project that have worked on a run; the last one comes first. */
 export async function sessionsOfRun(transcripts: string, runId: string): Promise<readonly string[]> {
   const sessions = (await readdir(transcripts).catch(() => [])).filter(isSessionId);
   const found = await Promise.all(

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import type { UserMessage } from "@retinue/core/conversation/message.ts";
-import { hasEnded } from "@retinue/core/kernel/session.ts";
 import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
+import { hasEnded } from "@retinue/core/protocol/agent-state.ts";
 import type { TaskState } from "../../../../src/index.ts";
 import type { SdkMessage } from "./sdk-messages.ts";
 

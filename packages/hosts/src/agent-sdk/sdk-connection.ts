@@ -3,9 +3,9 @@ import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { createLivePolicy, type LivePolicy } from "@retinue/core/kernel/live/live-policy.ts";
-import { hasEnded } from "@retinue/core/kernel/session.ts";
 import type { SessionPorts } from "@retinue/core/kernel/session-ports.ts";
 import { sessionRecord } from "@retinue/core/kernel/session-record.ts";
+import { hasEnded } from "@retinue/core/protocol/agent-state.ts";
 import { checkAgentSdkOptions, readManagedSettings } from "../shared/agent-sdk-options.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import {

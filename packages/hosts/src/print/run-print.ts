@@ -2,8 +2,9 @@ import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-e
 import { mainAgentId } from "@retinue/core/conversation/agent-event.ts";
 import type { UserMessage } from "@retinue/core/conversation/message.ts";
 import type { AgentTree, TreeFacts } from "@retinue/core/kernel/agent-tree.ts";
-import { runPrompt, thrownError } from "@retinue/core/kernel/run-prompt.ts";
+import { runPrompt } from "@retinue/core/kernel/agent-tree.ts";
 import { sessionRecord } from "@retinue/core/kernel/session-record.ts";
+import { thrownError } from "@retinue/core/kernel/turn-driver.ts";
 import { isRunEvent } from "@retinue/core/protocol/agent-event.ts";
 import type { AgentState } from "@retinue/core/protocol/agent-state.ts";
 import { checkAgentSdkOptions, sdkSessionOptions } from "../shared/agent-sdk-options.ts";

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { type TaskState, wasCutOff } from "@retinue/core/kernel/session.ts";
+import { type TaskState, wasCutOff } from "@retinue/core/protocol/agent-state.ts";
 import type { CliOutput } from "./cli-host.ts";
 import { signalOf } from "./end-signal.ts";
 import { createPaint } from "./paint.ts";

@@ -44,9 +44,9 @@ export interface AgentServices {
   readonly unattended?: UnattendedBudget;
   /** Takes down what models are asked; absent where nothing is recorded. */
   readonly recordRequest?: RecordRequest;
-  /** Puts calls of all agents to the same person, in one queue; absent where nobody can be asked. */
+  /** Puts calls of all agents to the same person, in one queue; absent where the session is unattended. */
   readonly asking?: ReturnType<typeof openAsking>;
-  /** Keeps questions until somebody answers them; absent: where nobody can be asked, calls are refused. */
+  /** Keeps questions until they are answered; absent: where the session is unattended, calls are refused. */
   readonly inbox?: SessionInbox;
   /** What models of the session are writing now. */
   readonly liveText: LiveText;

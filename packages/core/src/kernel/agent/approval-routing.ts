@@ -49,7 +49,7 @@ export function peopleToAsk(
 
 const isUnattended = "it needs approval, and in the background nobody is asked";
 
-/** A child that was moved to the background asks no one any more; before that the program answers first. */
+/** A child that was moved to the background asks no more questions; before that the program answers first. */
 function whileAttended(
   canUseTool: CanUseTool | undefined,
   control: TaskControl,
@@ -97,7 +97,7 @@ function routeApproval(
       try {
         return await person.ask(call, { signal: AbortSignal.any([options.signal, control.unattended]) });
       } catch (error) {
-        // Moved to the background: whoever looks into the inbox answers now.
+        // Moved to the background: it is answered in the inbox now.
         if (options.signal.aborted || !control.unattended.aborted) throw error;
         return park(call, options);
       }
@@ -162,7 +162,7 @@ function withInbox(
   };
 }
 
-/** In the background a tool that asks finds no one to ask; the agent continues. */
+/** In the background a tool cannot ask; the agent continues. */
 function withoutQuestions(makeContext: MakeContext, control: TaskControl | undefined): MakeContext {
   if (control === undefined) return makeContext;
   return (call) => {

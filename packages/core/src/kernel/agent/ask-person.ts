@@ -65,7 +65,7 @@ export type PersonsAnswer =
 export interface AskPerson {
   /** The agent's policy with what people have granted since. */
   policy(): PermissionPolicy;
-  /** True: a question waits until somebody answers it, also in the background. */
+  /** True: a question waits until it is answered, also in the background. */
   readonly parks?: boolean;
   ask(call: CallToAsk, options: { readonly signal: AbortSignal }): Promise<PersonsAnswer>;
 }

@@ -151,7 +151,7 @@ export function assembleTools(
   };
 }
 
-/** No one can be asked where the program around it has no way to ask, and questions do not wait. */
+/** A tool cannot ask where the program around it has no way to ask, and questions do not wait. */
 function canBeAnswered(
   { effect, name }: Pick<Tool, "effect" | "name">,
   { host, approvals }: Pick<RuntimeContext, "host" | "approvals">,
@@ -307,7 +307,7 @@ type MayRead = NonNullable<ToolContext["mayRead"]>;
 
 /**
  * Whether a search may show what it finds in a file, by real path: not where a rule denies that it is read or searched,
- * or wants to be asked first. Undefined where no rule speaks of that, so that searches need not ask for each file.
+ * or wants to be asked first. Undefined where no rule applies to that, so that searches need not ask for each file.
  */
 function createMayRead(plan: Pick<AgentPlan, "tools" | "policy" | "directory">): MayRead | undefined {
   const { policy } = plan;

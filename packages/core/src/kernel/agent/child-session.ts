@@ -24,7 +24,7 @@ import type { ChildOutputs } from "../options/typed-output.ts";
 import type { Quotes } from "../quotes/open-quotes.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionCommands } from "../session-commands.ts";
-import { usualEffort } from "../session-rules.ts";
+import { defaultEffort } from "../session-rules.ts";
 import type { MemberProcesses } from "../teams/create-member-processes.ts";
 import type { AgentServices } from "./agent-services.ts";
 import type { Capability } from "./open-agent.ts";
@@ -123,7 +123,7 @@ export function sessionFacts(
     trusted: runtime.trusted,
     backgroundAllowed: backgroundTasksDisabled !== true,
     backgroundKeeps: keptInBackground(runtime),
-    ...usualEffort(runtime),
+    ...defaultEffort(runtime),
     limits,
     verify: runtime.discovered.settings.settings.plain.verify,
     isPriced: (chosen) => factsOf(chosen).price !== undefined,
@@ -143,7 +143,7 @@ export function knownFacts(
   return writtenFacts(chosen, runtime);
 }
 
-/** The price that a model is quoted at: its own, also where the offline model stands in for it because there is no key. */
+/** The price that a model is quoted at: its own, also where the offline model replaces it because there is no key. */
 export function quotedPrice(
   chosen: ChosenModel,
   runtime: AgentServices["runtime"],
@@ -185,7 +185,7 @@ export function listedAgents(
   return startableAgents(definitions, { parent, available: facts.available, canSearch });
 }
 
-/** What children of a session keep when no one waits for them: as settings say, else as its host does. */
+/** What children of a session keep in the background: as settings specify, else as its host does. */
 export function keptInBackground({
   live,
   discovered,

@@ -92,9 +92,9 @@ export interface AuthorizeDependencies {
   /** Hears that a person is about to be asked. */
   readonly onAsk?: (request: CallRequest) => void;
   readonly canUseTool?: CanUseTool;
-  /** Puts to a person what rules and the program leave open; absent when nobody can be asked. */
+  /** Puts to a person what rules and the program leave open; absent when the session is unattended. */
   readonly askPerson?: AskPerson;
-  /** Whether the program takes questions that tools put to people; then such a tool needs no one else to be asked. */
+  /** Whether the program takes questions that tools put to people; then such a tool needs no other answer. */
   readonly takesQuestions?: () => boolean;
   /** The folder calls start in now; a shell may have moved it. */
   readonly directory: () => string;
@@ -525,7 +525,7 @@ export interface TurnRights {
 }
 
 /**
- * Files that steer programs, and whose change somebody has allowed while edits are accepted: they are asked about once.
+ * Files that steer programs, and whose change was allowed while edits are accepted: they are asked about once.
  * A yes holds for the agent that asked and those below it, as long as the session runs.
  */
 export interface AcceptedFiles {

@@ -18,7 +18,7 @@ export interface LiveModel extends Model {
 
 /**
  * The model of the plan, unless the host has chosen another one meanwhile. Where it is overloaded or gone, the next of the
- * fallbacks answers, until `restart`: asking in vain before each answer would only cost time.
+ * fallbacks answers, until `restart`: asking a model that does not answer before each answer would only cost time.
  */
 export function createLiveModel(
   planned: Model,
@@ -74,7 +74,7 @@ export function createLiveModel(
           next = await findNext();
           if (next === undefined) throw error;
         }
-        // Still said by the one that failed: what its answer took until then is paid at its price.
+        // Still from the model that failed: what its answer took until then is paid at its price.
         yield { type: "fell-back", from: current.facts.id, to: next.facts.id, code };
         current = next;
         hasFallenBack = true;

@@ -138,7 +138,7 @@ type PowersGiven =
   | { readonly type: "given"; readonly powers: SkillPowers }
   | { readonly type: "refused"; readonly reason: string };
 
-/** Works out what a skill's file may do here, before anybody is asked. */
+/** Works out what a skill's file may do here, before any question is asked. */
 export function skillPowers(
   skill: Skill,
   {
@@ -170,7 +170,7 @@ export function skillPowers(
 
 /**
  * A skill that only says something needs no leave. One that runs commands, registers hooks or grants calls needs a rule
- * or somebody's yes; where nobody can be asked it says its text, and nothing more comes of it.
+ * or an answer that allows it; in an unattended session it contributes its text, and nothing more.
  */
 export async function givePowers(
   skill: Skill,

@@ -201,7 +201,7 @@ export interface Capability {
   /** Around the agent's model; the last of the list is closest to the provider. */
   readonly model?: (model: Model) => Model;
   readonly limits?: LoopLimits;
-  /** How it goes on where a quota comes to an end; the first of the list has it. */
+  /** How it continues where a quota comes to an end; the first of the list has it. */
   readonly quota?: QuotaPort;
   /** The policy as it is now, made from that of the plan. */
   readonly policy?: (planned: PermissionPolicy) => PermissionPolicy;

@@ -1,7 +1,10 @@
 import { settledSoon } from "@retinue/base/foundation/abortable.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import type { Approver } from "@retinue/gate/approver.ts";
+import { decideCall } from "@retinue/gate/gate.ts";
 import { isInside, withMode } from "@retinue/gate/permission-policy.ts";
+import { suggestRules } from "@retinue/gate/suggest-rules.ts";
 import { countedEvents, createTreeFold } from "../../conversation/agent-event.ts";
 import type { Message } from "../../conversation/message.ts";
 import type { EventSink, RunEvent } from "../../conversation/run-event.ts";
@@ -29,6 +32,7 @@ import { refuseUnpaid } from "../../tasks/tree-budget.ts";
 import { createStopwatch, type Stopwatch } from "../../tasks/watch-run.ts";
 import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-settings.ts";
+import type { Tool } from "../../tools/tool.ts";
 import { liveTextEvents } from "../live/live-text.ts";
 import { outputCapability } from "../options/typed-output.ts";
 import type { Quotes } from "../quotes/open-quotes.ts";
@@ -40,7 +44,7 @@ import { prepareMemory } from "./assemble-tools.ts";
 import { type ChildSession, keptInBackground } from "./child-session.ts";
 import { equipAgent } from "./equip-agent.ts";
 import { openAgent, toolsOf } from "./open-agent.ts";
-import { openRunner, sayOfRunner } from "./open-runner.ts";
+import { openRunner, reportRunner } from "./open-runner.ts";
 import {
   gatherChild,
   hasServers,
@@ -49,7 +53,6 @@ import {
   refuseStart,
   startable,
 } from "./plan-child.ts";
-import { preapprove } from "./preapprove.ts";
 import { refusePlan } from "./program-functions.ts";
 import { settleChild } from "./settle-child.ts";
 
@@ -230,6 +233,92 @@ async function makeChildWorktree(
   };
 }
 
+/** A person who does not answer in this time has not granted anything. */
+const answerTimeoutMs = 10 * 60_000;
+
+/**
+ * Before a child goes to the background, one question for all tools that it has and all its checks that no rule allows. The
+ * rules that the person grants are a fact for its plan; everything else is refused later, because the child is unattended then.
+ */
+async function preapprove(
+  sketch: ChildPlan,
+  {
+    approver,
+    main,
+    tools,
+    signal,
+  }: {
+    readonly approver: Approver;
+    readonly main: AgentPlan;
+    readonly tools: readonly Tool[];
+    /** Aborted when the agent is not wanted any more; the question is closed then. */
+    readonly signal: AbortSignal;
+  },
+): Promise<readonly string[]> {
+  const asked = toolsToAskFor(sketch, tools);
+  const needed = asked.includes("Bash") ? asked : [...asked, ...(await checksToAskFor(sketch))];
+  if (needed.length === 0) return [];
+  const answer = await approver.approve(
+    {
+      sessionId: main.sessionId,
+      agentId: sketch.agent.id,
+      agentPath: [main.agent, sketch.agent],
+      callId: sketch.task.callId ?? sketch.agent.id,
+      tool: "Agent",
+      input: {
+        description: sketch.task.description,
+        subagent_type: sketch.task.agentType,
+        prompt: sketch.task.prompt,
+      },
+      reason: `in the background it can ask for nothing more, and it may use ${needed.join(", ")}`,
+      suggestedRules: needed,
+    },
+    { signal: AbortSignal.any([signal, AbortSignal.timeout(answerTimeoutMs)]) },
+  );
+  if (answer.type !== "allow") return [];
+  return answer.for === "call" ? needed : (answer.rules ?? needed);
+}
+
+/** Effects that a person is asked about; what only reads or talks to the runtime needs no question. */
+const askedEffects: ReadonlySet<string> = new Set(["edit", "execute", "network"]);
+
+const modesWithoutQuestions: ReadonlySet<string> = new Set(["bypassPermissions", "dontAsk", "plan"]);
+
+/** Rules for the checks that no rule allows: they are run unattended. */
+async function checksToAskFor({ verify, policy, directory }: ChildPlan): Promise<readonly string[]> {
+  if (modesWithoutQuestions.has(policy.mode)) return [];
+  const { toolScopes: _scopes, background: _background, ...person } = policy;
+  const rules: string[] = [];
+  for (const { run, refused } of verify?.checks ?? []) {
+    if (refused !== undefined) continue;
+    const call = { tool: "Bash", effect: "execute", input: { command: run }, paths: [] } as const;
+    const { type, request } = await decideCall(call, person, { directory, attended: true });
+    if (type === "ask") rules.push(...suggestRules(request, person, { anchor: directory }));
+  }
+  return rules;
+}
+
+/** The tools of a child that no rule allows as a whole: in the background it could not ask for them. */
+function toolsToAskFor(
+  { tools: grants, policy }: ChildPlan,
+  tools: readonly { readonly name: string; readonly effect: string }[],
+): readonly string[] {
+  if (modesWithoutQuestions.has(policy.mode)) return [];
+  const allowed = new Set(
+    policy.allow.filter(({ rule }) => rule.specifier.type === "whole").map(({ rule }) => rule.canonicalTool),
+  );
+  return tools
+    .filter(
+      ({ name, effect }) =>
+        askedEffects.has(effect) &&
+        // In its own memory an agent needs no permission.
+        grants.some((grant) => grant.name === name && grant.confinedTo === undefined) &&
+        !allowed.has(name),
+    )
+    .filter(({ effect }) => policy.mode !== "acceptEdits" || effect !== "edit")
+    .map(({ name }) => name);
+}
+
 /** What is made for a child that is not opened after all is given back. */
 async function releaseUnlessOpened<Outcome extends { readonly type: string }>(
   open: (resources: ChildResources) => Promise<Outcome>,
@@ -334,7 +423,7 @@ async function openPlanned(
     nextQueued: session.nextQueued,
   });
   worktree?.markStarted();
-  sayOfRunner(plan, services);
+  reportRunner(plan, services);
   const history = record.history.length === 0 ? forked : record.history;
   const { transcript } = own;
   const { commit, reported, outputFile, enterQueue, leaveQueue } = record;
@@ -452,7 +541,7 @@ async function openChildAgent(
   const member = team === undefined ? undefined : await openTeamMember(plan, team, { runtime, control });
   const stopwatch = control.stopwatch ?? createStopwatch(clocks.clock, clocks.tree);
   const keeps = keptInBackground(runtime);
-  // It is answered whether or not somebody waits for it.
+  // It is answered whether or not its parent waits for it.
   const attended = { attended: () => true, unattended: new AbortController().signal };
   const budget = services.tree.agent(plan.limits);
   const nested =
@@ -471,7 +560,7 @@ async function openChildAgent(
       hasServerTools: () => keeps.includes("mcpTools") || control.attended(),
       servers,
       transcript,
-      // No one waits for a teammate, so only its own clock stops while a person is asked.
+      // A teammate has no caller that waits, so only its own clock stops while a person is asked.
       waiting: member === undefined ? heldWhileWaiting(parent.stopwatch, control) : stopwatch,
       last: [
         ...(output === undefined ? [] : [outputCapability(output)]),
@@ -495,7 +584,7 @@ async function openChildAgent(
   };
 }
 
-/** The clock of a parent, which stands still for questions of a child only as long as the parent waits for that child. */
+/** The clock of a parent, which stops for questions of a child only as long as the parent waits for that child. */
 function heldWhileWaiting(
   stopwatch: Stopwatch,
   { attended, unattended }: Pick<TaskControl, "attended" | "unattended">,
@@ -518,7 +607,7 @@ function heldWhileWaiting(
   };
 }
 
-/** Who is started by a subagent can ask somebody only while the subagent can. */
+/** An agent that a subagent has started can ask questions only while the subagent can. */
 function withParent(control: TaskControl, parent: TaskControl | undefined): TaskControl {
   if (parent === undefined) return control;
   return {
@@ -551,7 +640,7 @@ function refused(reason: string): RefusedChild {
   return { type: "refused", reason };
 }
 
-/** Those who follow an agent while it runs: viewers in other processes, and those who measure. */
+/** Those who follow an agent while it runs: viewers in other processes, and telemetry. */
 export function followersOf(
   plan: AgentPlan,
   { liveText, runtime: { observer } }: Pick<AgentServices, "liveText" | "runtime">,

@@ -17,7 +17,7 @@ import type { BatchQuestion } from "../quotes/batch-question.ts";
 import { openQuotes } from "../quotes/open-quotes.ts";
 import { createMemberProcesses } from "../teams/create-member-processes.ts";
 import { createParentMail, defaultBackgroundWaitMs, openTeamOf } from "../teams/create-parent-mail.ts";
-import type { SessionTeamParts } from "../teams/found-team.ts";
+import type { SessionTeamParts } from "../teams/create-team.ts";
 import type { SessionTeam } from "../teams/session-team.ts";
 import { createWorkflowTool, type WorkflowCalls } from "../workflows/create-workflow-tool.ts";
 import { createSessionWorkflows, type SessionWorkflows } from "../workflows/session-workflows.ts";
@@ -43,7 +43,7 @@ export interface ChildrenParts
 
 /** The children of a session: the tool that starts them, what they report to their parent, and the wait for the last one. */
 export interface Children {
-  /** What they share: for those who plan, price or settle one without starting it. */
+  /** What they share: for callers that plan, price or settle one without starting it. */
   readonly session: ChildSession;
   readonly tool: Tool;
   /** Writes to children, by id or name. */

@@ -40,7 +40,7 @@ export async function openNested(outer: ChildSession, agent: NestingAgent): Prom
   const own = () => tasks.list().filter(({ parentId }) => parentId === plan.agent.id);
   const isBusy = () =>
     spawner.hasPendingNotices() || own().some((task) => task.background && !hasEnded(task));
-  const unheard = tasks.onEvent(({ parentId }) => {
+  const stopListening = tasks.onEvent(({ parentId }) => {
     if (parentId === plan.agent.id) session.showLife();
   });
   for (const message of await messagesAfterCrash(plan, outer)) mail.put(message);
@@ -57,7 +57,7 @@ export async function openNested(outer: ChildSession, agent: NestingAgent): Prom
       return mail.takeOne();
     },
     async dispose(stopped) {
-      unheard();
+      stopListening();
       const by = stopped?.aborted === true && endsSession(stopped.reason) ? "session" : "parent";
       const running = own().filter((task) => !hasEnded(task));
       await Promise.all(running.map(({ id }) => tasks.stop(id, by)));
@@ -65,7 +65,7 @@ export async function openNested(outer: ChildSession, agent: NestingAgent): Prom
   };
 }
 
-/** A notice wakes the one that waits; this is only for one that was missed. */
+/** A notice wakes the agent that waits; this is only for one that was missed. */
 const lookAgainMs = 5_000;
 
 /** Gives its place to those it waits for. */
@@ -91,7 +91,7 @@ function sessionBelow(
     parent: {
       plan,
       model,
-      // While a person is asked, nobody above counts the time.
+      // While a person is asked, the clocks of all agents above stop.
       stopwatch: { ...stopwatch, hold: (wait) => stopwatch.hold(() => outer.parent.stopwatch.hold(wait)) },
     },
     control,

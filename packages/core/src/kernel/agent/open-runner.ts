@@ -60,7 +60,7 @@ export function openRunner(
 }
 
 /** What another vendor's program does without asking is shown before its first start. */
-export function sayOfRunner(
+export function reportRunner(
   { runner, notes, definition }: ChildPlan,
   { runtime, shownRunners }: Pick<AgentServices, "runtime" | "shownRunners">,
 ): void {

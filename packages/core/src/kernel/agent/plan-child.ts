@@ -117,7 +117,7 @@ export async function gatherChild(
   };
 }
 
-/** The definition that a call names; a step of a workflow has one of its own, which no one else can name. */
+/** The definition that a call names; a step of a workflow has one of its own, which nothing else can name. */
 async function findAsked(
   { agentType, workflow }: SpawnRequest,
   earlier: string | undefined,
@@ -129,7 +129,7 @@ async function findAsked(
   return (await session.loadRegistry()).discovered.registry.find(name ?? "general-purpose");
 }
 
-/** An agent is resumed by the one that started it: only there its rights are those it had. */
+/** An agent is resumed by the agent that started it: only there its rights are those it had. */
 function refuseForeign(
   { resume = "" }: Pick<SpawnRequest, "resume">,
   parentId: string | undefined,

@@ -8,11 +8,11 @@ import { withBudget } from "../../tasks/run-guard.ts";
 import { type LedgerBudgetOptions, openUnattendedLedger } from "../../tasks/unattended-ledger.ts";
 import type { Capability } from "./open-agent.ts";
 
-/** What the agents of a session may take after a wait for a quota, until somebody gives the session another prompt. */
+/** What the agents of a session may take after a wait for a quota, until a person gives the session another prompt. */
 export interface UnattendedBudget {
   /** From here on calls to the provider are paid from it. */
   begin(provider: string): Promise<void>;
-  /** Somebody is there. */
+  /** The session is attended again. */
   end(): Promise<void>;
   /** The session is closed. */
   close(): Promise<void>;
@@ -25,7 +25,7 @@ interface UnattendedBudgetOptions extends Omit<LedgerBudgetOptions, "maxUsd"> {
   readonly maxUsd: number | undefined;
   readonly quotas: QuotaWindows;
   readonly clock: WaitClock;
-  /** Whether a command of an agent has started the session: then its prompts are nobody's. */
+  /** Whether a command of an agent has started the session: then its prompts are no person's. */
   readonly isOfAgent: boolean;
 }
 

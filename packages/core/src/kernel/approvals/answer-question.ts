@@ -12,7 +12,7 @@ import {
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import type { InboxFiles } from "./inbox-files.ts";
 
-/** What somebody says to a question. */
+/** An answer to a question. */
 export type GivenAnswer =
   | ({
       readonly type: "allow";

@@ -17,8 +17,8 @@ import { type InboxEntry, type InboxFiles, openInboxFiles } from "./inbox-files.
 export type { ApprovalGrant, GrantScope } from "@retinue/gate/grants/approval-record.ts";
 
 /**
- * A question with its answer. `waiting`: no one has answered. `allowed`: the grant still holds. Otherwise it says why
- * nothing can come of it any more.
+ * A question with its answer. `waiting`: there is no answer yet. `allowed`: the grant still holds. Otherwise it says why
+ * it can have no effect any more.
  */
 export interface Approval {
   readonly state: "waiting" | "allowed" | "denied" | "revoked" | "expired" | "used up";

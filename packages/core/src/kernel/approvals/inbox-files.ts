@@ -43,10 +43,10 @@ export interface InboxFiles {
   putQuestion(question: ApprovalQuestion): void;
   /** False where another answer is there already, which counts. */
   putAnswer(answer: ApprovalRecord): boolean;
-  /** False where somebody else took this number meanwhile. */
+  /** False where another process took this number meanwhile. */
   putUse(use: GrantUse, number: number): boolean;
   revoke(id: string, by: string, at: number): void;
-  /** Takes a question away that no one waits for any more. */
+  /** Takes a question away that nothing waits for any more. */
   remove(id: string): void;
 }
 
@@ -157,7 +157,7 @@ function textOf(value: object): string {
   return `${JSON.stringify(value)}\n`;
 }
 
-/** Who may have written a file or folder besides this user; undefined where no one can. */
+/** Who may have written a file or folder besides this user; undefined where there is no such user. */
 function foreignWriter({ uid, mode }: { readonly uid: number; readonly mode: number }): string | undefined {
   const own = process.getuid?.();
   if (own === undefined) return undefined;
@@ -228,11 +228,11 @@ export interface FolderWatch extends Disposable {
   changed(): Promise<void>;
 }
 
-/** The folder must be there. Watches while somebody waits. */
+/** The folder must be there. Watches while a caller waits. */
 export function watchFolder(directory: string): FolderWatch {
   let next = Promise.withResolvers<void>();
   let watcher: FSWatcher | undefined;
-  // A rejection that no one waits for is no error.
+  // A rejection that nothing waits for is no error.
   next.promise.catch(() => undefined);
   const fail = (error: unknown): void => {
     const why = error instanceof Error ? error.message : String(error);

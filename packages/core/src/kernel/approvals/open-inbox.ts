@@ -13,7 +13,7 @@ import { createWebhook } from "./webhook.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Where questions wait: what the program says goes before what settings say; where both are silent, calls are refused. The key of
+ * Where questions wait: what the program specifies goes before what settings specify; where both are silent, calls are refused. The key of
  * the webhook leaves the environment in any case: who has it can answer questions in a person's name.
  */
 export function readApprovals(

@@ -34,13 +34,13 @@ export interface InboxAsker {
   readonly directory: string;
 }
 
-/** The questions of a session that wait for an answer on disk, from whoever gives it. */
+/** The questions of a session that wait for an answer on disk, from any process. */
 export interface SessionInbox extends Disposable {
   /** The main agent of the session. */
   readonly main: AskingAgent;
   /** The answer of a grant that was given before; undefined where none covers the call. */
   granted(call: CallToAsk, asker: InboxAsker): PersonsAnswer | undefined;
-  /** Writes the question down and waits until somebody has answered it. */
+  /** Writes the question down and waits until it is answered. */
   ask(call: CallToAsk, asker: InboxAsker, options: { readonly signal: AbortSignal }): Promise<PersonsAnswer>;
   /** Whether a call waits here, or one of such an agent in another process. */
   isAsking(isRunning: (agentId: string) => boolean): boolean;
@@ -56,7 +56,7 @@ export interface SessionInboxOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly notice?: ((text: string) => void) | undefined;
-  /** Hears of each new question. */
+  /** Is notified of each new question. */
   readonly asked?: ((question: ApprovalQuestion) => void) | undefined;
 }
 
@@ -129,7 +129,7 @@ function takeAnswer(
     const agent = about.asker.path.at(-1)?.id ?? "";
     const { tool, digest } = { tool: about.judged.tool, digest: about.digest };
     const use = { grant: id, agent, call: about.call.callId, tool, digest, by: answer.by, at: now(), run };
-    // Another process may have used it in this moment; whoever wrote the number first has it.
+    // Another process may have used it in this moment; the process that wrote the number first has it.
     if (!files.putUse({ version: 1, ...use, usd: usd ?? 0 }, uses.length + 1))
       return takeAnswer(inbox, about);
     const approval = { id, by: answer.by };

@@ -17,7 +17,7 @@ export interface CallHookDependencies {
 }
 
 export interface CallHooks {
-  /** Hooks speak first; what they change or leave open goes through the rules. */
+  /** Hooks run first; what they change or leave open goes through the rules. */
   readonly wrapAuthorize: (authorize: AuthorizeWithHooks) => LoopPorts["authorize"];
   /** Hooks may answer in the place of the one that would be asked. */
   readonly beforeAsk: BeforeAsk;
@@ -57,7 +57,7 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
       if (signal.aborted || !runner.receives(event)) return withNotes(outcome, notes);
       const payload = { ...payloadOf(request), durationMs };
       const options = await situation(signal, request);
-      const said: EventOutcome =
+      const hookOutcome: EventOutcome =
         event === "PostToolUse"
           ? await runner.fire(
               event,
@@ -65,12 +65,19 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
               options,
             )
           : await runner.fire(event, { ...payload, error: resultText(outcome.content) }, options);
-      report(said);
-      if (said.stop !== undefined) wantStop();
+      report(hookOutcome);
+      if (hookOutcome.stop !== undefined) wantStop();
       // The outcome as hooks have changed it, with what they say about it.
-      const shown = said.updatedOutput === undefined ? outcome : { ...outcome, content: said.updatedOutput };
-      const reason = said.blocked ? [said.reason] : [];
-      return withNotes(shown, [...notes, ...reason, ...(said.context === undefined ? [] : [said.context])]);
+      const shown =
+        hookOutcome.updatedOutput === undefined
+          ? outcome
+          : { ...outcome, content: hookOutcome.updatedOutput };
+      const reason = hookOutcome.blocked ? [hookOutcome.reason] : [];
+      return withNotes(shown, [
+        ...notes,
+        ...reason,
+        ...(hookOutcome.context === undefined ? [] : [hookOutcome.context]),
+      ]);
     },
   };
 }

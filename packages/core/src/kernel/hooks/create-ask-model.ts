@@ -86,7 +86,7 @@ async function lookAndAnswer(
   throw new RetinueError("agent-hook-failed", "the agent did not end");
 }
 
-/** Deny rules hold and nobody is asked; what the agent around it was given or denied as tools says nothing about it. */
+/** Deny rules hold and there are no questions; what the agent around it was given or denied as tools says nothing about it. */
 function lookingPlan({ plan, transcripts }: AskFacts): AgentPlan {
   const { toolScopes: _scopes, outerModes: _modes, ...policy } = plan.policy;
   const reading = transcripts.flatMap((path) => {

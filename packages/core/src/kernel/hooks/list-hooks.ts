@@ -7,7 +7,7 @@ import type { HookHandler, HookHandlerType, HookRule } from "@retinue/config/hoo
 import { loadPluginHooks } from "@retinue/config/plugins/load-plugin.ts";
 import type { SettingsScope } from "@retinue/config/settings/settings.ts";
 
-/** What each event is about, for those who choose one from a list. */
+/** What each event is about, for choosing one from a list. */
 const summaries: Readonly<Record<FiredEvent, string>> = {
   PreToolUse: "Before a tool call",
   PostToolUse: "After a tool call that worked",

@@ -14,14 +14,14 @@ export interface PromptHookDependencies
 }
 
 export interface PromptHooks {
-  /** Hooks hear a prompt before the model does: they may refuse it or add to it. The first one starts the session. */
+  /** Hooks get a prompt before the model does: they may refuse it or add to it. The first one starts the session. */
   readonly prepare: (content: UserMessage["content"], signal: AbortSignal) => Promise<PreparedPrompt>;
   readonly beforeEnd: NonNullable<LoopPorts["beforeEnd"]>;
   /** `stopped` is the signal of a child that the one that aborted it waits for. */
   readonly end: (stopped?: AbortSignal) => Promise<void>;
 }
 
-/** The hooks around a whole prompt: start and end of the session, the prompt itself, and the wish to stop. */
+/** The hooks around a whole prompt: start and end of the session, the prompt itself, and the attempt to stop. */
 export function createPromptHooks(dependencies: PromptHookDependencies): PromptHooks {
   const { runner, situation, report, maxRounds } = dependencies;
   let hasStarted = false;

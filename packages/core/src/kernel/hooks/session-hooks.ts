@@ -60,7 +60,7 @@ interface CompactionHookDependencies
 
 type CompactionHooks = Required<Pick<CompactionPort, "before" | "after">>;
 
-/** The hooks around a compaction: one may hold it up or add to its instructions, one hears the summary. */
+/** The hooks around a compaction: one may hold it up or add to its instructions, one gets the summary. */
 function createCompactionHooks(dependencies: CompactionHookDependencies): CompactionHooks {
   const { runner, situation, report, model, isChild, wantStop } = dependencies;
   return {
@@ -98,7 +98,7 @@ export interface SessionHooks extends CallHooks, PromptHooks {
   /** Takes in the hooks of a skill. */
   readonly add: (rules: readonly SourcedHookRule[]) => void;
   readonly compaction: CompactionHooks;
-  /** Tells hooks of a team's events. */
+  /** Notifies hooks of a team's events. */
   readonly team: TeamHooks;
   /** The last hooks run; then nothing of any hook is left. */
   readonly end: PromptHooks["end"];
@@ -138,7 +138,7 @@ interface SessionHookFacts {
   readonly callServer?: CallServer;
   /** Takes what hooks of the session's start set for later commands. */
   readonly environment?: Map<string, string>;
-  /** Skills may bring hooks later, so there must be somebody to take them. */
+  /** Skills may bring hooks later, so there must be a place for them. */
   readonly mayGrow?: boolean;
 }
 
@@ -311,12 +311,12 @@ function createReport(notice: RuntimeContext["notice"]): (text: string) => void 
     try {
       notice?.(text);
     } catch {
-      // There is no one left to notify.
+      // There is nothing left to notify.
     }
   };
 }
 
-/** 8 unless the variable says otherwise; 0 there means without end. */
+/** 8 unless the variable is set; 0 there means without end. */
 function stopRounds(written: string | undefined): number {
   if (written === undefined || !/^\d+$/.test(written.trim())) return 8;
   return Number(written) === 0 ? Number.POSITIVE_INFINITY : Number(written);
@@ -367,7 +367,7 @@ async function modelFor(
 }
 
 interface HookSources {
-  /** Already without what an untrusted folder's files say. */
+  /** Already without what comes from an untrusted folder's files. */
   readonly settings: Pick<MergedSettings, "hooks" | "plain" | "sources">;
   readonly plugins: readonly SourcedHookRule[];
   readonly definition?: Pick<PlannedDefinition, "name" | "hooks" | "source">;
@@ -407,7 +407,7 @@ interface ChildHookDependencies extends Pick<CallHookDependencies, "runner" | "s
     readonly agentId: string;
     readonly agentType: string;
     readonly transcript: string;
-    /** Writes down what hooks are about to hear, before they do. */
+    /** Records what hooks are about to be notified of, before they are. */
     readonly reported?: (event: ReportedEvent) => Promise<void>;
     /** What the runtime vouches for, as it is now. */
     readonly receipt?: (text?: string) => Receipt;
@@ -465,7 +465,7 @@ function createChildHooks({
     },
     async beforeEnd(text, { signal }) {
       if (!runner.receives("SubagentStop")) return undefined;
-      // Also where the child is stopped meanwhile: hooks that have heard of its start hear of its end.
+      // Also where the child is stopped meanwhile: hooks that were notified of its start are notified of its end.
       const outcome = await withLastWord(signal, (own) => stop(text, own));
       const reason = reasonOf(outcome);
       if (reason === "" || outcome.stop !== undefined) return undefined;
@@ -488,7 +488,7 @@ function reasonOf({ blocked, reason, context }: EventOutcome): string {
     .join("\n");
 }
 
-/** How long hooks may take over the start or end of a child that was stopped; the one that stopped it is waiting. */
+/** How long hooks may take over the start or end of a child that was stopped; what stopped it is waiting. */
 const lastWordMs = 1500;
 
 async function withLastWord<Outcome>(
@@ -514,7 +514,7 @@ interface EnvironmentFileOptions {
   readonly file: string;
   readonly environment: () => Readonly<Record<string, string | undefined>>;
   readonly directory: string;
-  /** Hears what the file has set. */
+  /** Receives what the file has set. */
   readonly take: (variables: ReadonlyMap<string, string>) => void;
   readonly report: (text: string) => void;
 }
@@ -537,7 +537,7 @@ function withEnvironmentFile(runner: HookRunner, options: EnvironmentFileOptions
   };
 }
 
-/** Made anew, so that nothing of an earlier run or of anybody else is taken. */
+/** Made anew, so that nothing of an earlier run or of another process is taken. */
 async function prepare(file: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   await rm(file, { force: true });

@@ -4,9 +4,8 @@ import type { Step } from "@retinue/testing/script.ts";
 import { createScriptedModel } from "@retinue/testing/scripted-model.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { type AgentEvent, isRunEvent } from "../../protocol/agent-event.ts";
-import { openTree } from "../agent-tree.ts";
+import { openTree, runPrompt } from "../agent-tree.ts";
 import { createHostedRuntime } from "../create-runtime.ts";
-import { runPrompt } from "../run-prompt.ts";
 import { createAnswerFold } from "./live-text.ts";
 import { openTreeElsewhere } from "./tree-elsewhere.ts";
 

@@ -2,9 +2,9 @@ import type { RunEvent } from "../../conversation/run-event.ts";
 import type { MergeQueue } from "../../protocol/merge-step.ts";
 import type { IntegrateOption, MergeHandle, MergeOptions } from "./merge-options.ts";
 
-/** What came of bringing the changes of children back at the end of a run. */
+/** The outcome of bringing the changes of children back at the end of a run. */
 export interface Integrated {
-  /** The queue as it stands at the end. */
+  /** The queue as it is at the end. */
   readonly merge?: MergeQueue;
   /** Why there was no merge. */
   readonly mergeError?: string;

@@ -9,7 +9,7 @@ export interface MergeTarget {
   readonly branch: string;
   /** Made by the runtime for one session, and not named by a person. */
   readonly isOwn: boolean;
-  /** The commit where it stands, or where it is going to begin. */
+  /** The commit where it is, or where it is going to begin. */
   tip: string;
   exists: boolean;
   /** The commit that is checked out where the person is. */
@@ -18,7 +18,7 @@ export interface MergeTarget {
   readonly personal?: string;
 }
 
-/** Finds the integration branch, and refuses one that somebody has checked out. Changes nothing. */
+/** Finds the integration branch, and refuses one that is checked out. Changes nothing. */
 export async function findTarget(
   place: MergeRepository,
   { sessionId, into }: Pick<MergeRequest, "sessionId" | "into">,

@@ -205,7 +205,7 @@ export async function lookAtChildren(
   };
 }
 
-/** Half of a task is not brought back unless somebody names it. */
+/** Half of a task is not brought back unless it is named. */
 function whyNotTaken(
   { state, receipt }: KeptBranch,
   isNamed: boolean,
@@ -276,7 +276,7 @@ async function integrate(round: Round, child: QueuedChild, all: readonly QueuedC
   if (range === "integrated") {
     const commit = round.earlier.placed.get(agent)?.commit ?? onto;
     const known = round.others().find((entry) => entry.agent === agent);
-    // The branch was moved, and whoever moved it did not come to write that down.
+    // The branch was moved, and the process that moved it did not come to record that.
     if (known?.state !== "integrated") await note({ type: "advanced", agent, tip, from: onto, to: commit });
     return "integrated";
   }

@@ -136,7 +136,7 @@ async function tipOf(place: MergeRepository, kept: KeptBranch, dryRun: boolean):
   return { type: "tip", commit };
 }
 
-/** A file that no commit would have, because git was told to take it for unchanged, and that is not as it was. */
+/** A file that no commit would have, because git was configured to take it for unchanged, and that is not as it was. */
 async function hiddenEdit(git: WorktreeGit, top: string): Promise<string | undefined> {
   const listed = await git(top, ["ls-files", "-z", "-v", "-s"]);
   if (listed.type === "failed") return undefined;
@@ -327,7 +327,7 @@ async function hasMarkers(file: string): Promise<boolean> {
   return !content.includes("\0") && markers.test(content);
 }
 
-/** The tree that somebody has made of a conflict, or why it is none: what was in conflict is decided, and nothing else was changed. */
+/** The tree that resolves a conflict, or why it does not: what was in conflict is decided, and nothing else was changed. */
 export async function readResolution(
   { git, path }: Scratch,
   {

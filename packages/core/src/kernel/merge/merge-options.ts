@@ -25,7 +25,7 @@ export interface MergeOptions {
 
 /** A merge in progress. */
 export interface MergeHandle {
-  /** The queue as it stands at the end. Rejects where the merge could not be begun or continued. */
+  /** The queue as it is at the end. Rejects where the merge could not be started or continued. */
   readonly result: Promise<MergeQueue>;
   /** Every step, from the start however late you iterate. */
   readonly events: AsyncIterable<MergeEvent>;

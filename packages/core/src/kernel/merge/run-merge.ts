@@ -231,7 +231,7 @@ function scratchOf(
       const reasons = await Promise.all(
         left.map(async (own) => {
           const { path } = own.mark;
-          // Somebody has removed the folder; what git keeps of it goes too.
+          // The folder was removed; what git keeps of it goes too.
           if (!existsSync(path)) await still(main, ["worktree", "prune"]);
           else {
             const removal = await removeUnfinished(still, own);
@@ -270,7 +270,7 @@ function scratchOf(
     if (made.type === "refused") throw new RetinueError("no-merge", made.reason);
     const { path, directory, begun } = made.worktree;
     begun();
-    // Its branch stays where it began, so that it can be told from one that somebody works with.
+    // Its branch stays where it began, so that it can be told apart from one in use.
     const detached = await git(path, ["checkout", "--quiet", "--detach"]);
     if (detached.type === "failed") throw new RetinueError("no-merge", detached.reason);
     const tree: WorktreePlace = { path, directory, root: runtime.discovered.paths.projectRoot };
@@ -388,6 +388,6 @@ export interface MergeStart {
   readonly parts: MergeParts | Promise<MergeParts>;
   /** The session whose children are merged: an id; or what a person wrote to name one, and absent for the newest. */
   readonly session: { readonly id: string } | { readonly written: string | undefined };
-  /** The end of those who carry it out. */
+  /** Ends what carries it out. */
   readonly end: AbortSignal;
 }

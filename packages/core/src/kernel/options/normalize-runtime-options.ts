@@ -31,9 +31,9 @@ export interface GivenTool {
   readonly tool: Readonly<Record<string, unknown>>;
 }
 
-/** What is said about tools: which built-in ones exist, and those of the program. */
+/** What is specified about tools: which built-in ones exist, and those of the program. */
 export interface GivenTools {
-  /** Absent: nothing is said about them. */
+  /** Absent: nothing is specified about them. */
   readonly names?: readonly string[] | "all";
   readonly objects: readonly GivenTool[];
 }
@@ -124,11 +124,11 @@ export function normalizeSessionOptions<Output>(
 ): NormalizedSession<Output> {
   const { model, tools, cwd, env, trusted, canUseTool, approver, hooks, ...same } = options;
   const { names, objects } = readTools(tools);
-  const { model: usualModel, tools: usualTools, ...defaults } = usual;
-  const chosen = model ?? usualModel;
+  const { model: defaultModel, tools: defaultTools, ...defaults } = usual;
+  const chosen = model ?? defaultModel;
   const name = typeof chosen === "string" ? chosen : undefined;
-  const listed = names === "all" ? undefined : (names ?? usualTools);
-  const said = Object.entries(same).filter(([, value]) => value !== undefined);
+  const listed = names === "all" ? undefined : (names ?? defaultTools);
+  const given = Object.entries(same).filter(([, value]) => value !== undefined);
   return {
     place: { cwd, env, trusted },
     functions: {
@@ -138,7 +138,7 @@ export function normalizeSessionOptions<Output>(
     },
     setup: {
       ...defaults,
-      ...(Object.fromEntries(said) as typeof same),
+      ...(Object.fromEntries(given) as typeof same),
       ...(name === undefined ? {} : { model: name }),
       ...(listed === undefined ? {} : { tools: listed }),
     },
@@ -176,7 +176,7 @@ function readTool(tool: unknown, key?: string): GivenTool {
   return { name, tool };
 }
 
-/** A word that means nothing would be taken for the strictest, without anybody hearing why a call is refused. */
+/** A word that means nothing would be taken for the strictest, without a report why a call is refused. */
 function checkWord(
   tool: string,
   fields: Readonly<Record<string, unknown>>,

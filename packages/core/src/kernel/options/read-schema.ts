@@ -59,7 +59,7 @@ function isStandard(schema: unknown): schema is Foreign {
   return isThing && isRecord(Reflect.get(schema, "~standard"));
 }
 
-/** Libraries that follow the JSON part of Standard Schema say how a model should see it. */
+/** Libraries that follow the JSON part of Standard Schema define how a model should see it. */
 function standardJsonSchema(schema: Foreign): Foreign | undefined {
   const standard = Reflect.get(schema, "~standard");
   const part = isRecord(standard) ? standard["jsonSchema"] : undefined;

@@ -2,7 +2,7 @@ import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { ModelInput, SessionOptions } from "./runtime-options.ts";
 import type { OutputSchema } from "./typed-output.ts";
 
-/** What is said about a child of a session; its rights come from the session. */
+/** The options of a child of a session; its rights come from the session. */
 export interface ChildOptions<Output = unknown>
   extends Partial<
     Pick<
@@ -32,7 +32,7 @@ export interface ChildOptions<Output = unknown>
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What is said about a child that the runtime starts: also the rights of the session that is opened for it. */
+/** The options of a child that the runtime starts: also the rights of the session that is opened for it. */
 export interface SpawnOptions<Output = unknown>
   extends Omit<ChildOptions<Output>, "model" | "cwd" | "env">,
     Pick<SessionOptions, (typeof childSessionKeys)[number]> {
@@ -55,7 +55,7 @@ export const childSessionKeys = [
   "hooks",
 ] as const;
 
-/** Undefined where nothing is said about the session, so that children can share one. */
+/** Undefined where no option concerns the session, so that children can share one. */
 export function sessionOptionsOf(
   options: SpawnOptions,
   { hasModel }: { readonly hasModel: boolean },
@@ -64,8 +64,8 @@ export function sessionOptionsOf(
   const { model } = options;
   // A model that the runtime was given answers for all, unless a session has one of its own.
   if (hasModel || typeof model !== "string") given.push(["model", model]);
-  const said = given.filter(([, value]) => value !== undefined);
-  return said.length === 0 ? undefined : Object.fromEntries(said);
+  const fields = given.filter(([, value]) => value !== undefined);
+  return fields.length === 0 ? undefined : Object.fromEntries(fields);
 }
 
 /** A child as a program asks for it; what belongs to a session of its own is left to that. */

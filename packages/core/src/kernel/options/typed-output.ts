@@ -175,7 +175,7 @@ function readOutputSchema(schema: OutputSchema): OutputReading {
   const isShape = fields.length > 0 && fields.every((field) => isRecord(field) && "_zod" in field);
   if (!isForeign && !isShape) {
     const read = fromJson(schema);
-    // Whoever wrote the expressions of a schema, such as the script of a workflow, must not stop this process with them.
+    // The expressions of a schema, which may come from the script of a workflow, must not be able to stop this process.
     const isSlow = /"pattern(?:Properties)?":/.test(JSON.stringify(schema));
     return { form: schema, check: isSlow ? boundedCheck(read) : zodCheck(read) };
   }

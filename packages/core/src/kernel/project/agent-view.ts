@@ -45,11 +45,11 @@ export function deniedCalls(ending: RunEnding | undefined): readonly DeniedCall[
     .map(({ call, reason }) => ({ tool: call.name, reason }));
 }
 
-/** `partial` is what it has said of the answer that it is giving. */
+/** `partial` is the part of its current answer that has arrived. */
 export function viewOfState(state: TaskState, partial: string): AgentView {
   const { ending, usage } = state;
   const denials = deniedCalls(ending);
-  const said = { ...emptyEnding, text: partial === "" ? state.lastText : partial };
+  const unfinished = { ...emptyEnding, text: partial === "" ? state.lastText : partial };
   return {
     agentId: state.id,
     agentType: state.agentType,
@@ -63,7 +63,7 @@ export function viewOfState(state: TaskState, partial: string): AgentView {
       agentId: state.id,
       description: state.description,
       ending: ending ?? {
-        ...said,
+        ...unfinished,
         totals: { ...emptyEnding.totals, usage, turns: state.turns, toolUses: state.toolUses },
       },
     }),

@@ -40,7 +40,7 @@ interface BackgroundRecord {
   readonly worktree: boolean;
 }
 
-/** How it stands: by its process, its journal and its inbox. `starting`: nothing is in the journal yet. */
+/** Its state: by its process, its journal and its inbox. `starting`: nothing is in the journal yet. */
 export type BackgroundState =
   | "starting"
   | "working"
@@ -61,7 +61,7 @@ export interface BackgroundSession extends BackgroundRecord {
   readonly transcript?: string;
   /** The folder of the journal. */
   readonly transcripts?: string;
-  /** Where it works, as its journal says. */
+  /** Where it works, by its journal. */
   readonly workingFolder: string;
   /** What the process wrote. */
   readonly output: string;
@@ -183,7 +183,7 @@ export function openBackgroundSessions({
 }
 
 /**
- * Until the session has a process of its own this one stands for it, so that nobody starts it twice, and none takes the place
+ * Until the session has a process of its own this one holds its place, so that it is not started twice, and none takes the place
  * of another whose id begins alike. Returns how to put things back.
  */
 function reserve(file: string, record: BackgroundRecord): Promise<() => void> {
@@ -262,7 +262,7 @@ const askedMs = 5_000;
 const signalledMs = 10_000;
 const lookMs = 50;
 
-/** First as a person would stop it, so that its journal says so; then by a signal, which leaves it resumable. */
+/** First as a person would stop it, so that this is in its journal; then by a signal, which leaves it resumable. */
 async function end(session: BackgroundSession, signal: AbortSignal): Promise<void> {
   const { transcripts, sessionId, process: identity } = session;
   if (transcripts !== undefined) {

@@ -23,7 +23,7 @@ export interface Project {
   readonly agents: ProjectAgents;
   /** Agent files of other products. */
   readonly formats: ProjectFormats;
-  /** What the configuration may do, as somebody accepted it. */
+  /** What the configuration may do, as it was accepted. */
   readonly lock: ProjectLock;
   readonly skills: ProjectSkills;
   readonly permissions: ProjectPermissions;

@@ -171,7 +171,7 @@ function complaint(
   return issues.find(({ severity }) => severity !== "note");
 }
 
-/** Tools for the work itself; the one that needs those for coordination knows their names. */
+/** Tools for the work itself; agents that need those for coordination know their names. */
 export const workTools: readonly string[] = builtinTools
   .filter(({ effect }) => ["read", "edit", "execute", "network"].includes(effect))
   .map(({ name }) => name);

@@ -102,7 +102,7 @@ async function checkInstructions({
   };
 }
 
-/** Which model would answer where no provider is configured; nothing is said where one is. */
+/** Which model would answer where no provider is configured; nothing is reported where one is. */
 async function checkLocalModels({
   discovered,
   trust,
@@ -111,16 +111,16 @@ async function checkLocalModels({
   const { plain } = discovered.settings.settings;
   const choice = chooseAdapter({ id: "default" }, environment, plain.apiKeyHelper !== undefined);
   if (choice.adapter !== "offline") return [];
-  const say = (state: Checkup["state"], text: string, advice?: string): readonly Checkup[] => [
+  const checkup = (state: Checkup["state"], text: string, advice?: string): readonly Checkup[] => [
     { name: "local models", state, text, advice },
   ];
   if (readEnvironment(environment).options.localModels === false)
-    return say("note", "Not looked for, because RETINUE_LOCAL_MODELS is off. The offline model answers.");
+    return checkup("note", "Not looked for, because RETINUE_LOCAL_MODELS is off. The offline model answers.");
   const places = localPlaces(environment);
   const local = chooseLocalModel(await findLocalServers(places));
   if (local === undefined) {
     const looked = places.map(({ name, address }) => `${name} at ${address}`).join(" or ");
-    return say("note", `No ${looked}. The offline model answers.`);
+    return checkup("note", `No ${looked}. The offline model answers.`);
   }
   const { provider, id, server } = local;
   const found = `${server.name} at ${server.address}`;
@@ -130,8 +130,8 @@ async function checkLocalModels({
     () => true,
     () => false,
   );
-  if (isThere) return say("ok", `${found}: ${provider}/${id} answers where no model is named.`);
-  return say(
+  if (isThere) return checkup("ok", `${found}: ${provider}/${id} answers where no model is named.`);
+  return checkup(
     "warning",
     `${found} has ${id}, but the package ${packageName} is not installed. The offline model answers.`,
     `Run: npm install ${packageName}`,

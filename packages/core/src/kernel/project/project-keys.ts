@@ -204,7 +204,7 @@ async function writeSettings(
   changes: ReturnType<Changes> | Changes,
 ): Promise<string> {
   const file = discovered.paths.settings.user;
-  // A settings file that lives in a repository, as people keep dot files, is one commit away from everybody.
+  // A settings file that lives in a repository, as people keep dot files, is one commit away from being public.
   let folder = dirname(existsSync(file) ? realpathSync(file) : file);
   while (dirname(folder) !== folder) {
     if (existsSync(join(folder, ".git")))

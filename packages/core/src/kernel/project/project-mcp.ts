@@ -68,7 +68,7 @@ export interface McpLoginOptions {
   readonly visit: (address: string) => void | Promise<void>;
   /** The address the browser ended at, or the code in it; absent: only the browser comes back. */
   readonly paste?: (signal: AbortSignal) => Promise<string>;
-  /** Scopes to ask for, separated by blanks; what configuration and server name when left out. */
+  /** Scopes to ask for, separated by spaces; what configuration and server name when left out. */
   readonly scope?: string;
   readonly signal?: AbortSignal;
 }
@@ -93,7 +93,7 @@ export interface McpOverview {
 export interface ProjectMcp {
   /**
    * Every configured server. With `check` those that a run would connect are connected, and ended again; `approved` leaves out
-   * those of the project that nobody has approved by name, `remote` these and all that are programs of this machine.
+   * those of the project that were not approved by name, `remote` these and all that are programs of this machine.
    */
   list(options?: {
     readonly check?: boolean | "approved" | "remote";
@@ -223,7 +223,7 @@ function isRemote(transport: McpTransport): transport is HttpTransport {
   return transport.type === "http" || transport.type === "sse";
 }
 
-/** A login tells a server who somebody is, so it is made only where a run would connect without a question. */
+/** A login identifies the person to a server, so it is made only where a run would connect without a question. */
 async function logInAt(facts: ProjectFacts, name: string, options: McpLoginOptions): Promise<McpLogin> {
   const found = findNamed((await listUsable(facts)).servers, name);
   const listed = found.find(({ connects }) => connects) ?? found[0];
@@ -402,7 +402,7 @@ async function listUsable(facts: ProjectFacts): Promise<McpOverview> {
   return overview;
 }
 
-/** What `--mcp-config` names must be usable before anything is said about servers. */
+/** What `--mcp-config` names must be usable before anything is reported about servers. */
 export function refuseBrokenConfig({ brokenConfig }: Pick<McpOverview, "brokenConfig">): void {
   if (brokenConfig !== undefined)
     throw misuse(`--mcp-config cannot be used: ${brokenConfig.message}`, brokenConfig.advice);

@@ -45,7 +45,7 @@ export interface BrokenRule extends ListedRule {
 export interface RuleOverview {
   readonly rules: readonly ListedRule[];
   readonly broken: readonly BrokenRule[];
-  /** What files say and does not count, with the reason; of rules and modes, and of everything else. */
+  /** What is in files and does not count, with the reason; of rules and modes, and of everything else. */
   readonly heldBack: readonly HeldBack[];
   readonly otherHeldBack: readonly HeldBack[];
   readonly mode: { readonly value: string; readonly source?: SettingsSource };

@@ -30,7 +30,7 @@ export interface SessionInspector {
 export interface CleanSessionsOptions {
   /** Nothing is removed; the answer says what would be. */
   readonly dryRun?: boolean;
-  /** What no one has touched for so many days; the setting `cleanupPeriodDays`, or 30, when left out. */
+  /** What was not touched for so many days; the setting `cleanupPeriodDays`, or 30, when left out. */
   readonly olderThanDays?: number;
   readonly signal?: AbortSignal;
 }
@@ -55,7 +55,7 @@ export interface ProjectSessions {
   inspect(written?: string): Promise<SessionInspector>;
   /** A session as data for replays; the newest when nothing is named. */
   recording(written?: string): Promise<RecordedSession>;
-  /** Removes sessions, teams and worktrees that no one has touched for a time; never what is in use. */
+  /** Removes sessions, teams and worktrees that were not touched for a time; never what is in use. */
   clean(options?: CleanSessionsOptions): Promise<CleanedSessions>;
 }
 

@@ -24,7 +24,7 @@ export type { Interrupted, WaitingSession } from "../../tasks/find-interrupted.t
 export type { FoundTask } from "../../tasks/find-tasks.ts";
 
 export interface ListedTask extends FoundTask {
-  /** What it does right now, where it runs and has told so. */
+  /** What it does right now, where it runs and has reported it. */
   readonly activity?: string;
 }
 

@@ -62,7 +62,7 @@ export interface ProjectTeams {
   board(name: string): Promise<TeamBoard>;
   /** All mail, or that to one member, oldest first. */
   messages(name: string, member?: string): Promise<readonly TeamMessage[]>;
-  /** A message of the person, who leads no one by it; `isLed` says whether a process reads it now. */
+  /** A message of the person, which makes them no lead; `isLed` says whether a process reads it now. */
   send(name: string, member: string, text: string): Promise<{ readonly to: string; readonly isLed: boolean }>;
   /** Ends members that run, all or one; their tasks go back to the board. */
   stop(
@@ -78,7 +78,7 @@ export interface ProjectTeams {
   watch(name: string, member: string, options?: { readonly signal?: AbortSignal }): AsyncIterable<string>;
 }
 
-/** `paths` of the folder, or of another where a team was founded. */
+/** `paths` of the folder, or of another where a team was created. */
 export function projectTeams(paths: (cwd?: string) => Promise<Paths>): ProjectTeams {
   const open = async (name: string): Promise<OpenedTeam> => openNamed(name, await paths(), paths);
   return {

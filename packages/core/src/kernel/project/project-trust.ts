@@ -105,7 +105,7 @@ function placeOf({ discovered: { paths }, environment: env, platform }: ProjectF
   return { cwd: paths.cwd, home: paths.home, env, platform };
 }
 
-/** Nothing can be said to differ from a lock that cannot be read, and so nothing can be accepted. */
+/** Differences from a lock that cannot be read are unknown, and so nothing can be accepted. */
 function brokenLock({ diagnostics: [first] }: Extract<LockJudgement, { readonly type: "broken" }>) {
   return new RetinueError(
     "lock-broken",

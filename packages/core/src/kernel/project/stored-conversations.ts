@@ -53,7 +53,7 @@ export interface StoredConversations {
   renewedIds(sessionId: string): Promise<ReadonlyMap<string, string>>;
   rename(sessionId: string, title: string): Promise<void>;
   remove(sessionId: string): Promise<void>;
-  /** What an agent was told and said; while it runs, the results of the calls in flight only say that nothing is known. */
+  /** The messages to and from an agent; while it runs, the results of the calls in flight only say that nothing is known. */
   agentMessages(sessionId: string, agentId: string): Promise<AgentMessages>;
 }
 
@@ -144,7 +144,7 @@ async function searchIn(
     sessions.map(async ({ id, title }) => {
       if (title.toLowerCase().includes(wanted)) return true;
       const records = await recordsOf(id).catch(() => []);
-      return records.some((record) => isShownMessage(record) && saysText(record, wanted));
+      return records.some((record) => isShownMessage(record) && hasText(record, wanted));
     }),
   );
   return sessions.filter((_, at) => hits[at] === true);
@@ -161,7 +161,7 @@ async function removeSession({ transcript, directory }: ReturnType<typeof sessio
 }
 
 /** Whether its text contains it; calls and their results do not count. */
-function saysText({ type, message }: JsonRecord, wanted: string): boolean {
+function hasText({ type, message }: JsonRecord, wanted: string): boolean {
   const content = isRecord(message) ? message.content : undefined;
   const blocks = type === "user" ? readUserBlocks(content) : readAssistantBlocks(content);
   return blocks.some(

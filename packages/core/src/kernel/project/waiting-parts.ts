@@ -142,7 +142,7 @@ function agentParts(definition: AgentDefinition, { pathText }: TrustFacts): read
   ];
 }
 
-/** As written: what a variable holds is no one's business before trust. */
+/** As written: what a variable holds is not shown before trust. */
 function serverPart({ config, file, scope }: McpEntry, { pathText }: TrustFacts): WaitingPart {
   const value = config.transport === undefined ? undefined : transportText(config.transport);
   return {

@@ -13,13 +13,13 @@ import type { AuthorizeWithHooks } from "../agent/create-authorize.ts";
 import type { Capability } from "../agent/open-agent.ts";
 import type { Quotes } from "./open-quotes.ts";
 
-/** What came of asking about agents that are about to start. */
+/** The outcome of asking about agents that are about to start. */
 export type BatchAnswer =
   | {
       readonly type: "allowed";
       /** The requests as they are to be started: each with what was quoted for it. */
       readonly requests: readonly SpawnRequest[];
-      /** Absent where settings say nothing of quotes, so that none was made. */
+      /** Absent where settings configure no quotes, so that none was made. */
       readonly quote?: BatchQuote;
     }
   | { readonly type: "refused"; readonly reason: string };
@@ -213,7 +213,7 @@ function isSame(one: unknown, other: unknown): boolean {
 
 /** A request as people see it: what it says, and nothing that is undefined. */
 function inputOf(request: SpawnRequest): Readonly<Record<string, unknown>> {
-  const { quote: _quote, callId: _callId, ...said } = request;
-  const plain: unknown = JSON.parse(JSON.stringify(said));
+  const { quote: _quote, callId: _callId, ...rest } = request;
+  const plain: unknown = JSON.parse(JSON.stringify(rest));
   return isRecord(plain) ? plain : {};
 }

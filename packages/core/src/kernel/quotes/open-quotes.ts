@@ -15,7 +15,7 @@ import type { FolderContext } from "../runtime-context.ts";
 
 /** What agents of a session are expected to take, before they start. */
 export interface Quotes {
-  /** What settings say; absent: nothing is asked about and nothing is kept, only what is asked for is quoted. */
+  /** The settings; absent: nothing is asked about and nothing is kept, only what is asked for is quoted. */
   readonly settings: QuoteSettings | undefined;
   agent(plan: ChildPlan): Promise<QuotedAgent>;
   /** Plans each that is not planned yet, and quotes them together; `quoted` has each that would start at its place. */

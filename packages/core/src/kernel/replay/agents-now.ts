@@ -98,7 +98,7 @@ export function createAgentsNow({ recording, open, changes = {} }: AgentsNowOpti
   };
 }
 
-/** What was said about the session, for one that only plans. */
+/** The options of the session, for one that only plans. */
 function optionsOf({ agent, options, plan }: RecordedRun): SessionOptions {
   const { permissionMode, ...given } = options;
   const mode = permissionMode === undefined ? undefined : parsePermissionMode(permissionMode);
@@ -108,7 +108,7 @@ function optionsOf({ agent, options, plan }: RecordedRun): SessionOptions {
     ...(mode === undefined ? {} : { permissionMode: mode }),
     planOnly: true,
     childrenOnly: true,
-    model: standIn(plan),
+    model: substitute(plan),
   };
 }
 
@@ -173,7 +173,7 @@ function isFromFile({ definition }: JsonRecord): boolean {
 }
 
 /** Has the name of the recorded model and is never asked. */
-function standIn(plan: JsonRecord | undefined): Model {
+function substitute(plan: JsonRecord | undefined): Model {
   const id = decidedText(plan?.model) ?? "recorded";
   const tools = Array.isArray(plan?.tools) ? plan.tools : [];
   const canSearch = tools.some((tool: unknown) => isRecord(tool) && tool.name === "WebSearch");

@@ -189,7 +189,7 @@ async function rerunSession(options: RerunOptions): Promise<string> {
       ...optionsOf(first),
       ...(isForked ? { resume: sessionId } : { sessionId }),
       slashCommands: false,
-      ...(from === undefined ? { model: player.standIn } : {}),
+      ...(from === undefined ? { model: player.substitute } : {}),
       ...defined(changes),
     },
     player.add,
@@ -289,7 +289,7 @@ function promptOf({ prompt, plan }: RecordedRun): UserMessage["content"] {
 function createPlayer({ recording, tools }: RerunOptions, start: Start) {
   const agents = new Map(recording.agents.map((agent) => [keyOf(agent), agent]));
   return {
-    standIn: standIn(recording),
+    substitute: substitute(recording),
     add(plan: AgentPlan): Capability {
       const isMain = plan.task === undefined;
       const agent = agents.get(isMain ? mainAgent : keyOfPlan(plan));
@@ -442,7 +442,7 @@ function keyOfPlan(plan: JsonRecord | AgentPlan | undefined): string {
 }
 
 /** Means the recorded model, whose answers take its place. */
-function standIn({ agents }: Recording): Model {
+function substitute({ agents }: Recording): Model {
   const answers = agents.flatMap(({ runs }) => runs.flatMap(({ steps }) => steps));
   const first = answers.find((step) => step.type === "answer");
   return {

@@ -168,7 +168,7 @@ interface RecordingPlaces {
 }
 
 const version = 1;
-/** What is in the file for them; no one else writes that. */
+/** What is in the file for them; nothing else writes that. */
 const names = { project: "<retinue:project>", home: "<retinue:home>" } as const;
 
 /** A recording as the text of a file that other machines can replay: without the folders of this one. */

@@ -31,7 +31,7 @@ interface ConnectSessionOptions {
   readonly definition: AgentDefinition | undefined;
   /** Nothing is connected: only plans are asked for. */
   readonly planOnly: boolean;
-  /** Whose servers they are, for those who are asked. */
+  /** Whose servers they are, for the person who is asked. */
   readonly sessionId: string;
   readonly signal: AbortSignal;
 }
@@ -42,7 +42,7 @@ export async function connectSessionServers(
   { definition, planOnly, sessionId, signal }: ConnectSessionOptions,
 ): Promise<SessionServers> {
   const { approver } = runtime;
-  // No one is asked about a server that is not going to be started.
+  // There is no question about a server that is not going to be started.
   const gathered = await runtime.servers(
     planOnly || approver === undefined ? undefined : createAskMcpServer(approver, { sessionId, signal }),
   );
@@ -203,7 +203,7 @@ function failureNote({ server, status }: McpServerState): readonly string[] {
   return [`The MCP server ${name} failed: ${status.reason}.${advice}`];
 }
 
-/** Puts the question about a project's server to the one that answers for tools; they see the definition before expansion. */
+/** Puts the question about a project's server to what answers for tools; they see the definition before expansion. */
 export function createAskMcpServer(
   approver: Approver,
   { sessionId, signal }: { readonly sessionId: string; readonly signal: AbortSignal },
@@ -291,7 +291,7 @@ type Around = Pick<GatheredMcp, "facts" | "held" | "servers"> & {
   readonly states?: () => readonly McpServerState[];
 };
 
-/** Which servers a definition brings along, and what is to be said of those it only names. */
+/** Which servers a definition brings along, and what to report about those it only names. */
 function chooseOwnServers(definition: PlannedDefinition | undefined, around: Around): OwnServerChoice {
   if (definition?.mcpServers === undefined) return { servers: [], shared: around.servers, notes: [] };
   const chosen = chooseAgentServers(definition, around.facts);

@@ -31,7 +31,7 @@ export interface GatherMcpOptions {
   readonly mcpConfig?: readonly string[];
   /** Only `mcpConfig` and `mcpServers` count. */
   readonly strictMcpConfig?: boolean;
-  /** Asks the person at the terminal; absent where nobody can be asked. */
+  /** Asks the person at the terminal; absent in unattended runs. */
   readonly ask?: (server: AskedServer) => Promise<McpAnswer>;
 }
 

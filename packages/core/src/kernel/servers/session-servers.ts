@@ -20,7 +20,7 @@ export interface ChildServers {
   readonly configured: readonly McpServer[];
   /** What the definition names and does not get, each as one sentence. */
   readonly notes: readonly string[];
-  /** What the servers that it could have say of themselves, the session's among them. */
+  /** What the servers that it could have report about themselves, the session's among them. */
   readonly instructions?: readonly ServerInstructions[];
   /** Calls a tool by the pair, for hooks. */
   readonly call?: CallServer;
@@ -67,12 +67,12 @@ export interface SessionServers extends AsyncDisposable {
   /** In place of tools, where nothing is connected. */
   readonly planned: readonly AvailableTool[];
   readonly notes: readonly string[];
-  /** What those say of themselves that were connected at the start. */
+  /** What those that were connected at the start report about themselves. */
   readonly instructions: readonly ServerInstructions[];
   readonly resourceTools: McpConnections["resourceTools"];
   readonly call: McpConnections["call"];
   states(): readonly SessionServer[];
-  /** Starts the servers of a child's definition; the one that asks for them releases them. */
+  /** Starts the servers of a child's definition; the caller releases them. */
   connectFor(definition: PlannedDefinition, options: ConnectChildOptions): Promise<ChildServers>;
 }
 
@@ -118,7 +118,7 @@ function heldState({ entry, reason, advice }: HeldServer): SessionServer {
   };
 }
 
-/** What a person should hear of servers that are not connected; what somebody decided on purpose is not reported each time. */
+/** What a person should know of servers that are not connected; deliberate decisions are not reported each time. */
 export function heldNotices({ held }: Pick<GatheredMcp, "held">): readonly string[] {
   const reported = held.filter(({ reason }) => !decidedReasons.has(reason));
   const reasons = new Map<string, string[]>();

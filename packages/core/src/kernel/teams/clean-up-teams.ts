@@ -26,7 +26,7 @@ export interface CleanedTeams {
 const dayMs = 24 * 60 * 60 * 1000;
 
 /**
- * Removes teams that no one leads and no one has written to for longer than the period, and lists of tasks that no one has
+ * Removes teams without a lead that were not written to for longer than the period, and lists of tasks that were not
  * changed for as long. A session that is continued later has its conversations, and no team.
  */
 export async function cleanUpTeams(cleanup: TeamCleanup): Promise<CleanedTeams> {
@@ -73,7 +73,7 @@ export async function cleanUpTeams(cleanup: TeamCleanup): Promise<CleanedTeams> 
   return report;
 }
 
-/** Under the lock of those that change it, and only if no one has done so meanwhile. */
+/** Under the lock that changes are made under, and only if it was not changed meanwhile. */
 async function removeOld(
   path: string,
   lock: string,

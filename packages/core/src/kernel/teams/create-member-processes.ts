@@ -57,7 +57,7 @@ async function answerFor(
   { services, signal }: { readonly services: AgentServices; readonly signal: AbortSignal },
 ): Promise<MemberAnswer> {
   const { runtime, asking } = services;
-  const said = await runtime.canUseTool?.(tool, input, {
+  const permission = await runtime.canUseTool?.(tool, input, {
     signal,
     sessionId: plan.sessionId,
     agentId: plan.agent.id,
@@ -68,16 +68,16 @@ async function answerFor(
     suggestedRules: () => [],
     outsidePaths: () => [],
   });
-  if (said?.behavior === "allow" && (said.updatedPermissions?.length ?? 0) > 0)
+  if (permission?.behavior === "allow" && (permission.updatedPermissions?.length ?? 0) > 0)
     return {
       behavior: "deny",
       message:
         "canUseTool cannot add rules for a teammate in a process of its own; answer without updatedPermissions",
     };
-  if (said !== undefined && said.behavior !== "ask")
-    return said.behavior === "allow"
-      ? { behavior: "allow", updatedInput: said.updatedInput }
-      : { behavior: "deny", message: said.message };
+  if (permission !== undefined && permission.behavior !== "ask")
+    return permission.behavior === "allow"
+      ? { behavior: "allow", updatedInput: permission.updatedInput }
+      : { behavior: "deny", message: permission.message };
   if (asking === undefined) return { behavior: "ask" };
   const answer = await asking.askFor(plan, { callId, tool, input, reason }, signal);
   if (answer.type === "allow") return { behavior: "allow" };

@@ -6,10 +6,10 @@ import { readTeamSettings } from "../../teams/team-settings.ts";
 import type { Children, ChildrenParts } from "../agent/open-children.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ReadingPorts } from "../session-ports.ts";
-import type { SessionTeamParts } from "./found-team.ts";
+import type { SessionTeamParts } from "./create-team.ts";
 import { openSessionTeam, type SessionTeam } from "./session-team.ts";
 
-/** The team that a session leads; none where teams are off, and where no one reads its mail. */
+/** The team that a session leads; none where teams are off, and where its mail is not read. */
 export function openTeamOf(
   parts: ChildrenParts,
   spawning: Pick<SessionTeamParts, "spawn" | "authorizedSpawn" | "hasPendingNotices">,

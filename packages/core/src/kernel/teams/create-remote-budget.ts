@@ -196,7 +196,7 @@ export function serveBudget(tree: TreeBudget, answer: (line: BudgetAnswer) => vo
       // A member that is stopped while it waits gets no answer.
       if (isRecord(request)) void serve(request as unknown as BudgetRequest).catch(() => undefined);
     },
-    /** No one knows what an answer has cost that a dead process was reading; its prompt was paid for. */
+    /** It is unknown what an answer has cost that a dead process was reading; its prompt was paid for. */
     [Symbol.dispose](): void {
       for (const [id, { need }] of open) settle(id, amountOf(need, 0));
     },

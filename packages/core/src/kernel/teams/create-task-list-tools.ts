@@ -26,7 +26,7 @@ interface TaskListParts extends Pick<TaskListOptions, "approve"> {
   readonly board: () => BoardStore;
 }
 
-/** TaskCreate, TaskUpdate, TaskList and TaskGet: the list of steps of a session without a team; none where the environment says so. */
+/** TaskCreate, TaskUpdate, TaskList and TaskGet: the list of steps of a session without a team; none where the environment turns it off. */
 export function createTaskListTools({ environment, session, approve }: TaskListOptions): readonly Tool[] {
   const { tasksEnabled, taskListId } = readEnvironment(environment).options;
   if (tasksEnabled === false) return [];

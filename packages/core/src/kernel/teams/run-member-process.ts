@@ -114,28 +114,28 @@ export async function* runMemberProcess(
   });
   // A process that has died is noticed by its end.
   stdin.on("error", () => undefined);
-  const say = (line: object): void => {
+  const send = (line: object): void => {
     if (stdin.writable) stdin.write(`${JSON.stringify(line)}\n`);
   };
   const errors = createErrorTail(stderr, options.report);
-  const kill = stopOnAbort(child, say, signal);
+  const kill = stopOnAbort(child, send, signal);
   const over = new AbortController();
-  using budget = serveBudget(options.tree, (line) => say({ type: "budget", ...line }));
+  using budget = serveBudget(options.tree, (line) => send({ type: "budget", ...line }));
   let isIdle = false;
   let hasEnded = false;
   try {
-    say(startLine(plan, options));
+    send(startLine(plan, options));
     for await (const line of streamLines(stdout)) {
       const message = readMessage(line);
       if (message?.type === "ask")
-        void answer(message.question, { ask: options.ask, say, signal: over.signal });
+        void answer(message.question, { ask: options.ask, send, signal: over.signal });
       if (message?.type === "budget") budget.take(message.request);
       if (message?.type !== "event") continue;
       if (isIdle && message.event.type !== "run-ended")
         await control.takePlace?.(signal).catch(() => undefined);
       isIdle = message.event.type === "run-idled";
       hasEnded ||= message.event.type === "run-ended";
-      // It has nothing more to hear, and ends when its own record is closed.
+      // It receives nothing more, and ends when its own record is closed.
       if (hasEnded) kill();
       yield message.event;
     }
@@ -199,10 +199,10 @@ const graceMs = 5000;
 type Child = Awaited<ReturnType<typeof spawnProcess>>;
 
 /** Gives back how to end the process now, whatever it does. */
-function stopOnAbort(child: Child, say: (line: object) => void, signal: AbortSignal): () => void {
+function stopOnAbort(child: Child, send: (line: object) => void, signal: AbortSignal): () => void {
   let timer: NodeJS.Timeout | undefined;
   const stop = (): void => {
-    say({ type: "stop", code: isRetinueError(signal.reason) ? signal.reason.code : "aborted" });
+    send({ type: "stop", code: isRetinueError(signal.reason) ? signal.reason.code : "aborted" });
     timer = setTimeout(() => child.kill("SIGKILL"), graceMs);
   };
   signal.addEventListener("abort", stop, { once: true });
@@ -220,17 +220,17 @@ async function answer(
   question: MemberQuestion,
   {
     ask,
-    say,
+    send,
     signal,
   }: {
     readonly ask: MemberProcessOptions["ask"];
-    readonly say: (line: object) => void;
+    readonly send: (line: object) => void;
     readonly signal: AbortSignal;
   },
 ): Promise<void> {
   const refusal: MemberAnswer = { behavior: "deny", message: "nobody can be asked here" };
   const given = (await ask?.(question, signal).catch(() => refusal)) ?? refusal;
-  if (!signal.aborted) say({ type: "answer", id: question.id, ...given });
+  if (!signal.aborted) send({ type: "answer", id: question.id, ...given });
 }
 
 type MemberMessage =

@@ -39,15 +39,15 @@ import type { TeamSettings } from "../../teams/team-settings.ts";
 import type { TeamStore } from "../../teams/team-store.ts";
 import type { Tool, ToolOutcome } from "../../tools/tool.ts";
 import type { EquippedAgent } from "../agent/agent-services.ts";
-import { findTeamOf } from "./find-team.ts";
 import {
   createTeam,
-  type Founding,
-  foundTeam,
+  ensureTeam,
   type Live,
   removeTeam,
   type SessionTeamParts,
-} from "./found-team.ts";
+  type TeamCreation,
+} from "./create-team.ts";
+import { findTeamOf } from "./find-team.ts";
 
 /** The team that a session leads, from its first member on. */
 export interface SessionTeam extends AsyncDisposable {
@@ -68,7 +68,7 @@ export interface SessionTeam extends AsyncDisposable {
   working(): readonly string[];
   /** Whether there may be mail for the lead soon. */
   isBusy(): boolean;
-  /** Lets a lead that waits, and those who listen for it, look again. */
+  /** Lets a lead that waits, and its listeners, look again. */
   look(): void;
   /** Resolves with mail for the lead, when no member works any more, or after the time. */
   wait(signal: AbortSignal, limitMs: number): Promise<void>;
@@ -93,20 +93,20 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
   };
   const existing = findTeamOf(paths, plan.sessionId);
   if (existing !== undefined) open(existing);
-  const found: Founding = { parts, live, open };
-  const teamContext = createLeadContext(found);
+  const creation: TeamCreation = { parts, live, open };
+  const teamContext = createLeadContext(creation);
   const pendingMessages = watchMembers(tasks, live);
   const isBusy = (): boolean => parts.hasPendingNotices() || workingMembers(tasks, live.store).length > 0;
   return {
     teamContext,
     tools: [
       ...createTeamTools({
-        create: (name, description) => createTeam(name, description, found),
-        remove: ({ force }) => removeTeam(force, found),
+        create: (name, description) => createTeam(name, description, creation),
+        remove: ({ force }) => removeTeam(force, creation),
       }),
       ...createBoardTools(teamContext),
     ],
-    spawn: (request, options) => spawnInTeam(request, { ...found, options }),
+    spawn: (request, options) => spawnInTeam(request, { ...creation, options }),
     drainMessages: () => live.mailbox?.take(),
     recorded(event) {
       if (event.type === "user-added" && event.message.mail !== undefined)
@@ -124,9 +124,9 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
       const isAwake = (): boolean => !isBusy();
       await live.mailbox?.wait({ signal, limitMs, isAwake }).catch(() => undefined);
     },
-    ended: (child, state, text) => reportEnd({ child, state, text }, found),
+    ended: (child, state, text) => reportEnd({ child, state, text }, creation),
     isMember: (taskId) => live.store?.config()?.members.some((member) => member.taskId === taskId) === true,
-    recover: (signal) => recoverMembers(found, signal),
+    recover: (signal) => recoverMembers(creation, signal),
     attach(equipped) {
       live.equipped = equipped;
     },
@@ -143,13 +143,13 @@ function newLive(): Live {
     store: undefined,
     mailbox: undefined,
     equipped: undefined,
-    founding: undefined,
+    creation: undefined,
     listeners: new Set(),
   };
 }
 
-function createLeadContext(found: Founding): TeamContext {
-  const { live, parts } = found;
+function createLeadContext(creation: TeamCreation): TeamContext {
+  const { live, parts } = creation;
   const fire = async (
     event: "TaskCreated" | "TaskCompleted",
     task: Parameters<TeamContext["approveCreated"]>[0],
@@ -174,8 +174,8 @@ function createLeadContext(found: Founding): TeamContext {
     isLead: true,
     store: () => live.store,
     ensureStore: async () =>
-      live.store ?? (await foundTeam(found, implicitTeamName(parts.plan.sessionId), "")),
-    revive: (member) => reviveMember(member, found),
+      live.store ?? (await ensureTeam(creation, implicitTeamName(parts.plan.sessionId), "")),
+    revive: (member) => reviveMember(member, creation),
     approveCreated: (task) => fire("TaskCreated", task),
     approveCompleted: async (task, signal) =>
       (await live.equipped?.verifier.refuseUnchecked(signal)) ?? (await fire("TaskCompleted", task, signal)),
@@ -244,7 +244,7 @@ function watchMembers(tasks: TaskManager, live: Live): () => void {
   return () => void pendingMessages.return?.();
 }
 
-interface Spawning extends Founding {
+interface Spawning extends TeamCreation {
   readonly options: Parameters<Spawn>[1];
 }
 
@@ -280,7 +280,7 @@ async function spawnInTeam(request: SpawnRequest, spawning: Spawning): Promise<S
 }
 
 /** Reserves the name, so that of several that want it exactly one gets it. */
-async function joinTeam(request: SpawnRequest, name: string, { parts, live, ...founding }: Spawning) {
+async function joinTeam(request: SpawnRequest, name: string, { parts, live, ...creation }: Spawning) {
   const { plan, runtime, settings } = parts;
   const wanted = request.teamName ?? live.store?.name ?? implicitTeamName(plan.sessionId);
   if (live.store !== undefined && wanted !== live.store.name)
@@ -289,7 +289,7 @@ async function joinTeam(request: SpawnRequest, name: string, { parts, live, ...f
   if (badTeam !== undefined) return `${JSON.stringify(wanted)} cannot be the name of a team: ${badTeam}`;
   const badName = refuseMemberName(name, []);
   if (badName !== undefined) return `${JSON.stringify(name)} cannot be the name of a member: ${badName}`;
-  const store = live.store ?? (await foundTeam({ parts, live, ...founding }, wanted, ""));
+  const store = live.store ?? (await ensureTeam({ parts, live, ...creation }, wanted, ""));
   const member: TeamMember = {
     agentId: `${name}@${store.name}`,
     name,
@@ -327,7 +327,7 @@ function membershipOf(store: TeamStore, { name }: TeamMember, settings: TeamSett
   };
 }
 
-interface Resuming extends Founding {
+interface Resuming extends TeamCreation {
   readonly prompt: string;
   readonly spawn: Spawn;
 }
@@ -364,14 +364,14 @@ async function resumeMember(
 const mailPrompt = "You were idle and have new mail.";
 
 /** A member that has ended reads its mail when it runs again. */
-async function reviveMember(name: string, found: Founding): Promise<string | undefined> {
-  const config = found.live.store?.config();
+async function reviveMember(name: string, creation: TeamCreation): Promise<string | undefined> {
+  const config = creation.live.store?.config();
   const member = config === undefined ? undefined : findMember(config, name);
   if (member === undefined) return "it is no longer a member";
   const outcome = await resumeMember(member, {
-    ...found,
+    ...creation,
     prompt: mailPrompt,
-    spawn: found.parts.authorizedSpawn,
+    spawn: creation.parts.authorizedSpawn,
   });
   return outcome.type === "refused" ? outcome.reason : undefined;
 }
@@ -382,8 +382,8 @@ interface EndedMember {
   readonly text: string;
 }
 
-/** The lead hears of every ending once; one that ended with its session is taken up with it. */
-async function reportEnd({ child, state, text }: EndedMember, { live }: Founding): Promise<void> {
+/** The lead is notified of every ending once; one that ended with its session is taken up with it. */
+async function reportEnd({ child, state, text }: EndedMember, { live }: TeamCreation): Promise<void> {
   const { store } = live;
   const name = child.task.team?.member;
   if (store === undefined || name === undefined || wasCutOff(state) || store.config() === undefined) return;
@@ -465,7 +465,11 @@ async function forgetOffers(store: TeamStore, ids: readonly string[]): Promise<v
 }
 
 /** A member in a process of its own ends with its lead, but not in the same moment. */
-async function waitForEnd({ taskId }: TeamMember, { parts }: Founding, signal: AbortSignal): Promise<void> {
+async function waitForEnd(
+  { taskId }: TeamMember,
+  { parts }: TeamCreation,
+  signal: AbortSignal,
+): Promise<void> {
   if (taskId === undefined) return;
   const { transcripts } = parts.runtime.discovered.paths;
   const { transcript } = sessionFiles(transcripts, parts.plan.sessionId).agent(taskId);
@@ -476,18 +480,18 @@ async function waitForEnd({ taskId }: TeamMember, { parts }: Founding, signal: A
 const maxEndMs = 10_000;
 const lookMs = 25;
 
-/** Members that worked when the process died go on; those that were idle do when there is mail for them. */
-async function recoverMembers(found: Founding, signal: AbortSignal): Promise<void> {
-  const { live, parts } = found;
+/** Members that worked when the process died continue; those that were idle do when there is mail for them. */
+async function recoverMembers(creation: TeamCreation, signal: AbortSignal): Promise<void> {
+  const { live, parts } = creation;
   const { store } = live;
   const config = store?.config();
   if (store === undefined || config === undefined) return;
   const free: BoardTask[] = [];
-  const tell = (name: string, message: string): Promise<void> =>
+  const notify = (name: string, message: string): Promise<void> =>
     store.send(leadName, { from: systemName, body: { type: "teammate_terminated", name, message } });
   for (const member of teammatesOf(config)) {
     if (signal.aborted) break;
-    await waitForEnd(member, found, signal);
+    await waitForEnd(member, creation, signal);
     const wasWorking = stateOf(member) === "working";
     const hasMail = store.inbox(member.name).mail.some(({ read }) => !read);
     if (!wasWorking && !hasMail) {
@@ -495,18 +499,18 @@ async function recoverMembers(found: Founding, signal: AbortSignal): Promise<voi
       const released = await releaseTasks(store, member.name);
       free.push(...released);
       if (released.length > 0)
-        await tell(
+        await notify(
           member.name,
           `${member.name} is no longer running; a message to it resumes it.${freeAgain(released)}`,
         );
       continue;
     }
     const prompt = wasWorking ? continuePrompt : mailPrompt;
-    const outcome = await resumeMember(member, { ...found, prompt, spawn: parts.spawn });
+    const outcome = await resumeMember(member, { ...creation, prompt, spawn: parts.spawn });
     if (outcome.type !== "refused") continue;
     const released = await releaseTasks(store, member.name);
     free.push(...released);
-    await tell(
+    await notify(
       member.name,
       `${member.name} was cut off and could not be resumed: ${outcome.reason}${freeAgain(released)}`,
     );

@@ -38,7 +38,7 @@ export function openSessionTelemetry(telemetry: Telemetry, facts: RuntimeContext
       environment: withTraceParent(facts.environment, measuring),
       additions: [...(facts.additions ?? []), (plan) => measuringCapability(plan, measuring)],
       observer: {
-        event: (plan, event) => hearEvent(plan, event, measuring),
+        event: (plan, event) => recordEvent(plan, event, measuring),
         hook: (plan, event, run) => measureHook(plan, event, { run, measuring }),
       },
     },
@@ -58,7 +58,7 @@ function withTraceParent(environment: FolderContext["environment"], { api, sessi
 }
 
 /** What is only known from the events of a run: when it begins and ends, compactions, refusals, prompts. */
-export function hearEvent(plan: AgentPlan, event: RunEvent, measuring: Measuring): void {
+export function recordEvent(plan: AgentPlan, event: RunEvent, measuring: Measuring): void {
   switch (event.type) {
     case "spawn-advanced":
       beginAgent(plan, measuring);
@@ -75,7 +75,7 @@ export function hearEvent(plan: AgentPlan, event: RunEvent, measuring: Measuring
       endCompaction(plan, event, measuring);
       return;
     case "call-finished":
-      hearCall(plan, event, measuring);
+      recordCall(plan, event, measuring);
       return;
     case "run-ended":
       endAgent(plan, event, measuring);
@@ -172,7 +172,7 @@ function endCompaction(
   open?.span.end();
 }
 
-function hearCall(
+function recordCall(
   plan: AgentPlan,
   { call, denied, durationMs, isError }: Extract<RunEvent, { type: "call-finished" }>,
   measuring: Measuring,
@@ -191,11 +191,11 @@ function hearCall(
 function logPrompt(plan: AgentPlan, prompt: string, measuring: Measuring): void {
   if (plan.task !== undefined) return;
   const { settings, log } = measuring;
-  const said = settings.content.prompts ? contentAttribute("prompt", prompt) : {};
+  const promptAttributes = settings.content.prompts ? contentAttribute("prompt", prompt) : {};
   const about = { "session.id": plan.sessionId, prompt_length: prompt.length };
   if (settings.content.prompts)
     agentOf(plan, measuring).span.setAttributes(contentAttribute("retinue.prompt", prompt));
-  log("user_prompt", { ...about, ...said }, agentOf(plan, measuring).context);
+  log("user_prompt", { ...about, ...promptAttributes }, agentOf(plan, measuring).context);
 }
 
 /** Around the model and the tools of an agent, and the decision about each call. */

@@ -28,7 +28,7 @@ export interface Telemetry {
 
 export interface StartTelemetryOptions {
   readonly settings: TelemetrySettings;
-  /** Starts exporters as the environment says; otherwise those of the program are used. */
+  /** Starts exporters as the environment specifies; otherwise those of the program are used. */
   readonly startsExporters: boolean;
   /** Where packages may be installed besides this program's own place. */
   readonly directories: readonly string[];
@@ -135,8 +135,8 @@ async function openLog(
     logs,
     emit(name, attributes, context) {
       const eventName = `${prefix}.${name}`;
-      const said = { ...attributes, "event.name": name };
-      const record = { eventName, body: eventName, attributes: said, context: context ?? api.ROOT_CONTEXT };
+      const all = { ...attributes, "event.name": name };
+      const record = { eventName, body: eventName, attributes: all, context: context ?? api.ROOT_CONTEXT };
       logs.getLogger("retinue", version).emit(record);
     },
   };

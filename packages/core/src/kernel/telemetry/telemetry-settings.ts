@@ -1,4 +1,4 @@
-/** What the environment says about measuring. */
+/** The environment's settings for measuring. */
 export interface TelemetrySettings {
   readonly traces: boolean;
   readonly metrics: boolean;

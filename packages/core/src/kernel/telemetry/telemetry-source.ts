@@ -3,7 +3,7 @@ import type { RuntimeContext } from "../runtime-context.ts";
 import type { Telemetry } from "./start-telemetry.ts";
 import { programTelemetrySettings, readTelemetrySettings } from "./telemetry-settings.ts";
 
-/** Measures one session: its facts with those who measure in them, and the end. */
+/** Measures one session: its facts, for what measures in them, and the end. */
 export interface SessionTelemetry {
   readonly facts: RuntimeContext;
   end(): void;

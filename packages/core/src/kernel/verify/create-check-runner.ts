@@ -58,18 +58,18 @@ export function createCheckRunner(
       const outcome = await bash.call(request.input, {
         ...context,
         directory: startOf(plan),
-        // Under a name of its own, so that it starts in the agent's folder and a `cd` in it moves nobody.
+        // Under a name of its own, so that it starts in the agent's folder and a `cd` in it has no effect on others.
         agent: { id: request.call.id, name: plan.agent.name },
         ...(allowed.allowedBy === undefined ? {} : { allowedBy: allowed.allowedBy }),
         ...(allowed.run === undefined ? {} : { judged: allowed.run }),
       });
       // The data of the shell's own outcome.
       const data = (outcome.data ?? {}) as ShellData;
-      const said = typeof outcome.content === "string" ? outcome.content : "";
+      const output = typeof outcome.content === "string" ? outcome.content : "";
       const { stdout = "", exitCode } = data;
       const noWall = allowed.allowedBy === "read-only" ? wallFailure(exitCode, stdout) : undefined;
       if (noWall !== undefined) return notRun(check, `it may only run isolated, and ${noWall}`);
-      const reason = await reasonOf(data, { said, check, isError: outcome.isError === true });
+      const reason = await reasonOf(data, { output, check, isError: outcome.isError === true });
       return {
         kind: "command",
         run: check.run,
@@ -123,10 +123,10 @@ interface ShellData {
 async function reasonOf(
   { backgroundTaskId, interrupted, exitCode, stdout = "", persistedOutputPath }: ShellData,
   {
-    said,
+    output,
     check,
     isError,
-  }: { readonly said: string; readonly check: PlannedCheck; readonly isError: boolean },
+  }: { readonly output: string; readonly check: PlannedCheck; readonly isError: boolean },
 ): Promise<string | undefined> {
   if (backgroundTaskId !== undefined) return "it was moved to the background and did not end";
   if (interrupted === true)
@@ -134,11 +134,11 @@ async function reasonOf(
   if (exitCode === 0 && !isError) {
     const reason = ranNothing(stdout);
     if (reason === undefined || persistedOutputPath === undefined) return reason;
-    // What was cut out may tell of tests.
+    // What was cut out may mention tests.
     return ranNothing(await readEnd(persistedOutputPath).catch(() => stdout));
   }
   if (exitCode === undefined)
-    return said.trim().split("\n").at(-1)?.slice(0, 300) || "it could not be started";
+    return output.trim().split("\n").at(-1)?.slice(0, 300) || "it could not be started";
   return undefined;
 }
 

@@ -26,7 +26,7 @@ export interface VerifierParts {
   readonly definition?: string | undefined;
   /** The session's shell. */
   readonly bash: Tool | undefined;
-  /** Decides about a check as about a command of the one who named it. */
+  /** Decides about a check as about a command of whom named it. */
   readonly authorize: (
     check: PlannedCheck,
     request: CallRequest,
@@ -45,16 +45,16 @@ export interface VerifierParts {
 
 export type Verifier = Capability & {
   readonly verify: VerifyPort;
-  /** The receipt as it is now, for those who hear of the end before it is there. */
+  /** The receipt as it is now, for listeners that are notified of the end before it is there. */
   readonly current: (text?: string) => Receipt;
   /** Runs the checks on the work as it is now; a text says which do not pass. Nothing goes back to the agent for it. */
   readonly refuseUnchecked: (signal: AbortSignal) => Promise<string | undefined>;
 };
 
-/** How often a failed check goes back to the agent where nothing is said. */
+/** How often a failed check goes back to the agent by default. */
 const defaultRetries = 2;
 
-/** Keeps what a receipt says of a run, and runs the checks of its plan after the last turn. */
+/** Collects what a receipt reports about a run, and runs the checks of its plan after the last turn. */
 export function createVerifier(parts: VerifierParts): Verifier {
   const { plan, output } = parts;
   const checks = plan.verify?.checks ?? [];
@@ -88,11 +88,11 @@ export function createVerifier(parts: VerifierParts): Verifier {
   const check: VerifyPort["check"] = async (_text, { signal }) => {
     if (checks.length === 0) return undefined;
     const checked = await checkNow(signal);
-    // What was cut off goes back to nobody.
+    // What was cut off is not given back.
     signal.throwIfAborted();
     if (isGood(checked) || state.retries >= (plan.verify?.retries ?? defaultRetries)) return undefined;
     const fixable = checked.runs.filter(({ passed, notRun: isLeft }) => !passed && isLeft !== true);
-    // The agent cannot do anything about a check that nobody lets run.
+    // The agent cannot do anything about a check that is not allowed to run.
     if (checked.isStable && fixable.length === 0) return undefined;
     state = { ...state, retries: state.retries + 1 };
     output?.begin();
@@ -120,7 +120,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
   const current = (text = ""): Receipt =>
     receiptOf(state.last?.runs ?? checks.map((one) => notRun(one, "it was not run yet")), text);
 
-  /** Nothing that ran before counts, because it does not stand for how things are now. */
+  /** Nothing that ran before counts, because it does not reflect the present state. */
   function withoutChecks(why: string, text: string): Receipt {
     state = { retries: state.retries };
     return receiptOf(
@@ -219,7 +219,7 @@ async function runAll(
   }
 }
 
-/** The files that the work has changed, and what is to be said beside the result. */
+/** The files that the work has changed, and what to report beside the result. */
 function changesIn(
   { last, changes }: VerifierState,
   {
@@ -229,7 +229,7 @@ function changesIn(
   }: { readonly tracked: TrackedCalls; readonly runs: readonly CheckRun[]; readonly text: string },
 ): Pick<Receipt, "changedFiles" | "notes"> {
   const edited = tracked.changedInside();
-  // A tree says what came of all edits; what is outside it only the calls say.
+  // A tree shows the outcome of all edits; what is outside it only the calls show.
   const beside = last?.tree.kind === "files" ? edited : edited.filter(isAbsolute);
   const changedFiles =
     changes === undefined ? edited : [...new Set([...changes.map(({ path }) => path), ...beside])];

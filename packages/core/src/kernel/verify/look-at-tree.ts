@@ -32,7 +32,7 @@ export interface TreeQuestion {
   readonly signal: AbortSignal;
   /** `files` where an earlier look has found no git, so that it is not looked for again. */
   readonly kind?: TreeView["kind"] | undefined;
-  /** What differs from it is changed, whoever has done it. */
+  /** What differs from it is changed, by any process. */
   readonly base?: TreeView | undefined;
 }
 
@@ -158,14 +158,14 @@ async function listTree(top: string): Promise<Entries> {
   for (let folder = folders.shift(); folder !== undefined && seen < maxEntries; folder = folders.shift()) {
     const all = await readdir(folder).catch(() => []);
     const names = all.filter((name) => !skipped.has(name)).sort();
-    for (let at = 0; at < names.length && seen < maxEntries; at += atOnce)
-      await addAll(names.slice(at, at + atOnce).map((name) => join(folder, name)));
+    for (let at = 0; at < names.length && seen < maxEntries; at += concurrency)
+      await addAll(names.slice(at, at + concurrency).map((name) => join(folder, name)));
   }
   return entries;
 }
 
 /** Files that are read at the same time. */
-const atOnce = 64;
+const concurrency = 64;
 
 function digestOf(content: string | Buffer): string {
   return createHash("sha256").update(content).digest("base64");

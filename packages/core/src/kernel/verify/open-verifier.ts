@@ -78,7 +78,7 @@ const unused: Asking = {
   },
 };
 
-/** A check is the command of whoever named it: of the person, or of the agent whose call it was. */
+/** A check is the command of its author: of the person, or of the agent whose call it was. */
 function asking(
   plan: AgentPlan,
   services: AgentServices,
@@ -103,7 +103,7 @@ function asking(
   };
   const person = askAs([]);
   const caller = askAs(callerScopes(plan));
-  // Hooks are told of what a model runs, also where it has the runtime run it.
+  // Hooks are notified of what a model runs, also where it has the runtime run it.
   const ofCaller: LoopPorts["authorize"] = (request, options) =>
     (hooks?.()?.wrapAuthorize(caller.authorize) ?? caller.authorize)(request, options);
   return {
@@ -122,6 +122,6 @@ function callerScopes({ policy: { toolScopes = [] } }: AgentPlan): AgentPlan["po
 /** The same definition has the same digest on every machine. */
 export function digestOf(definition: PlannedDefinition | undefined): string | undefined {
   if (definition === undefined) return undefined;
-  const { source: _source, ...said } = definition;
-  return createHash("sha256").update(JSON.stringify(said)).digest("hex").slice(0, 16);
+  const { source: _source, ...fields } = definition;
+  return createHash("sha256").update(JSON.stringify(fields)).digest("hex").slice(0, 16);
 }

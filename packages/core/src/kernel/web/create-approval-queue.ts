@@ -39,7 +39,7 @@ export function createApprovalQueue(): ApprovalQueue {
   >();
   const listeners = new Set<(change: ApprovalChange) => void>();
   const changes: ApprovalChange[] = [];
-  /** All listeners hear the changes in the same order, also where one of them answers while it is told of a question. */
+  /** All listeners get the changes in the same order, also where one of them answers while it is notified of a question. */
   const publish = (change: ApprovalChange): void => {
     if (changes.push(change) > 1) return;
     const errors: unknown[] = [];

@@ -38,7 +38,7 @@ export interface ApprovalPart extends PendingApproval {
 /** The data parts of a message, for `UIMessage<UiMetadata, UiParts>` of the AI SDK. */
 export type UiParts = { agent: AgentPart; approval: ApprovalPart };
 
-/** What is said about a message at its end. */
+/** What is reported about a message at its end. */
 export interface UiMetadata
   extends Pick<RunResult, "sessionId" | "status" | "reason" | "totals" | "models"> {}
 

@@ -33,7 +33,7 @@ export interface BilledPhase {
 }
 
 /** A run starts no more. */
-const mostAgents = 1000;
+const maxAgents = 1000;
 
 export interface BillLimits {
   readonly usd?: number | undefined;
@@ -52,13 +52,15 @@ export async function billWorkflow(
   if (text === "") return undefined;
   const { plannedSteps } = await import("@retinue/config/workflows/planned-steps.ts");
   const { steps, startsWorkflows } = plannedSteps(text, args);
-  const said = new Map((Array.isArray(meta.phases) ? meta.phases : []).map((phase) => [phase.title, phase]));
+  const byTitle = new Map(
+    (Array.isArray(meta.phases) ? meta.phases : []).map((phase) => [phase.title, phase]),
+  );
   const placed = steps.map((step) => {
-    const most = said.get(step.phase ?? "")?.maxAgents;
+    const most = byTitle.get(step.phase ?? "")?.maxAgents;
     const isBounded = step.isOpen && most !== undefined;
     return {
       phase: step.phase,
-      times: Math.min(mostAgents, isBounded ? Math.max(step.times, most) : step.times),
+      times: Math.min(maxAgents, isBounded ? Math.max(step.times, most) : step.times),
       isOpen: step.isOpen && !isBounded,
       request: {
         ...stepRequest(step.options, "wf_00000000-000", step.phase),
@@ -69,16 +71,16 @@ export async function billWorkflow(
   });
   const requests = placed
     .flatMap(({ times, request }) => Array.from({ length: times }, () => request))
-    .slice(0, mostAgents);
+    .slice(0, maxAgents);
   const { quote, quoted } = await session.quotes.batch(requests, (request) => planChild(request, session));
-  const phases = [...new Set([...said.keys(), ...placed.map(({ phase }) => phase)])].map(
+  const phases = [...new Set([...byTitle.keys(), ...placed.map(({ phase }) => phase)])].map(
     (title): BilledPhase => {
       const own = placed.filter(({ phase }) => phase === title);
       const agents = requests.flatMap((request, at) => {
         const agent = own.some((step) => step.request === request) ? quoted[at] : undefined;
         return agent === undefined ? [] : [agent];
       });
-      const { detail } = said.get(title ?? "") ?? ({} as Partial<WorkflowPhase>);
+      const { detail } = byTitle.get(title ?? "") ?? ({} as Partial<WorkflowPhase>);
       return {
         title,
         detail,
@@ -96,7 +98,7 @@ export async function billWorkflow(
     phases: phases.filter(({ title, agents }) => title !== undefined || agents > 0),
     isOpen: startsWorkflows || placed.some(({ isOpen }) => isOpen),
     most: {
-      agents: mostAgents,
+      agents: maxAgents,
       usd,
       ...(usd === undefined || from === undefined ? {} : { from }),
     },

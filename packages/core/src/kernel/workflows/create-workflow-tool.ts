@@ -43,15 +43,15 @@ const input = z
 /** What a call was found to mean when it was decided about; that is what runs. */
 interface Prepared {
   readonly found?: FoundWorkflow;
-  /** What is wrong with it, so that nobody need be asked. */
+  /** What is wrong with it, so that no question is needed. */
   readonly failure?: RetinueError;
 }
 
 /** The tool with which the main agent starts workflows, and the one question about each start. */
 export interface WorkflowCalls {
-  /** The call returns at once; the result comes as a notice. */
+  /** The call returns immediately; the result comes as a notice. */
   readonly tool: Tool;
-  /** Reads the script before anybody is asked, and shows it whole. */
+  /** Reads the script before the question, and shows it whole. */
   readonly beforeCall: NonNullable<Capability["beforeCall"]>;
 }
 
@@ -130,7 +130,7 @@ async function start(
   { callId, allowedBy, sessionId, signal }: ToolContext,
   { workflows, isTrusted, transcripts, failure, ...known }: WorkflowToolOptions & Prepared,
 ) {
-  // Whoever was asked about the call has seen its bill.
+  // The person who was asked about the call has seen its bill.
   const isAgreed = allowedBy === "person" || allowedBy === "program";
   const request = {
     script,

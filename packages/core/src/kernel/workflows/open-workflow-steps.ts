@@ -22,7 +22,7 @@ import { type StepShape, shapeOf } from "../../workflows/content-key.ts";
 import type { RecoveredStep, StepOrder, StepOutcome, StepRunner } from "../../workflows/run-workflow.ts";
 import type { StepOptions } from "../../workflows/script-message.ts";
 import { workflowAgent } from "../../workflows/workflow-agent.ts";
-import type { BegunStep } from "../../workflows/workflow-journal.ts";
+import type { StartedStep } from "../../workflows/workflow-journal.ts";
 import type { ChildSession } from "../agent/child-session.ts";
 import { openSpawner, type Spawner } from "../agent/open-spawner.ts";
 import { planChild } from "../agent/plan-child.ts";
@@ -71,7 +71,7 @@ export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOpt
       ),
     async shape(step) {
       const { registry } = (await outer.loadRegistry()).discovered;
-      // Definitions may change while a run goes on.
+      // Definitions may change while a run continues.
       if (registry !== known) plans.clear();
       known = registry;
       const { agentType, model, effort, isolation } = step;
@@ -87,10 +87,10 @@ export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOpt
       elsewhere === undefined
         ? runStep(order, { outer, spawner, runId })
         : runElsewhere(order, { outer, elsewhere }),
-    async recover(begun, { schema }) {
-      const recovered = await recover(outer, begun, schema !== undefined);
+    async recover(started, { schema }) {
+      const recovered = await recover(outer, started, schema !== undefined);
       if (recovered.type !== "done") return recovered;
-      const branch = await branchOf(begun.agentId, { outer, signal });
+      const branch = await branchOf(started.agentId, { outer, signal });
       return branch === undefined ? recovered : { ...recovered, branch };
     },
     async isLost({ branch }) {
@@ -255,7 +255,7 @@ async function runElsewhere(
   const { schema } = options;
   const wrong = schema === undefined ? undefined : refuseSchema(schema);
   if (wrong !== undefined) return refused(wrong);
-  // The next one of its kind need not wait for this process to hear of an answer.
+  // The next one of its kind need not wait for this process to be notified of an answer.
   order.answered();
   let ending = elsewhere.ended(agentId);
   if (ending === undefined) {
@@ -311,8 +311,8 @@ function outcomeOf(ending: RunEnding, { text, schema, value, done }: Ended): Ste
   if (status === "stopped") return { type: "nothing", reason: "It was skipped.", isSkipped: true };
   if (budgetReasons.has(reason)) return refused(error);
   if (status === "failed") {
-    const said = provider === undefined ? error : `API Error: ${provider.status} ${provider.message}`;
-    return { type: "nothing", reason: said };
+    const errorText = provider === undefined ? error : `API Error: ${provider.status} ${provider.message}`;
+    return { type: "nothing", reason: errorText };
   }
   const unchecked = receipt === undefined ? undefined : whyUnchecked(receipt);
   if (unchecked !== undefined) return refused(unchecked);
@@ -320,8 +320,8 @@ function outcomeOf(ending: RunEnding, { text, schema, value, done }: Ended): Ste
     if (value !== undefined) return { ...done, value: value.output };
     return refused("The agent did not hand in a result that matches the schema with StructuredOutput.");
   }
-  const said = stepText(text);
-  return { ...done, value: said, ...(said.trim() === "" ? { isEmpty: true } : {}) };
+  const answerText = stepText(text);
+  return { ...done, value: answerText, ...(answerText.trim() === "" ? { isEmpty: true } : {}) };
 }
 
 /** Why the work of a step does not count; the form of its result is looked at by itself. */
@@ -336,7 +336,7 @@ function whyUnchecked({ checks, status }: Receipt): string | undefined {
 /** What became of an agent whose process died, by its transcript. */
 async function recover(
   outer: ChildSession,
-  { agentId, sessionId }: BegunStep,
+  { agentId, sessionId }: StartedStep,
   hasSchema: boolean,
 ): Promise<RecoveredStep> {
   const { runtime } = outer.services;
@@ -346,7 +346,7 @@ async function recover(
     () => undefined,
   );
   const recovered: RecoveredStep = loaded === undefined ? { type: "lost" } : recoverStep(loaded, hasSchema);
-  // An agent goes on only in its own session; what it has finished counts in every one.
+  // An agent continues only in its own session; what it has finished counts in every one.
   const isOwn = sessionId === outer.parent.plan.sessionId;
   return recovered.type === "cut-off" && !isOwn ? { type: "lost" } : recovered;
 }
@@ -386,7 +386,7 @@ interface EarlierAgent {
 /** The tool through which an agent hands in a value for a schema. */
 const handInTool = "StructuredOutput";
 
-/** What a transcript says about a step that has no end in the journal. Total: any lines will do. */
+/** What a transcript shows about a step that has no end in the journal. Total: any lines will do. */
 function recoverStep({ messages, records }: EarlierAgent, hasSchema: boolean): RecoveredStep {
   if (messages.length === 0) return { type: "lost" };
   const ending = records.findLast(({ runEnding }) => isRecord(runEnding))?.runEnding;

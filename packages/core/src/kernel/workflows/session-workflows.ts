@@ -16,7 +16,7 @@ import type { WorkflowRunState } from "../../protocol/workflow-state.ts";
 import { createRealmTurns, openRealm, type RealmTurns } from "../../workflows/open-realm.ts";
 import { type RunnableWorkflow, runWorkflow } from "../../workflows/run-workflow.ts";
 import type { ScriptBody } from "../../workflows/start-realm.ts";
-import { createStepSlots, usualSlots } from "../../workflows/step-slots.ts";
+import { createStepSlots, defaultSlots } from "../../workflows/step-slots.ts";
 import { openJournal, sessionsOfRun } from "../../workflows/workflow-journal.ts";
 import type { ChildSession } from "../agent/child-session.ts";
 import type { BatchQuestion } from "../quotes/batch-question.ts";
@@ -37,7 +37,7 @@ export interface WorkflowRequest {
   readonly resumeFromRunId?: string | undefined;
   /** Labels of steps that run again although they are finished. */
   readonly fresh?: readonly string[] | undefined;
-  /** The most US dollars and tokens of the run, beside what settings say. */
+  /** The most US dollars and tokens of the run, beside those of settings. */
   readonly maxBudgetUsd?: number | undefined;
   readonly maxTokens?: number | undefined;
   readonly callId?: string | undefined;
@@ -84,7 +84,7 @@ interface SessionWorkflowsParts {
 export function createSessionWorkflows(parts: SessionWorkflowsParts): SessionWorkflows {
   const { runtime } = parts.session.services;
   const { workflows: settings = {} } = runtime.discovered.settings.settings.plain;
-  const slots = createStepSlots(settings.agents ?? usualSlots(cpus().length), runtime.clock);
+  const slots = createStepSlots(settings.agents ?? defaultSlots(cpus().length), runtime.clock);
   const turns = createRealmTurns();
   const find: SessionWorkflows["find"] = (request) => findWorkflow(request, parts);
   const bill = async (request: WorkflowRequest, found: FoundWorkflow): Promise<WorkflowBill | undefined> => {
@@ -280,7 +280,7 @@ async function start(request: WorkflowRequest, parts: Starting): Promise<LiveWor
   if (typeof found.body !== "string") began.resolve();
   const turns: RealmTurns = async (begin) => {
     const realm = await parts.turns(begin);
-    void realm.begun.then(began.resolve);
+    void realm.started.then(began.resolve);
     return realm;
   };
   const running = runWorkflow({
@@ -322,12 +322,12 @@ async function start(request: WorkflowRequest, parts: Starting): Promise<LiveWor
     if (ending.status !== "killed" && request.notifies === true) notify(workflowEndNotice(ended));
     emit({ type: "ended", at, ...ending });
   });
-  // So the caller hears of a run that could not begin, and of several that were started one after another in this order.
+  // So the caller is notified of a run that could not begin, and of several that were started one after another in this order.
   await Promise.race([began.promise, live.ended]);
   return live;
 }
 
-/** A run of many steps changes all the time; those who look at its file see it a moment later. */
+/** A run of many steps changes all the time; readers of its file see it a moment later. */
 const saveAfterMs = 1_000;
 /** Writing a large file on a slow disk holds everything up: so many times as long as it took is waited before the next one. */
 const saveShare = 30;
@@ -339,13 +339,13 @@ function createSaving(save: () => void): { soon(): void; end(): void } {
     soon() {
       timer ??= setTimeout(() => {
         timer = undefined;
-        const begun = performance.now();
+        const startedAt = performance.now();
         try {
           save();
         } catch {
           // The end is written as well, and says what is wrong.
         }
-        afterMs = Math.max(saveAfterMs, saveShare * (performance.now() - begun));
+        afterMs = Math.max(saveAfterMs, saveShare * (performance.now() - startedAt));
       }, afterMs).unref();
     },
     end: () => clearTimeout(timer),
@@ -372,7 +372,7 @@ function refuseElsewhere({ meta }: FoundWorkflow, settings: WorkflowSettings): v
     });
 }
 
-/** How many equal failures in a row end a phase, where no one says otherwise. */
+/** How many equal failures in a row end a phase, by default. */
 const defaultBreaker = 10;
 
 async function refuseResume(runId: string, { runs, session }: Starting): Promise<void> {
@@ -403,7 +403,7 @@ function argsOf(args: unknown): string | undefined {
   }
 }
 
-/** The script as it runs, for those who look at it or change it. */
+/** The script as it runs, for reading and changing it. */
 function keepScript(folder: string, { meta, text }: FoundWorkflow, runId: string): string {
   const name =
     meta.name

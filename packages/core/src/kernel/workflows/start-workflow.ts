@@ -15,7 +15,7 @@ export type WorkflowInput<Args = unknown, Result = unknown> =
   | { readonly scriptPath: string }
   | WorkflowFunction<Args, Result>;
 
-/** How a workflow runs, and in what session: what else is said is an option of that. */
+/** How a workflow runs, and in what session: everything else is an option of that. */
 export interface WorkflowOptions
   extends Omit<
     SessionOptions,

@@ -32,7 +32,7 @@ export interface WorkflowRuns {
   readonly source: TaskSource;
   /** Begins to keep a run. Returns what takes its changes. */
   add(
-    begun: WorkflowRunState,
+    initial: WorkflowRunState,
     stop: AbortController,
   ): { readonly emit: (change: WorkflowChange) => void; readonly live: LiveWorkflow };
   /** By the id of the task or of the run, of which the newest counts. */
@@ -52,16 +52,16 @@ export function createWorkflowRuns(clockOf: (epochMs: number) => number): Workfl
   const isRunning = (run: LiveWorkflow): boolean => run.state().status === "running";
   return {
     source: sourceOf(runs, { find, clockOf }),
-    add(begun, stop) {
-      let state = begun;
-      const { runId, taskId } = begun;
+    add(initial, stop) {
+      let state = initial;
+      const { runId, taskId } = initial;
       const end = Promise.withResolvers<WorkflowRunState>();
       const publish = (change: WorkflowEvent["change"]): void =>
         feed.publish({
           runId,
           taskId,
           change,
-          // Those who keep events do not keep a state for each.
+          // Sinks that keep events do not keep a state for each.
           get state() {
             return state;
           },

@@ -13,11 +13,11 @@ import {
 } from "./credential-store.ts";
 import { createLoginFetch, discoverLogin, type LoginPlace } from "./discover-login.ts";
 
-/** Gives a connection its token, and a new one when it is over. Opens nothing and asks no one. */
+/** Gives a connection its token, and a new one when it is over. Opens nothing and has no questions. */
 export interface ServerLogin extends AuthProvider {
   /** Keeps what the server says it needs besides, for the next login. */
   noteScope(scope: string | undefined): Promise<void>;
-  /** What must not be shown to anybody. */
+  /** What must not be shown. */
   secrets(): readonly string[];
 }
 
@@ -222,7 +222,7 @@ function isRefusal(error: unknown): boolean {
 export function loginFailure(error: unknown): string {
   const code = isRecord(error) ? error["code"] : undefined;
   const name = error instanceof Error ? error.name : "";
-  // What it advises is said beside it.
+  // Its advice is reported beside it.
   if (error instanceof RetinueError) return withoutStop(error.message);
   if (/OAuthError/.test(name) && typeof code === "string" && /^[\w.:/-]{1,80}$/.test(code))
     return `the authorization server answered ${code}`;

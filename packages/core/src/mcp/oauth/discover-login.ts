@@ -117,7 +117,7 @@ export function createLoginFetch(serverUrl: string, signal?: AbortSignal): Fetch
   };
 }
 
-/** A server elsewhere must not send anybody to this machine, nor to an address that is not encrypted. */
+/** A server elsewhere must not send a person to this machine, nor to an address that is not encrypted. */
 export function refuseTarget(target: URL, server: URL): void {
   const isOwn = target.origin === server.origin;
   const isHere = target.protocol === "http:" && isSecureAddress(target);

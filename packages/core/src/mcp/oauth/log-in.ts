@@ -41,7 +41,7 @@ export interface LoggedIn {
 
 const limitMs = 10 * 60_000;
 
-/** Logs a person in at a server, in their browser, and keeps what comes of it. Rejects with a sentence. */
+/** Logs a person in at a server, in their browser, and keeps the tokens. Rejects with a sentence. */
 export async function logIn(
   name: string,
   transport: HttpTransport,
@@ -130,9 +130,9 @@ async function authorize(name: string, transport: HttpTransport, flow: Flow): Pr
     ...(scope === undefined ? {} : { scope }),
     ...resourceUrl,
   });
-  // A browser opens files and starts programs too, when an address says so.
+  // A browser opens files and starts programs too, when an address names them.
   refuseTarget(authorizationUrl, server);
-  // Listened for before anybody is sent there: a browser that is logged in already comes back at once.
+  // Listened for before the browser is sent there: one that is logged in already comes back immediately.
   const received = listener.receive(state, signal);
   received.catch(() => undefined);
   await flow.visit(authorizationUrl.href);
@@ -340,7 +340,7 @@ const donePage =
   "<!doctype html><title>Retinue</title><p>The login is back in the terminal. You can close this page.";
 const wrongPage = "<!doctype html><title>Retinue</title><p>This is not the login that is being waited for.";
 
-/** Browsers may take `localhost` for either address, so nobody else may have the port on the other one. */
+/** Browsers may take `localhost` for either address, so no other process may have the port on the other one. */
 async function listenOnBoth(
   port: number,
 ): Promise<{ readonly port: number; readonly servers: readonly Server[] }> {

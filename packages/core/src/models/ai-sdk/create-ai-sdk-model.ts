@@ -83,8 +83,8 @@ async function loadPackage(entry: ProviderEntry, load: LoadPackage): Promise<unk
     return await load(entry.package);
   } catch (error) {
     const isMissing = isNotFound(error, entry.package);
-    const said = error instanceof Error ? error.message : String(error);
-    const what = isMissing ? `is not installed` : `cannot be loaded: ${said}`;
+    const message = error instanceof Error ? error.message : String(error);
+    const what = isMissing ? `is not installed` : `cannot be loaded: ${message}`;
     throw new RetinueError(
       "provider-package-missing",
       `The package ${entry.package} for ${entry.name} ${what}.`,

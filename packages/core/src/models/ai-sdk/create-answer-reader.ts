@@ -76,7 +76,7 @@ export function createAnswerReader(context: AnswerContext): AnswerReader {
           return [startOf(begin(open, key, "tool_use", { id: part["id"], name: part["toolName"] }))];
         }
         case "tool-call": {
-          // The whole call; providers that do not stream its input say only this.
+          // The whole call; providers that do not stream its input send only this.
           const key = keyOf({ id: part["toolCallId"] }, "tool_use");
           if (part["providerExecuted"] === true || open.elsewhere.has(key)) return [];
           noteOptions(open, key, part);
@@ -164,7 +164,7 @@ function count(value: unknown): number | undefined {
 interface OpenBlocks {
   readonly blocks: OpenBlock[];
   readonly byKey: Map<string, OpenBlock>;
-  /** What was said of a block that has not begun. */
+  /** What was received of a block that has not started. */
   readonly pendingOptions: Map<string, ProviderOptions>;
   readonly usedCallIds: Set<string>;
   /** Calls that the provider runs itself. */

@@ -1,10 +1,10 @@
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import {
   describeBody,
+  isContextTooLong,
   ModelError,
   type ModelErrorCode,
   type ModelErrorOptions,
-  saysTooLong,
 } from "../model-error.ts";
 import { readQuotaReset } from "../read-quota-report.ts";
 import { readRetryAfter } from "../read-retry-after.ts";
@@ -13,7 +13,7 @@ import { certificateError, unreachableError } from "../unreachable-error.ts";
 export interface ErrorPlace {
   /** `provider/model`, for the message. */
   readonly model: string;
-  /** Whether the answer had begun. */
+  /** Whether the answer had started. */
   readonly hasStarted: boolean;
 }
 
@@ -22,9 +22,9 @@ export function toModelError(error: unknown, place: ErrorPlace): ModelError {
   if (error instanceof ModelError) return error;
   const known = knownError(error, place.model);
   if (known !== undefined) return known;
-  const said = numberOf(field(error, "statusCode")) ?? numberOf(field(error, "status"));
+  const reported = numberOf(field(error, "statusCode")) ?? numberOf(field(error, "status"));
   // A status of success only says how far it got before it failed.
-  const status = said !== undefined && said >= 300 ? said : undefined;
+  const status = reported !== undefined && reported >= 300 ? reported : undefined;
   const code = codeOf(error, status, place.hasStarted);
   const url = textOrNothing(field(error, "url"));
   if (code === "connection-failed" && url !== undefined)
@@ -59,7 +59,7 @@ function knownError(error: unknown, model: string): ModelError | undefined {
 function codeOf(error: unknown, status: number | undefined, hasStarted: boolean): ModelErrorCode {
   const words = wordsOf(error);
   if (status !== undefined) {
-    if (status === 413 || (sizeStatuses.has(status) && saysTooLong(words))) return "context-too-long";
+    if (status === 413 || (sizeStatuses.has(status) && isContextTooLong(words))) return "context-too-long";
     if (status === 429) return words.includes("insufficient_quota") ? "unauthorized" : "rate-limited";
     if (status === 503 || status === 529) return "overloaded";
     if (status >= 500 || [408, 409, 425].includes(status)) return "server-error";
@@ -94,7 +94,7 @@ const sizeStatuses: ReadonlySet<number> = new Set([400, 404, 422, 429, 500]);
 
 /** Errors inside a stream have no status, only words. */
 function codeOfWords(words: string): ModelErrorCode | undefined {
-  if (saysTooLong(words)) return "context-too-long";
+  if (isContextTooLong(words)) return "context-too-long";
   if (/rate.?limit|too many requests|resource_exhausted|throttl/.test(words)) return "rate-limited";
   if (/overload|unavailable|capacity/.test(words)) return "overloaded";
   if (/invalid_api_key|unauthorized|permission/.test(words)) return "unauthorized";

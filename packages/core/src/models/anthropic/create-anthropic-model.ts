@@ -196,7 +196,7 @@ async function* readEvents(
     for (const raw of decoder.push(next.value)) {
       if (raw.event === "ping") continue;
       const event = parseEvent(raw);
-      if (raw.event.startsWith("content_block")) watch.heardAnswer();
+      if (raw.event.startsWith("content_block")) watch.answerStarted();
       const meaning = assembler.take(event);
       if (meaning === undefined) continue;
       yield meaning;
@@ -214,7 +214,7 @@ function parseEvent({ event, data }: SseEvent): Readonly<Record<string, unknown>
   } catch {
     // Said below, with what was expected.
   }
-  // Whatever an error event says, the answer is lost.
+  // Whatever an error event contains, the answer is lost.
   if (event === "error") return { type: "error", error: { type: "api_error", message: data.slice(0, 200) } };
   throw new ModelError(
     "stream-malformed",
@@ -222,7 +222,7 @@ function parseEvent({ event, data }: SseEvent): Readonly<Record<string, unknown>
   );
 }
 
-/** Bytes that are no part of a stream of events are not passed on; what they are is said when it is clear. */
+/** Bytes that are no part of a stream of events are not passed on; what they are is reported when it is clear. */
 function guarded(
   chunks: AsyncIterator<Uint8Array>,
   guard: ReturnType<typeof createAnswerGuard>,
@@ -254,7 +254,7 @@ async function drain(chunks: AsyncIterator<Uint8Array>, giveUp: () => void): Pro
   try {
     while ((await chunks.next()).done !== true);
   } catch {
-    // The message is whole; what happens to its connection afterwards matters to no one.
+    // The message is whole; what happens to its connection afterwards does not matter.
   } finally {
     clearTimeout(timer);
   }

@@ -152,7 +152,7 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
       const messages = options.withoutThinking === true ? withoutThinking(all) : all;
       const plan = planBreakpoints(messages, { tools: tools.length > 0, system: system.length > 0 });
       const settings = thinkingSettings(request, target, options);
-      const mark = request.cacheTtl === "1h" ? longMark : usualMark;
+      const mark = request.cacheTtl === "1h" ? longMark : defaultMark;
       return {
         model: target.model,
         max_tokens: settings.maxTokens,
@@ -220,8 +220,8 @@ interface CacheMark {
   readonly cache_control: { readonly type: "ephemeral"; readonly ttl?: "1h" };
 }
 
-/** Five minutes, which is what the provider does where nothing is said. */
-const usualMark: CacheMark = { cache_control: { type: "ephemeral" } };
+/** Five minutes, which is what the provider does by default. */
+const defaultMark: CacheMark = { cache_control: { type: "ephemeral" } };
 const longMark: CacheMark = { cache_control: { type: "ephemeral", ttl: "1h" } };
 const deferredMark = { defer_loading: true } as const;
 
@@ -275,7 +275,7 @@ function isForced(request: ModelRequest, target: RequestTarget): boolean {
   return typeof request.toolChoice === "object" && target.traits.forcedTool;
 }
 
-/** A model that cannot be forced to a tool is left to choose; the one that asked sees from the answer whether it did. */
+/** A model that cannot be forced to a tool is left to choose; the caller sees from the answer whether it did. */
 function toolChoice(request: ModelRequest, target: RequestTarget): Pick<WireRequest, "tool_choice"> {
   const { toolChoice: choice } = request;
   if (choice === "none") return { tool_choice: { type: "none" } };
@@ -289,7 +289,7 @@ interface ThinkingSettings {
   readonly effort?: Effort;
 }
 
-/** The part of the window that is kept for an answer of which no one said how long it may be. */
+/** The part of the window that is kept for an answer without a configured length. */
 const answerShare = 0.16;
 
 function thinkingSettings(
@@ -310,7 +310,7 @@ function thinkingSettings(
     const isHighest = chosen.level === "xhigh" || chosen.level === "max";
     return { maxTokens, thinking: { type: "disabled" }, ...(isHighest ? { effort: "high" } : effort) };
   }
-  const asked = chosen.budget ?? (request.thinks === true ? usualBudget : 0);
+  const asked = chosen.budget ?? (request.thinks === true ? defaultBudget : 0);
   const budget = Math.min(asked, maxTokens - 1024);
   const isFree = !isForced(request, target) && !options.withoutThinking && request.thinks !== false;
   const mayThink = traits.thinking === "budget" && isFree;
@@ -319,7 +319,7 @@ function thinkingSettings(
 }
 
 /** Tokens for thinking of a model that thinks only when it is asked to. */
-const usualBudget = 8_000;
+const defaultBudget = 8_000;
 
 /** Without it the newest models keep what they say between calls to themselves, and a watcher sees nothing. */
 const shownThinking: WireThinking = { type: "adaptive", display: "summarized" };

@@ -30,7 +30,7 @@ export async function listAccountModels(
 ): Promise<AccountModels | undefined> {
   const token = environment["ANTHROPIC_AUTH_TOKEN"]?.trim();
   const key = environment["ANTHROPIC_API_KEY"]?.trim();
-  // As requests for answers have it, so that what is said here is true of them.
+  // As requests for answers have it, so that what is reported here is true of them.
   const credential = token || key;
   if (credential === undefined || credential === "") return undefined;
   const base = environment["ANTHROPIC_BASE_URL"]?.trim() || defaultBaseUrl;
@@ -48,13 +48,13 @@ export async function listAccountModels(
     });
     const { status } = response;
     if (status === 401 || status === 403) return { type: "refused", host, status };
-    const said: unknown = response.ok ? JSON.parse(await response.text()) : undefined;
-    if (!isRecord(said) || !Array.isArray(said["data"]))
+    const body: unknown = response.ok ? JSON.parse(await response.text()) : undefined;
+    if (!isRecord(body) || !Array.isArray(body["data"]))
       return { type: "unknown", host, why: `it has no list of models (status ${status})`, isReachable: true };
-    const ids = said["data"].flatMap((entry: unknown) =>
+    const ids = body["data"].flatMap((entry: unknown) =>
       isRecord(entry) && typeof entry["id"] === "string" ? [entry["id"]] : [],
     );
-    return { type: "listed", host, ids, isWhole: said["has_more"] !== true };
+    return { type: "listed", host, ids, isWhole: body["has_more"] !== true };
   } catch (error) {
     const why = limit.aborted
       ? `no answer within ${limitMs / 1000} s`

@@ -178,10 +178,10 @@ function readStopReason(reason: unknown, content: readonly AssistantBlock[]): St
 }
 
 /** Counts are cumulative; one that is not said keeps its last value. */
-function readUsage(said: unknown, before: Usage): Usage {
-  if (!isRecord(said)) return before;
+function readUsage(reported: unknown, before: Usage): Usage {
+  if (!isRecord(reported)) return before;
   const count = (key: string, last: number): number => {
-    const value = said[key];
+    const value = reported[key];
     return typeof value === "number" && Number.isFinite(value) ? value : last;
   };
   return {

@@ -1,11 +1,11 @@
 import { isRecord, type JsonRecord, parseJsonRecord } from "@retinue/base/foundation/json-record.ts";
 import {
   describeBody,
+  isContextTooLong,
   ModelError,
   type ModelErrorCode,
   type ModelErrorOptions,
   type ProviderAnswer,
-  saysTooLong,
 } from "../model-error.ts";
 import { readQuotaReset } from "../read-quota-report.ts";
 import { type HeaderReader, readRetryAfter } from "../read-retry-after.ts";
@@ -54,9 +54,9 @@ export function statusError(status: number, text: string, header: HeaderReader):
   const body = parseJsonRecord(text) ?? {};
   const inner = isRecord(body["error"]) ? body["error"] : body;
   const type = typeof inner["type"] === "string" ? inner["type"] : "";
-  const said = inner["message"];
+  const detail = inner["message"];
   const message =
-    text === "" ? "status code (no body)" : describeBody(typeof said === "string" ? said : text);
+    text === "" ? "status code (no body)" : describeBody(typeof detail === "string" ? detail : text);
   const requestId = header("request-id") ?? textAt(body, "request_id");
   const retryAfterMs = readRetryAfter(header);
   return errorOf(
@@ -82,7 +82,7 @@ function errorOf(error: ProviderAnswer, options: ModelErrorOptions): ModelError 
 }
 
 function codeOf({ status, type, message }: ProviderAnswer): ModelErrorCode {
-  if (status === 413 || (sizeStatuses.has(status) && saysTooLong(message))) return "context-too-long";
+  if (status === 413 || (sizeStatuses.has(status) && isContextTooLong(message))) return "context-too-long";
   if (type === "overloaded_error" || status === 529) return "overloaded";
   if (status === 429) return "rate-limited";
   if (status === 401 || status === 403) return "unauthorized";

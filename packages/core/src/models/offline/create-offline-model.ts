@@ -60,9 +60,9 @@ function* answerEvents(request: ModelRequest): Generator<ModelEvent> {
   const mark = markOf(request);
   const id = `msg_offline_${mark}_${request.messages.filter(({ role }) => role === "assistant").length + 1}`;
   const model = offlineFacts.id;
-  const said: AssistantBlock = {
+  const answer: AssistantBlock = {
     type: "text",
-    text: step.type === "answer" ? step.text : `[offline model] ${step.say}`,
+    text: step.type === "answer" ? step.text : `[offline model] ${step.text}`,
   };
   const before = request.messages.flatMap(({ role, content }) =>
     role === "assistant" ? content.filter(({ type }) => type === "tool_use") : [],
@@ -75,7 +75,7 @@ function* answerEvents(request: ModelRequest): Generator<ModelEvent> {
       input,
     }),
   );
-  const message: AssistantMessage = { role: "assistant", content: [said, ...calls] };
+  const message: AssistantMessage = { role: "assistant", content: [answer, ...calls] };
   yield { type: "message-started", id, model, usage: noUsage };
   for (const [index, block] of message.content.entries()) {
     if (block.type === "text") {
@@ -127,14 +127,14 @@ function stepFor(task: OfflineTask, conversation: OfflineConversation): OfflineS
           ...callIfOffered(conversation, "Glob", { pattern: "**/*", ...path }),
           ...callIfOffered(conversation, "Grep", countLines(path)),
         ];
-        if (calls.length > 0) return { type: "calls", say: "Listing the files.", calls };
+        if (calls.length > 0) return { type: "calls", text: "Listing the files.", calls };
         const text = "A map needs the tool Glob or Grep, and neither is offered here.";
         return { type: "answer", text: offlineAnswer(text) };
       }
       const mayDelegate = task.folder === undefined && spawnToolName(conversation) !== undefined;
       const further = lookFurther(conversation, task.folder, mayDelegate);
       if (further.length > 0)
-        return { type: "calls", say: "There are more files; listing on.", calls: further };
+        return { type: "calls", text: "There are more files; listing on.", calls: further };
       const files = listedFiles(conversation);
       const hasRead = callsOf(conversation, "Read").length + childrenOf(conversation, "Explore").length > 0;
       if (!hasRead) {
@@ -149,11 +149,12 @@ function stepFor(task: OfflineTask, conversation: OfflineConversation): OfflineS
           .slice(0, Math.min(room, 4))
           .flatMap((file) => callIfOffered(conversation, "Read", { file_path: file, limit: 300 }));
         const calls = [...reads, ...children];
-        if (calls.length > 0) return { type: "calls", say: sayNext(reads.length, children.length), calls };
+        if (calls.length > 0)
+          return { type: "calls", text: describeNext(reads.length, children.length), calls };
       }
       const plan = mayDelegate ? planCalls(conversation, files) : [];
       if (plan.length > 0)
-        return { type: "calls", say: "The children are back; one more plans a first reading.", calls: plan };
+        return { type: "calls", text: "The children are back; one more plans a first reading.", calls: plan };
       return { type: "answer", text: mapReport(conversation, files, task.folder) };
     }
     case "find":
@@ -199,7 +200,7 @@ function pathOf(folder: string | undefined): { readonly path?: string } {
   return folder === undefined || folder === "." ? {} : { path: folder };
 }
 
-function sayNext(reads: number, children: number): string {
+function describeNext(reads: number, children: number): string {
   if (children === 0) return "Reading what describes the project.";
   const reading = reads === 0 ? "" : ", and reading what describes the project";
   return `Sending a child agent into each of the largest folders${reading}.`;
@@ -220,13 +221,13 @@ export function findStep(conversation: OfflineConversation, subject: string): Of
       ...callIfOffered(conversation, "Glob", { pattern: `**/*${subject.replace(/[^\w.-]+/g, "*")}*` }),
     ];
     if (calls.some(({ name }) => name === "Grep"))
-      return { type: "calls", say: `Searching for ${subject}.`, calls };
+      return { type: "calls", text: `Searching for ${subject}.`, calls };
     const text = "Finding a word needs the tool Grep, which is not offered here.";
     return { type: "answer", text: offlineAnswer(text) };
   }
   if (found.length === 0 && searches.length === 1 && searches[0]?.isError === false) {
     const calls = callIfOffered(conversation, "Grep", searchFor(subject, true));
-    return { type: "calls", say: "Nothing as it is; searching more loosely.", calls };
+    return { type: "calls", text: "Nothing as it is; searching more loosely.", calls };
   }
   // The first line that by its form gives the word a meaning; tests and documents only if there is nothing else.
   const wanted = (subject.split(/[.#]|::/).at(-1) ?? subject).toLowerCase();
@@ -237,7 +238,7 @@ export function findStep(conversation: OfflineConversation, subject: string): Of
   if (definition !== undefined && callsOf(conversation, "Read").length === 0) {
     const offset = Math.max(1, definition.line - 3);
     const calls = callIfOffered(conversation, "Read", { file_path: definition.path, offset, limit: 20 });
-    if (calls.length > 0) return { type: "calls", say: "Looking at the likely definition.", calls };
+    if (calls.length > 0) return { type: "calls", text: "Looking at the likely definition.", calls };
   }
   return { type: "answer", text: findReport(conversation, { subject, found, definition }) };
 }

@@ -24,7 +24,7 @@ import {
 } from "./outline-of.ts";
 import { type ManifestFacts, readManifest, readReadme } from "./read-manifest.ts";
 
-/** The first line of every answer, so that no one takes this program for a language model. */
+/** The first line of every answer, so that this program is not taken for a language model. */
 export const offlineLabel =
   "[offline model: no language model is asked. This answer comes from a small program that runs the real tools and quotes " +
   "what they return; it understands nothing and changes nothing.]";
@@ -34,8 +34,8 @@ export const offlineHelp = `For real answers configure a model: set ANTHROPIC_AP
 Without one you can ask: "what is here", "map FOLDER", "where is NAME", "read FILE".`;
 
 export function offlineAnswer(...sections: readonly (string | undefined)[]): string {
-  const said = sections.filter((section) => section !== undefined && section.trim() !== "");
-  return [offlineLabel, ...said, offlineHelp].join("\n\n");
+  const filled = sections.filter((section) => section !== undefined && section.trim() !== "");
+  return [offlineLabel, ...filled, offlineHelp].join("\n\n");
 }
 
 export function counted(count: number, thing: string): string {
@@ -94,11 +94,11 @@ export function mapReport(
     const lines = readNumberedLines(text).lines.map((line) => line.text);
     return [{ name: path.slice(path.lastIndexOf("/") + 1), lines }];
   });
-  const said = texts.flatMap(({ name, lines }) =>
+  const readme = texts.flatMap(({ name, lines }) =>
     /^readme/i.test(name) ? [readReadme(lines) ?? ""] : [],
   )[0];
   const documents: Documents = {
-    ...(said === undefined || said === "" ? {} : { readme: `## What its README says\n${said}` }),
+    ...(readme === undefined || readme === "" ? {} : { readme: `## What its README says\n${readme}` }),
     manifests: texts
       .filter(({ name }) => !/^readme/i.test(name))
       .map(({ name, lines }) => readManifest(name, lines.join("\n"))),
@@ -220,7 +220,7 @@ export function readStep(conversation: OfflineConversation, file: string): Offli
   if (done !== undefined) return { type: "answer", text: fileReport(done) };
   if (reads.length === 0) {
     const calls = callIfOffered(conversation, "Read", { file_path: file });
-    if (calls.length > 0) return { type: "calls", say: `Reading ${file}.`, calls };
+    if (calls.length > 0) return { type: "calls", text: `Reading ${file}.`, calls };
     return {
       type: "answer",
       text: offlineAnswer("Reading a file needs the tool Read, which is not offered here."),
@@ -231,7 +231,7 @@ export function readStep(conversation: OfflineConversation, file: string): Offli
   if (searches.length === 0) {
     const pattern = name.includes(".") ? `**/${name}` : `**/${name}*`;
     const calls = callIfOffered(conversation, "Glob", { pattern });
-    if (calls.length > 0) return { type: "calls", say: `Looking for files named ${name}.`, calls };
+    if (calls.length > 0) return { type: "calls", text: `Looking for files named ${name}.`, calls };
   }
   const candidates = searches.flatMap(({ text, isError }) =>
     isError ? [] : readListing(text, conversation.directory).paths,
@@ -239,7 +239,7 @@ export function readStep(conversation: OfflineConversation, file: string): Offli
   const nearest = candidates.toSorted((a, b) => a.split("/").length - b.split("/").length)[0];
   if (nearest !== undefined && reads.length === 1) {
     const calls = callIfOffered(conversation, "Read", { file_path: nearest });
-    return { type: "calls", say: `Reading ${nearest}.`, calls };
+    return { type: "calls", text: `Reading ${nearest}.`, calls };
   }
   const text = `The file ${file} could not be read.`;
   return { type: "answer", text: offlineAnswer(text, failuresOf(conversation)) };
@@ -260,9 +260,9 @@ function markdownSections(lines: readonly NumberedLine[]): readonly (string | un
   const start = lines.findIndex(({ text }) => /^[\p{L}\p{N}*_`"'[]/u.test(text));
   const end = lines.findIndex(({ text }, at) => at > start && text.trim() === "");
   const paragraph = start === -1 ? [] : lines.slice(start, end === -1 ? undefined : end);
-  const said = paragraph.map(({ text }) => text.trim()).join(" ");
+  const text = paragraph.map(({ text }) => text.trim()).join(" ");
   return [
-    said === "" ? undefined : `First paragraph: ${said.slice(0, 800)}`,
+    text === "" ? undefined : `First paragraph: ${text.slice(0, 800)}`,
     entryList("## Headings", headingsOf(lines)),
   ];
 }

@@ -43,7 +43,7 @@ export function callsOf(conversation: OfflineConversation, name: string): readon
   return conversation.calls.filter((call) => call.name === name);
 }
 
-/** Texts that the program around us adds are not what somebody asked. */
+/** Texts that the program around us adds are not what the person asked. */
 function withoutReminders(text: string): string {
   return text.replace(/<system-reminder>[\s\S]*?<\/system-reminder>/g, "").trim();
 }
@@ -142,7 +142,7 @@ export interface ListedFiles {
   readonly lines: ReadonlyMap<string, number>;
   /** The tools left something out, so every number is a lower bound. */
   readonly isCut: boolean;
-  /** What the tools say of all text files, listed or not. */
+  /** What the tools report about all text files, listed or not. */
   readonly total?: { readonly files: number; readonly lines: number };
 }
 
@@ -203,7 +203,7 @@ export interface OfflineCall {
 
 /** What the offline model does next: some calls at the same time, or its answer. */
 export type OfflineStep =
-  | { readonly type: "calls"; readonly say: string; readonly calls: readonly OfflineCall[] }
+  | { readonly type: "calls"; readonly text: string; readonly calls: readonly OfflineCall[] }
   | { readonly type: "answer"; readonly text: string };
 
 /** A call of a tool if it is offered, with only the fields that its schema knows; else none. */
@@ -296,7 +296,7 @@ export function readNumberedLines(text: string): FileText {
   return { lines: numbered, isCut: /^\[Lines? .*(?:Continue|of \d)/m.test(text) };
 }
 
-/** What a counting search says of everything it found, and where its list continues. */
+/** What a counting search reports about everything it found, and where its list continues. */
 export function readCountRemark(text: string): {
   readonly total?: { readonly files: number; readonly lines: number };
   readonly shown?: number;

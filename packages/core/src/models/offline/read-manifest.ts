@@ -1,6 +1,6 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 
-/** What a project's own description says of it. */
+/** What a project's own description contains. */
 export interface ManifestFacts {
   readonly title?: string;
   /** Commands a person can type, with what they run. */
@@ -104,6 +104,8 @@ export function readReadme(lines: readonly string[]): string | undefined {
     if (line.trim() === "" || line.startsWith("#")) break;
     paragraph.push(line.trim());
   }
-  const said = [title, paragraph.join(" ").slice(0, 600)].filter((part) => part !== undefined && part !== "");
-  return said.length === 0 ? undefined : said.join("\n");
+  const parts = [title, paragraph.join(" ").slice(0, 600)].filter(
+    (part) => part !== undefined && part !== "",
+  );
+  return parts.length === 0 ? undefined : parts.join("\n");
 }

@@ -16,7 +16,7 @@ export function builtinTool<Input>(
   return { ...pathsFrom(facts), ...tool, ...inUse(facts), origin: "builtin" } as Tool;
 }
 
-/** What the table says about how a tool is used, in the form that the loop and the rules ask for. */
+/** What the table has about how a tool is used, in the form that the loop and the rules ask for. */
 export function declared(name: ToolName): Pick<Tool, "effect" | "isConcurrencySafe" | "repeats"> {
   return inUse(rowOf(name));
 }

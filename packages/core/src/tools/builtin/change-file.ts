@@ -162,7 +162,7 @@ interface WriteOptions {
   readonly mode?: number;
   /** Asked just before the new content takes the place of the old; false leaves the old. */
   readonly stillWanted: () => Promise<boolean>;
-  /** Hears of the half-written file before it is made, so that somebody can remove it after a crash. */
+  /** Is notified of the half-written file before it is made, so that it can be removed after a crash. */
   readonly noteTemporary?: NoteTemporary | undefined;
 }
 

@@ -59,7 +59,7 @@ type BashInput = z.infer<typeof input>;
 
 interface Command {
   readonly input: BashInput;
-  /** What runs: the command as it was judged, or as it was given where no one judged it. */
+  /** What runs: the command as it was judged, or as it was given where it was not judged. */
   readonly text: string;
   readonly shell: Shell;
   readonly directory: string;
@@ -104,7 +104,7 @@ export function createBashTool(options: BashToolOptions): Tool {
   });
 }
 
-/** What of the output so far is told to those that watch. */
+/** The output so far, for watchers. */
 const progressLines = 20;
 const progressLength = 2_000;
 
@@ -125,7 +125,7 @@ async function runToEnd(
   const file = join(context.outputDirectory, `${name}.txt`);
   const output = createCommandOutput({ limit: outputLimit(context.environment), file });
   context.watchOutput?.(() => output.view().text);
-  const begun = options.now();
+  const startedAt = options.now();
   const report = createReporter(options.now, () =>
     context.progress(
       output.view().text.trimEnd().slice(-progressLength).split("\n").slice(-progressLines).join("\n"),
@@ -145,7 +145,7 @@ async function runToEnd(
     ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
     onOutput(chunk) {
       output.take(chunk);
-      report.tell();
+      report.report();
     },
     onStart(leader) {
       record = options.shells.record(foregroundRecord(command), leader);
@@ -185,7 +185,7 @@ async function runToEnd(
     context.allowedBy === "read-only" ? wallFailure(ending.exitCode, output.view().text) : undefined;
   const why = unwalled === undefined ? undefined : withoutWall(unwalled);
   const allNotes = [...notes, entered.note, limit.note, ...endingNotes(ending, limit), why, moved];
-  return outcomeOf(output.view(), ending, { notes: allNotes, durationMs: options.now() - begun });
+  return outcomeOf(output.view(), ending, { notes: allNotes, durationMs: options.now() - startedAt });
 }
 
 function textOf({ text, input }: Command): ShellText {
@@ -279,20 +279,20 @@ function createWait(signal: AbortSignal) {
 }
 
 /** Watchers need no more than a few signs of life a second. */
-function createReporter(now: () => number, report: () => void): { tell(): void; end(): void } {
+function createReporter(now: () => number, report: () => void): { report(): void; end(): void } {
   let next = 0;
   let timer: NodeJS.Timeout | undefined;
-  const tellNow = (): void => {
+  const reportNow = (): void => {
     timer = undefined;
     next = now() + pauseMs;
     report();
   };
   return {
-    tell() {
+    report() {
       if (timer !== undefined) return;
       const wait = next - now();
-      if (wait <= 0) tellNow();
-      else timer = setTimeout(tellNow, wait).unref();
+      if (wait <= 0) reportNow();
+      else timer = setTimeout(reportNow, wait).unref();
     },
     end: () => clearTimeout(timer),
   };
@@ -325,10 +325,12 @@ function outcomeOf(
   ending: ProcessEnding,
   { notes, durationMs }: { readonly notes: readonly (string | undefined)[]; readonly durationMs: number },
 ): ToolOutcome {
-  const said = notes.filter((note) => note !== undefined);
+  const remarks = notes.filter((note) => note !== undefined);
   const output = view.text.trimEnd();
   const parts =
-    output === "" && said.length === 0 ? ["(no output)"] : [output, ...said].filter((part) => part !== "");
+    output === "" && remarks.length === 0
+      ? ["(no output)"]
+      : [output, ...remarks].filter((part) => part !== "");
   const interrupted = ending.timedOut || ending.aborted;
   return {
     content: parts.join("\n"),
@@ -346,31 +348,31 @@ function outcomeOf(
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How long a command may run, and what to report to a model whose wish was cut. */
+/** How long a command may run, and what to report to a model whose request was cut. */
 interface TimeLimit {
   readonly milliseconds: number;
   readonly note?: string;
 }
 
-export function foregroundLimit(wished: number | undefined, environment: Environment): TimeLimit {
+export function foregroundLimit(requested: number | undefined, environment: Environment): TimeLimit {
   const usual = positive(environment["BASH_DEFAULT_TIMEOUT_MS"]) ?? 120_000;
   const most = Math.max(positive(environment["BASH_MAX_TIMEOUT_MS"]) ?? 600_000, usual);
-  return limitWish(wished, usual, most);
+  return limitTimeout(requested, usual, most);
 }
 
-export function backgroundLimit(wished: number | undefined): TimeLimit {
-  return limitWish(wished, 1_800_000, 7_200_000);
+export function backgroundLimit(requested: number | undefined): TimeLimit {
+  return limitTimeout(requested, 1_800_000, 7_200_000);
 }
 
 /** Characters of output that a model sees. */
 export function outputLimit(environment: Environment): number {
-  const wished = positive(environment["BASH_MAX_OUTPUT_LENGTH"]) ?? 30_000;
-  return Math.min(128_000, Math.max(4_000, wished));
+  const requested = positive(environment["BASH_MAX_OUTPUT_LENGTH"]) ?? 30_000;
+  return Math.min(128_000, Math.max(4_000, requested));
 }
 
-function limitWish(wished: number | undefined, usual: number, most: number): TimeLimit {
-  if (wished === undefined || wished <= 0) return { milliseconds: usual };
-  if (wished <= most) return { milliseconds: wished };
+function limitTimeout(requested: number | undefined, usual: number, most: number): TimeLimit {
+  if (requested === undefined || requested <= 0) return { milliseconds: usual };
+  if (requested <= most) return { milliseconds: requested };
   return { milliseconds: most, note: `The time limit was cut to ${most} ms, the longest there is.` };
 }
 

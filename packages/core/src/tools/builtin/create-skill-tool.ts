@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { SkillToolSource, Tool } from "../tool.ts";
 import { builtinTool, optionalText } from "./builtin-tool.ts";
 
-/** Rules speak of the name alone, so it is read before they see the call: people and models write a slash before it. */
+/** Rules match the name alone, so it is read before they see the call: people and models write a slash before it. */
 const name = z.preprocess(
   (value) => (typeof value === "string" ? value.trim().replace(/^\//, "") : value),
   z.string().min(1),

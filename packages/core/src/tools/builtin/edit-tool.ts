@@ -225,7 +225,7 @@ function decide(given: NotebookEditInput, current: CurrentFile | undefined, path
     type: "write",
     bytes: encodeText(changed.text, decoded),
     outcome: {
-      content: `${deeds[change.mode]} cell ${changed.cell.id} (${changed.cell.type}) in ${path}.`,
+      content: `${verbs[change.mode]} cell ${changed.cell.id} (${changed.cell.type}) in ${path}.`,
       data: {
         notebook_path: path,
         cell_id: changed.cell.id,
@@ -238,4 +238,4 @@ function decide(given: NotebookEditInput, current: CurrentFile | undefined, path
   };
 }
 
-const deeds = { replace: "Replaced", insert: "Inserted", delete: "Deleted" } as const;
+const verbs = { replace: "Replaced", insert: "Inserted", delete: "Deleted" } as const;

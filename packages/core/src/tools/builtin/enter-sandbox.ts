@@ -56,7 +56,7 @@ export async function enterSandbox(
   }
 }
 
-/** What is said of a command that did not run because there was no wall for it. */
+/** The report about a command that did not run because there was no wall for it. */
 export function withoutWall(why: string): string {
   return `The command did not run. It may only run isolated, because no rule and no person allowed it, and that is not possible here: ${why}. A rule that names the command lets it run as it is.`;
 }

@@ -273,7 +273,7 @@ interface OpenFindings {
 }
 
 /**
- * Gathers what a search finds, by file, until there is more than anybody reads. Nothing about a file that may not be
+ * Gathers what a search finds, by file, until there is more than can be read. Nothing about a file that may not be
  * shown counts anywhere, or the one that searches could learn what is in it by asking often enough.
  */
 function createFindings(

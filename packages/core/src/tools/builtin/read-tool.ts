@@ -308,7 +308,7 @@ type PageRange =
   | { readonly type: "pages"; readonly first: number; readonly last: number }
   | { readonly type: "refused"; readonly reason: string };
 
-/** Which pages to show: `3`, `10-20`, `10-`; the first ones when nothing is said. */
+/** Which pages to show: `3`, `10-20`, `10-`; the first ones by default. */
 export function readPageRange(
   given: string | undefined,
   { total, limit }: { readonly total: number; readonly limit: number },

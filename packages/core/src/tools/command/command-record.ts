@@ -5,7 +5,7 @@ import type { TaskRunState } from "../task-source.ts";
 /** A command that an agent runs, as it is written down before it runs. */
 export interface CommandRecord {
   readonly id: string;
-  /** One that somebody waits for is forgotten when it ends; one in the background is remembered for TaskOutput. */
+  /** One that is waited for is forgotten when it ends; one in the background is remembered for TaskOutput. */
   readonly kind: "foreground" | "background";
   readonly agentId: string;
   readonly command: string;

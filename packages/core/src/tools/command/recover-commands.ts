@@ -40,7 +40,7 @@ interface RecoveredCommands {
 /** The most commands in the background that are remembered. */
 const maxRemembered = 100;
 
-/** What is still running of a session whose process is gone is ended, and the records say so. Never rejects. */
+/** What is still running of a session whose process is gone is ended, and recorded as ended. Never rejects. */
 export async function recoverCommands(recovery: CommandRecovery): Promise<RecoveredCommands> {
   const { folder, dryRun = false } = recovery;
   // A record that is not whole was being written when the kill came, and its command never ran.
@@ -76,7 +76,7 @@ export async function recoverCommands(recovery: CommandRecovery): Promise<Recove
   return { ended, background: background.slice(forgotten.length) };
 }
 
-/** Somebody may be writing it just now. */
+/** It may be written just now. */
 const writingMs = 10_000;
 
 async function isOld(file: string): Promise<boolean> {
@@ -102,7 +102,7 @@ function bootOf({ started }: ProcessIdentity): string {
   return started.split("/")[0] ?? "";
 }
 
-/** No one here can end, or ask after, what another machine or container ran; its session continues here without it. */
+/** What another machine or container ran cannot be ended or checked from here; its session continues here without it. */
 function fromElsewhere(record: CommandRecord): CommandRecord {
   if (record.end !== undefined || isOnThisMachine(record.owner)) return record;
   return { ...record, end: { state: "stopped", note: cutOffNote, at: record.startedAt, isCutOff: true } };
@@ -126,7 +126,7 @@ async function settle(folder: string, record: CommandRecord): Promise<CommandRec
   return settled;
 }
 
-/** What is said of a command in the background that ended because the agent it belongs to did. */
+/** The report about a command in the background that ended because the agent it belongs to did. */
 export const cutOffNote =
   "It was ended together with the agent that had started it; start it again if it is still needed.";
 

@@ -97,7 +97,7 @@ interface Entry {
   isCutOff?: true;
 }
 
-/** A command whose signal no one has aborted is not waited for longer than this. */
+/** A command whose signal was not aborted is not waited for longer than this. */
 const timeoutMs = 5000;
 
 export function createShells(options: ShellsOptions): Shells {

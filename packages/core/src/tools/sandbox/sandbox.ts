@@ -26,7 +26,7 @@ export interface SandboxOptions {
 export type SandboxWrap =
   /** Start this instead, and call `ended` once nothing of it runs any more. */
   | { readonly type: "wrapped"; readonly invocation: Invocation; readonly ended: () => void }
-  /** A setting says that this command runs without protection. */
+  /** A setting lets this command run without protection. */
   | { readonly type: "unprotected"; readonly note?: string }
   /** There is no protection, and nothing says that there need not be. */
   | { readonly type: "refused"; readonly reason: string };

@@ -8,7 +8,7 @@ export interface HiddenPattern {
   readonly names: readonly string[];
 }
 
-/** What rules say about reading, for processes that no one has said yes to. */
+/** What rules allow to read, for processes that were not approved. */
 export interface WallRules {
   /** Files and folders outside the work that a rule lets be read. */
   readonly show: readonly string[];

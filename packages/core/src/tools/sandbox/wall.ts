@@ -124,7 +124,7 @@ async function startWall({
 
 /** The helper that the build has put beside the code, whether it runs from the sources or from the package. */
 function findHelper(architecture: string): string | undefined {
-  // Bundles in the form of CommonJS do not know where they are.
+  // Bundles in the form of CommonJS have no path of their own.
   const here: string | undefined = import.meta.dirname;
   if (here === undefined) return undefined;
   for (let folder = here; dirname(folder) !== folder; folder = dirname(folder)) {
@@ -152,7 +152,7 @@ interface WallParts {
 
 const tryLimitMs = 10_000;
 
-/** Nothing but a shell that ends at once: it needs no watchdog and leaves no group behind that would have to be looked for. */
+/** Nothing but a shell that ends immediately: it needs no watchdog and leaves no group behind that would have to be looked for. */
 async function tryOut(wrap: Wrap): Promise<string | undefined> {
   const shell = (await findSystemProgram("sh")) ?? "/bin/sh";
   try {
@@ -273,7 +273,13 @@ async function existing(paths: readonly string[]): Promise<readonly string[]> {
 
 function outermost(paths: readonly string[]): readonly string[] {
   const all = [...new Set(paths)];
-  return all.filter((path) => !all.some((other) => other !== path && isInside(path, [other])));
+  return all.filter(
+    (path) =>
+      !isInside(
+        path,
+        all.filter((other) => other !== path),
+      ),
+  );
 }
 
 /** Programs of a home are shown with the installation around them: `~/.nvm/versions/node/v24` for its `bin`. */

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { findSeenFile } from "@retinue/core/kernel/live/find-seen-file.ts";
 import { updateSettingsFile } from "@retinue/core/kernel/live/live-policy.ts";
-import { hasEnded } from "@retinue/core/kernel/session.ts";
+import { hasEnded } from "@retinue/core/protocol/agent-state.ts";
 import { refused } from "../control-channel.ts";
 import { isBlocking, specificOf } from "../observed-hooks.ts";
 import { announcePrompt } from "../queued-prompt.ts";

@@ -20,7 +20,7 @@ export interface LockDifference {
   readonly name: string;
   readonly file: string;
   readonly status: LockStatus;
-  /** What it may do now that nobody has accepted, one sentence each. */
+  /** What it may do now that was not accepted, one sentence each. */
   readonly widenings: readonly string[];
   /** What it may no longer do. */
   readonly narrowings: readonly string[];
@@ -32,7 +32,7 @@ export interface LockDifference {
   readonly from?: string;
 }
 
-/** Whether a difference is one that somebody has to accept. */
+/** Whether a difference has to be accepted. */
 export function matters({ status }: LockDifference): boolean {
   return status !== "formatted";
 }
@@ -165,7 +165,7 @@ function together(texts: readonly string[], ending: string, isAll: boolean): rea
   return names.length === 0 ? others : [`${names.map(toolWords).join(", ")}${verb}`, ...others];
 }
 
-/** The tools that stand for those that nobody names. */
+/** The tools that represent those without a name. */
 function toolWords(name: string): string {
   if (name === "mcp__other-server__other-tool") return "tools of all MCP servers";
   return name.replace(/^mcp__(.+)__other-tool$/, "tools of the MCP server $1");

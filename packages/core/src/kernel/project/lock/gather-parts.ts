@@ -162,7 +162,7 @@ export function isAbove(
 }
 
 const searchLimitMs = 10_000;
-const mostFiles = 20_000;
+const maxFiles = 20_000;
 
 async function findFolders(
   root: string,
@@ -201,7 +201,7 @@ async function findFiles(root: string, patterns: readonly string[]) {
     timeLimitMs: searchLimitMs,
     take(text) {
       found.push(...readPaths(text));
-      return found.length >= mostFiles ? "enough" : "more";
+      return found.length >= maxFiles ? "enough" : "more";
     },
   });
   return { found, isCut: ending.type !== "finished" };
@@ -238,7 +238,7 @@ interface FileReader {
 }
 
 /** A skill that brings more is counted, and not looked through. */
-const mostBrought = 2000;
+const maxBrought = 2000;
 const piece = 1024 * 1024;
 
 function createFileReader(root: string, plugins: readonly Plugin[]): FileReader {
@@ -268,7 +268,7 @@ function createFileReader(root: string, plugins: readonly Plugin[]): FileReader 
           seen.add(real);
         } else if (path !== except && (entry.isFile() || (entry.isSymbolicLink() && isFile(path))))
           files.push(path);
-        if (files.length > mostBrought) return { [nameOf(folder)]: hashOf(`more than ${mostBrought} files`) };
+        if (files.length > maxBrought) return { [nameOf(folder)]: hashOf(`more than ${maxBrought} files`) };
       }
     return Object.fromEntries(files.map((file) => [nameOf(file), hashOfFile(file)]));
   };

@@ -7,7 +7,7 @@ import type { LockDifference } from "./compare-lock.ts";
 import type { LockedParts, LockPlace } from "./gather-parts.ts";
 import { lockFileOf, readLockFile } from "./read-lock-file.ts";
 
-/** What a lock says of the configuration as it is now. */
+/** How the configuration as it is now compares with a lock. */
 export type LockJudgement =
   | { readonly type: "none"; readonly file: string }
   | { readonly type: "broken"; readonly file: string; readonly diagnostics: readonly Diagnostic[] }
@@ -21,7 +21,7 @@ export type LockJudgement =
       readonly diagnostics: readonly Diagnostic[];
     };
 
-/** Compares a folder with the lock of its project; of other folders of the project nothing is said, unless that is wanted. */
+/** Compares a folder with the lock of its project; other folders of the project are left out, unless that is wanted. */
 export async function judgeLock(
   place: LockPlace,
   { isWhole = false }: { readonly isWhole?: boolean } = {},

@@ -239,7 +239,7 @@ function plainEntry(text: string): string {
   return parsed.type === "scoped" ? `${name}(${parsed.specifier})` : name;
 }
 
-/** Line endings, blanks at the ends of lines and empty lines around a text say nothing to a model. */
+/** Line endings, spaces at the ends of lines and empty lines around a text say nothing to a model. */
 function plainText(text: string): string {
   return text
     .replace(/\r\n?/g, "\n")

@@ -16,14 +16,14 @@ export interface NamedFilesPlace {
  * word names, behind a variable, after `=`, and inside a quoted command.
  */
 export function namedFiles(command: string, { bases, roots }: NamedFilesPlace): readonly string[] {
-  const words = [...new Set(wordsOf(command))].slice(0, mostWords);
+  const words = [...new Set(wordsOf(command))].slice(0, maxWords);
   const pathsOf = (word: string, folders: readonly string[]): readonly string[] => [
     ...(isAbsolute(word) ? [word] : []),
     ...folders.map((folder) => resolve(folder, word.replace(/^\/+/, ""))),
   ];
   const folders = words.flatMap((word) => pathsOf(word, bases).filter((path) => kindOf(path) === "folder"));
   const within = roots.flatMap((root) => realPathOf(root) ?? []);
-  const every = [...new Set([...bases, ...folders])].slice(0, mostFolders);
+  const every = [...new Set([...bases, ...folders])].slice(0, maxFolders);
   return words.flatMap((word) =>
     [...new Set(pathsOf(word, every))].filter((path) => {
       const real = kindOf(path) === "file" ? realPathOf(path) : undefined;
@@ -34,11 +34,11 @@ export function namedFiles(command: string, { bases, roots }: NamedFilesPlace): 
   );
 }
 
-/** More words than anybody writes in a command. */
-const mostWords = 400;
-const mostFolders = 40;
+/** More words than a command has in practice. */
+const maxWords = 400;
+const maxFolders = 40;
 
-/** Quotes join what stands beside them, as in a shell: `"$CLAUDE_PROJECT_DIR"/guard.sh` is one word. */
+/** Quotes join what is beside them, as in a shell: `"$CLAUDE_PROJECT_DIR"/guard.sh` is one word. */
 const shellWord = /(?:"(?:\\[\s\S]|[^"\\])*"|'[^']*'|\\[\s\S]|[^\s;|&<>()"'`\\])+/g;
 const variable = /\$\{[^}]*\}|\$\w+/g;
 

@@ -22,7 +22,7 @@ export interface WrittenLock {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** What the configuration of a project may do, as somebody accepted it: the file `retinue.lock`. */
+/** What the configuration of a project may do, as it was accepted: the file `retinue.lock`. */
 export interface ProjectLock {
   /** Compares the whole project with its lock. Changes nothing. */
   check(): Promise<LockJudgement>;

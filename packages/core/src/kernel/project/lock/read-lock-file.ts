@@ -7,7 +7,7 @@ import { type LockReading, lockName, readLock } from "@retinue/config/lock/lock-
 import { findRepositoryRoot, realFolder } from "@retinue/config/settings/trust-store.ts";
 
 /** Far above the lock of a project with thousands of parts. */
-const mostBytes = 16 * 1024 * 1024;
+const maxBytes = 16 * 1024 * 1024;
 
 export interface LockFileReading extends LockReading {
   /** The file as it is; absent where it could not be read. */
@@ -31,7 +31,7 @@ async function textOf(file: string): Promise<{ readonly text: string } | string>
   try {
     const found = await handle.stat();
     if (!found.isFile()) return "it is no file";
-    if (found.size > mostBytes) return `it is larger than ${mostBytes / 1024 / 1024} MB`;
+    if (found.size > maxBytes) return `it is larger than ${maxBytes / 1024 / 1024} MB`;
     return { text: await handle.readFile("utf8") };
   } finally {
     await handle.close();

@@ -36,7 +36,7 @@ export interface Conversion {
 
 /**
  * Writes an agent in another format, reads the text as that product would, and compares: what no longer exists is a
- * loss, and what was not there before is a right that nobody gave.
+ * loss, and what was not there before is a right that was not given.
  */
 export function convertAgent(
   { agent: given, placeOf }: ReadAgent,

@@ -46,7 +46,7 @@ export function createWebFetchTool(options: WebFetchOptions): Tool {
       const mayFetchPrivate = host.mayFetchPrivate ?? (() => false);
       const decided = readWebAddress(url, mayFetchPrivate);
       if (decided.type === "refused") return failed(decided.reason);
-      const begun = options.now();
+      const startedAt = options.now();
       const cached = cache.get(decided.url.href);
       const fetched: FetchedPage = cached
         ? { type: "page", page: cached }
@@ -78,7 +78,7 @@ export function createWebFetchTool(options: WebFetchOptions): Tool {
           code: page.status,
           bytes: page.bytes,
           result: text,
-          durationMs: options.now() - begun,
+          durationMs: options.now() - startedAt,
         },
       };
     },

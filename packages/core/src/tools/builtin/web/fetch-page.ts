@@ -166,7 +166,7 @@ function isTextType(mediaType: string): boolean {
   return textType.test(mediaType);
 }
 
-/** By byte order mark, header, or what the page says of itself; UTF-8 else. */
+/** By byte order mark, header, or what the page declares; UTF-8 else. */
 function decode(body: Buffer, contentType: string | undefined): string {
   const label =
     markOf(body) ?? charsetIn(contentType ?? "") ?? charsetIn(body.subarray(0, 1_024).toString("latin1"));

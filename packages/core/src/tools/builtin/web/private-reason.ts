@@ -75,7 +75,7 @@ export type WebAddress =
   | {
       readonly type: "address";
       readonly url: URL;
-      /** Somebody allowed this host although it may be private. */
+      /** This host was allowed although it may be private. */
       readonly mayBePrivate: boolean;
     }
   | { readonly type: "refused"; readonly reason: string };

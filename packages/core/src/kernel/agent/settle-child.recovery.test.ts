@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { writeRecovery } from "./write-recovery.ts";
+import { writeRecovery } from "./settle-child.ts";
 
 const sessionId = "3f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
 const mark = { sessionId, agentId: "a1", isSidechain: true };

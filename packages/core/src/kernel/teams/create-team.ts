@@ -17,7 +17,7 @@ export interface SessionTeamParts {
   readonly settings: TeamRuntime;
   readonly plan: AgentPlan;
   readonly tasks: TaskManager;
-  /** Starts a child without asking anybody. */
+  /** Starts a child without a question. */
   readonly spawn: Spawn;
   /** Starts a child as if a call of the Agent tool had asked for it. */
   readonly authorizedSpawn: Spawn;
@@ -38,29 +38,37 @@ export interface Live {
   mailbox: Mailbox | undefined;
   /** The hooks and checks of the lead, once it is open. */
   equipped: Pick<EquippedAgent, "hooks" | "verifier"> | undefined;
-  founding: Promise<TeamStore> | undefined;
+  creation: Promise<TeamStore> | undefined;
   /** Hosts that want to know of mail. */
   readonly listeners: Set<() => void>;
   stopWatching?: () => void;
 }
 
-export interface Founding {
+export interface TeamCreation {
   readonly parts: SessionTeamParts;
   readonly live: Live;
   readonly open: (name: string) => TeamStore;
 }
 
-/** Several members may start at the same time, and the first of them founds the team. */
-export async function foundTeam(founding: Founding, name: string, description: string): Promise<TeamStore> {
-  const { live } = founding;
+/** Several members may start at the same time, and the first of them creates the team. */
+export async function ensureTeam(
+  creation: TeamCreation,
+  name: string,
+  description: string,
+): Promise<TeamStore> {
+  const { live } = creation;
   if (live.store !== undefined) return live.store;
-  live.founding ??= writeConfig(founding, name, description).finally(() => {
-    live.founding = undefined;
+  live.creation ??= writeConfig(creation, name, description).finally(() => {
+    live.creation = undefined;
   });
-  return live.founding;
+  return live.creation;
 }
 
-async function writeConfig({ parts, open }: Founding, name: string, description: string): Promise<TeamStore> {
+async function writeConfig(
+  { parts, open }: TeamCreation,
+  name: string,
+  description: string,
+): Promise<TeamStore> {
   const { runtime, plan } = parts;
   const { paths } = runtime.discovered;
   const store = parts.settings.open(paths, name, parts.settings.taskList);
@@ -95,15 +103,15 @@ async function writeConfig({ parts, open }: Founding, name: string, description:
 export async function createTeam(
   name: string,
   description: string,
-  found: Founding,
+  creation: TeamCreation,
 ): Promise<{ readonly config: TeamConfig; readonly file: string } | string> {
   const refusal = refuseTeamName(name);
   if (refusal !== undefined) return `${JSON.stringify(name)} cannot be the name of a team: ${refusal}.`;
-  const { store } = found.live;
+  const { store } = creation.live;
   if (store !== undefined)
     return `You already lead the team ${JSON.stringify(store.name)}; delete it with TeamDelete first.`;
   try {
-    const created = await foundTeam(found, name, description);
+    const created = await ensureTeam(creation, name, description);
     const config = created.config();
     return config === undefined
       ? "The team was deleted again."
@@ -115,7 +123,7 @@ export async function createTeam(
 
 export async function removeTeam(
   force: boolean,
-  { parts, live }: Founding,
+  { parts, live }: TeamCreation,
 ): Promise<{ readonly name: string } | string> {
   const { store } = live;
   if (store === undefined) return "You lead no team.";
