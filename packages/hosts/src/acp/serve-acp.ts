@@ -1,16 +1,18 @@
 import { statSync } from "node:fs";
-import { isAbsolute } from "node:path";
+import { readdir } from "node:fs/promises";
+import { dirname, isAbsolute, join } from "node:path";
 import type * as Acp from "@agentclientprotocol/sdk";
-import type { AgentContext, McpServer, SessionUpdate } from "@agentclientprotocol/sdk";
+import type { AgentContext, ListSessionsResponse, McpServer, SessionUpdate } from "@agentclientprotocol/sdk";
 import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { version } from "@retinue/base/foundation/version.ts";
+import { projectPaths } from "@retinue/core/kernel/project/create-project.ts";
+import { openStoredConversations } from "@retinue/core/kernel/project/stored-conversations.ts";
 import type { CliHost } from "../shared/cli-host.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
 import type { RunFlags } from "../shared/flags.ts";
 import { readPrintOptions } from "../shared/print-options.ts";
 import { type AcpSession, openAcpSession } from "./acp-session.ts";
-import { deleteEditorSession, listEditorSessions } from "./editor-sessions.ts";
 
 interface AcpServer {
   readonly acp: typeof Acp;
@@ -216,4 +218,47 @@ async function answering<Result>({ acp }: AcpServer, work: () => Result | Promis
     const fail = badRequests.has(code) ? acp.RequestError.invalidParams : acp.RequestError.internalError;
     throw fail({ code }, text);
   }
+}
+
+const pageSize = 100;
+
+/** The stored sessions of a folder, or of all folders, the newest first; `cursor` is where the next page begins. */
+async function listEditorSessions(
+  host: CliHost,
+  { cwd, cursor }: { readonly cwd?: string | null | undefined; readonly cursor?: string | null | undefined },
+): Promise<ListSessionsResponse> {
+  const folders = typeof cwd === "string" ? [transcriptsOf({ ...host, cwd })] : await transcriptFolders(host);
+  const found = await Promise.all(folders.map((folder) => openStoredConversations(folder).list()));
+  const sessions = found
+    .flat()
+    .toSorted((a, b) => b.modified - a.modified)
+    .flatMap(({ id, title, modified, cwd: own = cwd }) =>
+      typeof own === "string"
+        ? [{ sessionId: id, cwd: own, title, updatedAt: new Date(modified).toISOString() }]
+        : [],
+    );
+  const from = Math.max(0, Number.parseInt(cursor ?? "0", 10) || 0);
+  const next = from + pageSize;
+  return {
+    sessions: sessions.slice(from, next),
+    ...(next < sessions.length ? { nextCursor: String(next) } : {}),
+  };
+}
+
+/** Deletes a session with its agents, in whichever folder it worked; one that is gone is deleted already. */
+async function deleteEditorSession(host: CliHost, sessionId: string): Promise<void> {
+  for (const folder of await transcriptFolders(host)) {
+    const names = await readdir(folder).catch((): readonly string[] => []);
+    if (names.includes(`${sessionId}.jsonl`)) await openStoredConversations(folder).remove(sessionId);
+  }
+}
+
+function transcriptsOf(host: CliHost): string {
+  return projectPaths({ ...host, env: host.environment }).transcripts;
+}
+
+async function transcriptFolders(host: CliHost): Promise<readonly string[]> {
+  const projects = dirname(transcriptsOf(host));
+  const entries = await readdir(projects, { withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(projects, name));
 }

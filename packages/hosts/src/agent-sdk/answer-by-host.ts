@@ -26,8 +26,8 @@ export async function answerByHost(
     const fields = {
       ...about,
       message,
-      ...(schema === undefined ? {} : { requested_schema: schema }),
-      ...(url === undefined ? {} : { url }),
+      requested_schema: schema,
+      url,
     };
     const { observed } = connection;
     const before = await observed().fire("Elicitation", { fields, signal, subject });

@@ -159,8 +159,8 @@ function endOf(
 ): JsonRecord {
   return {
     status: reportedStatus[ending.status],
-    ...(ending.receipt === undefined ? {} : { receipt: ending.receipt }),
-    ...(ending.quote === undefined ? {} : { quote: ending.quote }),
+    receipt: ending.receipt,
+    quote: ending.quote,
     output_file: outputFile(state.id),
     summary: summaryOf(ending, state),
     usage: usageOf(state),

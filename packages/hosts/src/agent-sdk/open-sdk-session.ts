@@ -8,12 +8,12 @@ import type { RuntimeOptions, SessionOptions } from "@retinue/core/kernel/option
 import { sessionRecord } from "@retinue/core/kernel/session-record.ts";
 import { hasEnded } from "@retinue/core/protocol/agent-state.ts";
 import type { AgentDefinition, HookFunction } from "../../../../src/index.ts";
+import type { ProgramServer } from "../../../../src/mcp.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import type { RunFlags } from "../shared/flags.ts";
 import { loadAgentsOption } from "../shared/load-agents-option.ts";
 import { createPrintRuntime, openPrintTree } from "../shared/open-print-session.ts";
 import type { ControlChannel } from "./control-channel.ts";
-import { createHostMcpServer, type HostMcpServer } from "./host-mcp-server.ts";
 import type { HostServerConfig, Initialize } from "./read-initialize.ts";
 
 /** Everything that decides what a session is, before and between its turns. */
@@ -227,4 +227,67 @@ function sessionOptions(
     ...(initialize.jsonSchema === undefined ? {} : { output: initialize.jsonSchema }),
     ...(hidden.length === 0 ? {} : { disallowedTools: [...(rest.disallowedTools ?? []), ...hidden] }),
   };
+}
+
+/** The part of an MCP transport that is used here. */
+interface McpTransportEnd {
+  onmessage?: (message: unknown) => void;
+  onclose?: () => void;
+  start?(): Promise<void>;
+  send(message: unknown): Promise<void>;
+  close?(): Promise<void>;
+}
+
+/** An MCP server in the memory of the host, reached through `mcp_message`. */
+interface HostMcpServer {
+  readonly server: ProgramServer;
+  /** Passes on what the server says by itself, such as that its tools have changed. */
+  receive(message: unknown): void;
+}
+
+function createHostMcpServer(name: string, channel: Pick<ControlChannel, "ask">): HostMcpServer {
+  let end: McpTransportEnd | undefined;
+  const pending = new Map<unknown, AbortController>();
+
+  async function forward(message: unknown): Promise<void> {
+    const request = isRecord(message) ? message : {};
+    const { id, method, params } = request;
+    if (method === "notifications/cancelled" && isRecord(params)) pending.get(params["requestId"])?.abort();
+    const controller = new AbortController();
+    if (id !== undefined) pending.set(id, controller);
+    try {
+      const answer = await channel.ask(
+        { subtype: "mcp_message", server_name: name, message: request },
+        controller.signal,
+      );
+      const { mcp_response: response } = answer;
+      if (id !== undefined && isRecord(response)) await end?.send(response);
+    } catch (error) {
+      if (id === undefined || controller.signal.aborted) return;
+      const reason = error instanceof Error ? error.message : String(error);
+      await end?.send(errorAnswer(id, reason));
+    } finally {
+      pending.delete(id);
+    }
+  }
+
+  return {
+    server: {
+      async connect(transport) {
+        // The linked pair of the MCP package has these members; the interface of the runtime leaves the type open.
+        end = transport as McpTransportEnd;
+        end.onmessage = (message) => void forward(message).catch(() => undefined);
+        await end.start?.();
+      },
+      async close() {
+        for (const controller of pending.values()) controller.abort();
+        await end?.close?.();
+      },
+    },
+    receive: (message) => void end?.send(message).catch(() => undefined),
+  };
+}
+
+function errorAnswer(id: unknown, message: string): JsonRecord {
+  return { jsonrpc: "2.0", id, error: { code: -32603, message } };
 }

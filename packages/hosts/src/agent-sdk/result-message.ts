@@ -49,8 +49,8 @@ export function createSessionTotals(): SessionTotals {
       if (agents.length < 2) return undefined;
       return agents.map(({ agentId, agentType, parentId, status, ...spent }) => ({
         agent_id: agentId,
-        ...(agentType === undefined ? {} : { agent_type: agentType }),
-        ...(parentId === undefined ? {} : { parent_agent_id: parentId }),
+        agent_type: agentType,
+        parent_agent_id: parentId,
         status,
         ...spentRecord(spent),
       }));
@@ -181,27 +181,27 @@ export function resultMessage(ending: RunEnding, context: ResultContext): SdkMes
     total_cost_usd: context.totals.cost(),
     usage: sdkUsage(totals.usage),
     modelUsage: context.totals.modelUsage(),
-    ...(agentUsage === undefined ? {} : { agent_usage: agentUsage }),
-    ...(context.index === undefined ? {} : { result_index: context.index }),
+    agent_usage: agentUsage,
+    result_index: context.index,
     model_usage_since_last_result: context.totals.takeNewUsage(),
     fast_mode_state: "off",
     fast_mode_disabled_reason: "sdk_opt_in_required",
     subagent_stats: context.subagents ?? noSubagents,
     safety_stops: context.refusals ?? 0,
-    ...(ending.interruptedAgents === undefined ? {} : { interrupted_agents: ending.interruptedAgents }),
+    interrupted_agents: ending.interruptedAgents,
     permission_denials: permissionDenials(ending),
-    ...(ending.receipt === undefined ? {} : { receipt: ending.receipt }),
-    ...(ending.fallbacks === undefined ? {} : { model_fallbacks: ending.fallbacks }),
-    ...(ending.output === undefined ? {} : { structured_output: ending.output }),
+    receipt: ending.receipt,
+    model_fallbacks: ending.fallbacks,
+    structured_output: ending.output,
     ...(subtype === "success" ? {} : { errors: [errorOf(ending, context)] }),
-    ...(context.deferred === undefined ? {} : { deferred_tool_use: context.deferred }),
+    deferred_tool_use: context.deferred,
     ...(asksModel(ending) && context.hasStarted !== false
       ? { terminal_reason: terminalReason(ending, context) }
       : {}),
-    ...(context.localCommand === undefined ? {} : { local_command: context.localCommand }),
+    local_command: context.localCommand,
     ...promptIdsOf(context),
-    ...(context.origin === undefined ? {} : { origin: context.origin }),
-    ...(context.queued === undefined ? {} : { queued_turn_count: context.queued }),
+    origin: context.origin,
+    queued_turn_count: context.queued,
     uuid: context.uuid,
   };
 }
@@ -232,8 +232,8 @@ export function failureMessage(
     error: failure.category,
     is_api_error_message: true,
     ...(failure.status === null ? {} : { api_error_status: failure.status }),
-    ...(failure.type === undefined ? {} : { api_error_type: failure.type }),
-    ...(failure.cut === undefined ? {} : { api_error: failure.cut }),
+    api_error_type: failure.type,
+    api_error: failure.cut,
   };
 }
 

@@ -343,7 +343,7 @@ export function finishTurn(session: OpenSdkSession, given: RunEnding, end: TurnE
   const { interruptedAgents } = state;
   const ending: RunEnding = {
     ...given,
-    ...(interruptedAgents === undefined ? {} : { interruptedAgents }),
+    interruptedAgents,
     ...(isCompaction ? { reason: localReason, text: "" } : {}),
   };
   const localCommand = isCompaction ? "compact" : end.localCommand;

@@ -33,34 +33,7 @@ import { createSubagentCount, type SubagentCount } from "./subagent-stats.ts";
 export type Hosting = Pick<TreeOptions, "prepare" | "tap" | "onEvent">;
 
 export interface SdkHostOptions {
-  readonly connection: () => Pick<
-    SdkConnection,
-    | "channel"
-    | "policy"
-    | "choices"
-    | "request"
-    | "initialize"
-    | "context"
-    | "lineIds"
-    | "answers"
-    | "childPrompts"
-    | "commands"
-    | "workflows"
-    | "deferred"
-    | "isDenialFinal"
-    | "isHosted"
-    | "isStopHeld"
-    | "observed"
-    | "promptId"
-    | "results"
-    | "host"
-    | "longCommands"
-    | "serverPrompts"
-    | "queued"
-    | "startedAt"
-    | "title"
-    | "turnIds"
-  >;
+  readonly connection: () => SdkConnection;
   /** Opens the session, or the one that takes its place; a fresh one begins a new conversation. */
   readonly open: (fresh: boolean, hosting: Hosting) => Promise<OpenSdkSession>;
   readonly observed: () => ObservedHooks;
@@ -396,7 +369,7 @@ function showChild(
   { options, state, emit }: TurnContext,
 ): void {
   const { event, agentId, parentId, agentType } = update;
-  state.totals.add(event, { agentId, ...(parentId === undefined ? {} : { parentId }), agentType });
+  state.totals.add(event, { agentId, parentId, agentType });
   state.subagents.onChildEvent(update);
   options.connection().longCommands.onEvent(event);
   // Of the agents of a workflow a host sees the list of their run.

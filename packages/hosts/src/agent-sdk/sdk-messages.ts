@@ -244,7 +244,7 @@ export function blockMessage(
       context_management: null,
     },
     ...own(context, uuid),
-    ...(requestId === undefined ? {} : { request_id: requestId }),
+    request_id: requestId,
     timestamp: now(),
   };
 }

@@ -76,7 +76,7 @@ export function createWorkflowMessages({
       } else if (change.type === "ended") {
         showProgress(taskId);
         const { status, endedAt, error } = state;
-        const patch = { status, end_time: endedAt, ...(error === undefined ? {} : { error }) };
+        const patch = { status, end_time: endedAt, error };
         system("task_updated", { task_id: taskId, run_id: state.runId, patch });
         system("task_notification", { ...about(state), ...endOf(state) });
         changed();

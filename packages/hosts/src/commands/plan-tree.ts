@@ -96,7 +96,7 @@ async function grow(agent: string, grower: Grower, below?: ChildPlan): Promise<P
     tools: plan.tools.map(({ name, allowOnly }) =>
       allowOnly === undefined ? name : `${name}(${allowOnly.join(", ")})`,
     ),
-    ...(plan.limits === undefined ? {} : { limits: plan.limits }),
+    limits: plan.limits,
     ...(plan.notes.length === 0 ? {} : { notes: plan.notes }),
     starts,
   };
@@ -110,7 +110,7 @@ function linesOf(
   return nodes.flatMap((node, at) => {
     const isLast = at === nodes.length - 1;
     const { agent, refused, model = "", mode = "", tools = [], notes = [], starts } = node;
-    const limits = describeLimits({ ...(node.limits === undefined ? {} : { limits: node.limits }) });
+    const limits = describeLimits({ limits: node.limits });
     const facts = [
       model,
       mode,

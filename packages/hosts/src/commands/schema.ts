@@ -4,7 +4,7 @@ import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import { type FileSchema, fileSchemas, schemaDocument } from "@retinue/core/kernel/project/file-schemas.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import { misuse } from "../shared/misuse.ts";
-import { evalFields } from "./eval/eval-fields.ts";
+import { evalFields } from "./eval/read-eval-file.ts";
 
 const table: Readonly<Record<SchemaName, FileSchema>> = {
   ...fileSchemas,

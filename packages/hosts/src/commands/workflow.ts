@@ -204,8 +204,8 @@ async function runIt(
   } = request.session;
   const own: WorkflowOptions = {
     ...session,
-    ...(run === undefined ? {} : { resumeRun: run.runId }),
-    ...(options.fresh === undefined ? {} : { fresh: options.fresh }),
+    resumeRun: run?.runId,
+    fresh: options.fresh,
     signal: stop.signal,
   };
   try {

@@ -157,7 +157,7 @@ function openStore(folder: string) {
       const blob = before === undefined ? undefined : createHash("sha256").update(before).digest("hex");
       if (blob !== undefined && before !== undefined)
         writeFileSync(join(folder, blob), before, { mode: 0o600 });
-      appendFileSync(file, `${JSON.stringify({ ...line, ...(blob === undefined ? {} : { blob }) })}\n`, {
+      appendFileSync(file, `${JSON.stringify({ ...line, blob })}\n`, {
         mode: 0o600,
       });
       return blob === undefined ? undefined : join(folder, blob);

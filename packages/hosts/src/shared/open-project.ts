@@ -45,7 +45,7 @@ export function openProject(context: CommandContext, options: GatherOptions = {}
       paths: async (folder = cwd) => projectPaths({ ...given, cwd: folder }),
       place: async () => given,
     }),
-    ...(option === undefined ? {} : { option }),
+    option,
     nameOf: (file) => displayPath(file, { cwd, home, platform }),
     textOf: createTextReader(given.texts),
   };
@@ -77,7 +77,7 @@ export async function gatherSession(
   return {
     ...facts,
     diagnostics: [...(option?.diagnostics ?? []), ...facts.discovered.diagnostics],
-    ...(option === undefined ? {} : { option }),
+    option,
     nameOf: (file) => displayPath(file, { cwd, home, platform }),
   };
 }

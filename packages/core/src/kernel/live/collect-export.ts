@@ -17,7 +17,7 @@ export async function collectExport(inspection: Inspection, place: SessionPlace)
   return fitting({
     session: { ...overviewOf(inspection), ...summariesOf(parts) },
     agents: Object.fromEntries(agents),
-    ...(parts.merge === undefined ? {} : { merge: parts.merge }),
+    merge: parts.merge,
     ...(parts.runs.length === 0 ? {} : { runs: parts.runs.map(workflowView) }),
   });
 }

@@ -104,7 +104,7 @@ export async function readParts({ transcripts, sessionId }: SessionPlace): Promi
 
 export function summariesOf({ merge, runs }: SessionParts): Pick<SessionOverview, "merge" | "workflows"> {
   return {
-    ...(merge === undefined ? {} : { merge: merge.summary }),
+    merge: merge?.summary,
     ...(runs.length === 0 ? {} : { workflows: runs.map(workflowSummary) }),
   };
 }

@@ -1,17 +1,19 @@
 // @io
+
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
 import { createInspectionSource, type InspectionSource } from "../../inspection/inspection-source.ts";
 import { findSessions } from "../../journal/find-sessions.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import type { TeamPlaces } from "../../teams/team-store.ts";
+import { sortedTasks } from "../../teams/board.ts";
+import { leadName, stateOf } from "../../teams/team-config.ts";
+import { openTeamStore, type TeamPlaces } from "../../teams/team-store.ts";
 import { readApprovals } from "../approvals/find-approvals.ts";
 import { findTeams } from "../teams/find-team.ts";
 import { type FollowOptions, teamFolders } from "./follow-session.ts";
-import { listTeams } from "./list-teams.ts";
 import { sessionFigures } from "./session-figures.ts";
-import type { SessionFigures, SessionList, SessionRow } from "./session-update.ts";
+import type { SessionFigures, SessionList, SessionRow, TeamRow } from "./session-update.ts";
 import { createRefresher, watchFolders } from "./watch-folders.ts";
 
 /** Where the sessions are that are served. */
@@ -140,4 +142,33 @@ async function measure(projects: string, row: SessionRow, cache: FiguresCache): 
   const figures = { ...sessionFigures(inspection, midnight), questions: questions.length };
   cache.set(name, { key, figures, ...(row.isLive ? { source } : {}) });
   return true;
+}
+
+/** The teams that are led by one of these sessions, those with working members first. */
+function listTeams(places: TeamPlaces, sessions: readonly SessionRow[]): readonly TeamRow[] {
+  const rows = findTeams(places).flatMap(({ name, config }): readonly TeamRow[] => {
+    const session = sessions.find(({ id }) => id === config?.leadSessionId);
+    if (config === undefined || session === undefined) return [];
+    const store = openTeamStore(places, name, config.taskList);
+    const tasks = sortedTasks(store.board.read());
+    const members = config.members.filter((member) => member.name !== leadName);
+    const unread = config.members.map(
+      (member) => store.inbox(member.name).mail.filter(({ read }) => !read).length,
+    );
+    return [
+      {
+        name: config.name,
+        project: session.project,
+        sessionId: session.id,
+        title: session.title,
+        members: members.length,
+        working: members.filter((member) => stateOf(member) === "working").length,
+        tasks: tasks.length,
+        completed: tasks.filter(({ status }) => status === "completed").length,
+        unread: unread.reduce((sum, count) => sum + count, 0),
+        createdAt: config.createdAt,
+      },
+    ];
+  });
+  return rows.toSorted((a, b) => Number(b.working > 0) - Number(a.working > 0) || b.createdAt - a.createdAt);
 }

@@ -37,7 +37,7 @@ export function sessionFigures(inspection: Inspection, midnight: number): Omit<S
     calls: totals.toolUses,
     durationMs: axis.durationMs,
     ...(main?.startedAt === undefined ? {} : { startedAt: main.startedAt }),
-    ...(session.gitBranch === undefined ? {} : { branch: session.gitBranch }),
+    branch: session.gitBranch,
     now: nowOf(main, running),
     words: boundedLine(
       [main?.prompt ?? "", ...agents.map(({ agentType, description }) => `${agentType} ${description}`)].join(

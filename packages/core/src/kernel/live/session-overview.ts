@@ -69,7 +69,7 @@ function overviewAgent(agent: InspectedAgent, gap: number): OverviewAgent {
     ...(result === undefined ? {} : { result: isMain ? result : bounded(result, maxResult) }),
     stepCount: steps.length,
     bars: mergeBars(overviewBars(agent), gap),
-    ...(context === undefined ? {} : { context }),
+    context,
   };
 }
 

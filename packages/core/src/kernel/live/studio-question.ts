@@ -21,7 +21,7 @@ export async function questionOf({
   const edit = state === "waiting" ? await previewEdit(tool, question.input, question.directory) : undefined;
   return {
     ...(typeof command === "string" ? { command: command.slice(0, maxInput).toWellFormed() } : {}),
-    ...(edit === undefined ? {} : { edit }),
+    edit,
     directory: question.directory,
     answeredAt: answer?.at,
     id,
@@ -31,7 +31,7 @@ export async function questionOf({
     tool,
     reason: quote?.why ?? reason,
     ...(quote === undefined ? {} : { quote: quoteParts(quote) }),
-    ...(preview === undefined ? {} : { preview }),
+    preview,
     everyTime,
     suggestedRules,
     input: JSON.stringify(question.input, undefined, 2).slice(0, maxInput).toWellFormed(),

@@ -88,7 +88,7 @@ export function workflowView(run: FoundRun): WorkflowView {
     ...workflowSummary(run),
     costUsd,
     tokens,
-    ...(scriptPath === undefined ? {} : { scriptPath }),
+    scriptPath,
     description: textOf(summary) ?? "",
     ...(status === "running" ? {} : { endedAt }),
     phases: phasesOf(entries, recordsOf(record["phases"]), status === "running"),

@@ -3,7 +3,7 @@ import { open, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { formatRule } from "../../../../../src/permissions.ts";
-import { describeCost } from "../answer-locally.ts";
+import { describeContext, describeCost } from "../answer-locally.ts";
 import { refused } from "../control-channel.ts";
 import {
   describeAgents,
@@ -13,13 +13,11 @@ import {
   serverStatus,
 } from "../init-message.ts";
 import type { OpenSdkSession } from "../open-sdk-session.ts";
-import type { ControlHandler, ControlRequestOptions } from "./create-control-requests.ts";
-import { describeContext } from "./describe-context.ts";
+import type { SdkConnection } from "../sdk-connection.ts";
+import type { ControlHandler } from "./create-control-requests.ts";
 
 /** Requests that only ask what there is, or read it again. */
-export function reportRequests(
-  options: ControlRequestOptions,
-): readonly (readonly [string, ControlHandler])[] {
+export function reportRequests(options: SdkConnection): readonly (readonly [string, ControlHandler])[] {
   const { host } = options;
   return [
     [
@@ -52,7 +50,7 @@ export function reportRequests(
   ];
 }
 
-function costText({ host, startedAt }: ControlRequestOptions): string {
+function costText({ host, startedAt }: SdkConnection): string {
   return describeCost({
     totals: host.totals,
     apiMs: host.apiDurationMs(),
@@ -60,7 +58,7 @@ function costText({ host, startedAt }: ControlRequestOptions): string {
   });
 }
 
-function usage({ host, startedAt }: ControlRequestOptions): JsonRecord {
+function usage({ host, startedAt }: SdkConnection): JsonRecord {
   return {
     total_cost_usd: host.totals.cost(),
     total_api_duration_ms: host.apiDurationMs(),
@@ -86,7 +84,7 @@ const defaultBytes = 256 * 1024;
 
 async function readFile(
   { path, max_bytes: limit, encoding }: JsonRecord,
-  { host, policy }: ControlRequestOptions,
+  { host, policy }: SdkConnection,
 ): Promise<JsonRecord> {
   if (typeof path !== "string" || path === "") throw refused("read_file needs a path");
   const { session } = await host.ready();
@@ -116,10 +114,7 @@ async function isInside(file: string, folders: readonly string[]): Promise<boole
 }
 
 /** What settings come to, and what of it the host has changed since; never values of variables. */
-function describeSettings(
-  { session }: OpenSdkSession,
-  { choices, policy }: ControlRequestOptions,
-): JsonRecord {
+function describeSettings({ session }: OpenSdkSession, { choices, policy }: SdkConnection): JsonRecord {
   const { settings } = session.discovered.settings;
   const { env, permissions, plain } = settings;
   return {
@@ -145,14 +140,14 @@ type RuleLists = Readonly<Record<"allow" | "ask" | "deny", readonly string[]>>;
 
 function describePermissions(
   { plan }: OpenSdkSession["session"],
-  { apply }: Pick<ControlRequestOptions["policy"], "apply">,
+  { apply }: Pick<SdkConnection["policy"], "apply">,
 ): RuleLists {
   const { allow, ask, deny } = apply(plan.policy);
   const texts = (rules: typeof allow): readonly string[] => rules.map(({ rule }) => formatRule(rule));
   return { allow: texts(allow), ask: texts(ask), deny: texts(deny) };
 }
 
-function describeRules({ session }: OpenSdkSession, { policy }: ControlRequestOptions): JsonRecord {
+function describeRules({ session }: OpenSdkSession, { policy }: SdkConnection): JsonRecord {
   const lists = Object.entries(describePermissions(session, policy));
   return {
     rules: lists.flatMap(([behavior, rules]) => rules.map((rule) => ({ behavior, rule }))),
@@ -167,7 +162,7 @@ const maxOutputBytes = 1024 * 1024;
 async function taskOutput(
   opened: OpenSdkSession,
   id: unknown,
-  { commands }: ControlRequestOptions,
+  { commands }: SdkConnection,
 ): Promise<JsonRecord> {
   const command = typeof id === "string" ? commands.find(id) : undefined;
   const agent = typeof id === "string" ? opened.tree.get(id)?.state() : undefined;

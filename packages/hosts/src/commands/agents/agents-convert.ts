@@ -51,8 +51,8 @@ function given(
   { from, dryRun, allowWider, force }: ConversionOptions,
 ): Omit<ConvertOptions, "to"> {
   return {
-    ...(source === undefined ? {} : { source }),
-    ...(from === undefined ? {} : { from }),
+    source,
+    from,
     dryRun: dryRun === true,
     allowWider: allowWider === true,
     replaces: force === true,

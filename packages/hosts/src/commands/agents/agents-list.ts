@@ -99,7 +99,7 @@ function listAsJson(agents: readonly ListedAgent[], diagnostics: readonly Diagno
       disallowedTools: definition.disallowedTools ?? [],
       description: definition.description,
       shadows: shadowed.map((loser) => sourceAsJson(loser.definition)),
-      ...(deniedBy === undefined ? {} : { deniedBy }),
+      deniedBy,
     })),
     diagnostics: { errors, warnings, notes },
   };

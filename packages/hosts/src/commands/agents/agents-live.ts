@@ -30,14 +30,14 @@ export async function agentsLive(
       name: session.name,
       status: statusOf(session),
       state: session.state,
-      ...(session.waitingForQuota === undefined ? {} : { waitingForQuota: session.waitingForQuota }),
-      ...(session.transcript === undefined ? {} : { transcript: session.transcript }),
+      waitingForQuota: session.waitingForQuota,
+      transcript: session.transcript,
       agents: session.agents.map(({ id, agentType, description, state, name }) => ({
         id,
         agentType,
         description,
         state,
-        ...(name === undefined ? {} : { name }),
+        name,
       })),
     })),
     ...live
@@ -45,7 +45,7 @@ export async function agentsLive(
       .map(({ title, cwd: folder, ...session }) => ({
         ...session,
         id: session.sessionId.slice(0, 8),
-        ...(folder === undefined ? {} : { cwd: folder }),
+        cwd: folder,
         kind: "interactive",
         name: title ?? basename(folder ?? session.sessionId),
       })),

@@ -103,7 +103,7 @@ function asJson({ agent, fields: described, diagnostics }: AgentDetails) {
         .map(({ label, value }) => [label === "model" ? "model" : "tools", value]),
     ),
     shadows: shadowed.map(sourceAsJson),
-    ...(deniedBy === undefined ? {} : { deniedBy }),
+    deniedBy,
     diagnostics: diagnostics.map(diagnosticAsJson),
   };
 }

@@ -247,11 +247,11 @@ function runOptions(
   return {
     signal,
     ...agentOptions(definition === mainDefinition ? undefined : definition, model),
-    ...(task.schema === undefined ? {} : { output: task.schema }),
-    ...(share === undefined ? {} : { maxBudgetUsd: share }),
-    ...(maxTurns === undefined ? {} : { maxTurns }),
-    ...(permissionMode === undefined ? {} : { permissionMode }),
-    ...(allowedTools === undefined ? {} : { allowedTools }),
+    output: task.schema,
+    maxBudgetUsd: share,
+    maxTurns,
+    permissionMode,
+    allowedTools,
   };
 }
 

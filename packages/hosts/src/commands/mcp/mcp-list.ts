@@ -150,7 +150,7 @@ export function asJson({ servers, diagnostics }: Pick<McpOverview, "servers" | "
         connects,
         asks,
         ...checkOf(status),
-        ...(login === undefined ? {} : { login }),
+        login,
         ...(held === undefined
           ? {}
           : { code: held.code, reason: held.reason, ...(held.advice ? { advice: held.advice } : {}) }),

@@ -1,11 +1,12 @@
 import { formatDuration, plural } from "../../shared/format.ts";
-import { cutRow, emptyRow, type Row, span } from "../screen/row.ts";
-import { bold, colours, dim, type Style } from "../screen/style.ts";
+import { cutRow, emptyRow, padRow, type Row, span } from "../screen/row.ts";
+import { bold, colours, dim, plain, type Style } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
 import type {
   AgentEntry,
   AgentSnapshot,
   SessionEvent,
+  StartFacts,
   ToolCall,
   TurnOutcome,
 } from "../session/terminal-session.ts";
@@ -20,7 +21,6 @@ import {
 } from "../text/finished-call-rows.ts";
 import { MarkdownStream } from "../text/markdown-stream.ts";
 import type { RowContext } from "../text/row-context.ts";
-import { startRows } from "../text/start-rows.ts";
 import { endedWorkflowRows } from "../text/workflow-rows.ts";
 
 export interface ConversationOptions {
@@ -383,3 +383,45 @@ const noticeStyles = { info: dim, warning: colours.warning, error: colours.error
 /** Seldom enough that waiting costs next to nothing. */
 export const spinnerMs = 320;
 const spinner = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"];
+
+const labelWidth = 9;
+
+/** One screen at the first start, two lines at each later one. */
+function startRows(facts: StartFacts, width: number): readonly Row[] {
+  const { isFirst, version, folder, model, access, trust, mode } = facts;
+  const name: Row = [span("retinue", bold), span(` ${version}`, dim)];
+  const styleOf = ({ isGood }: { readonly isGood: boolean }) => (isGood ? dim : colours.warning);
+  if (!isFirst || width < 50)
+    return [
+      cutRow([...name, span(`  ${folder}  `), span(trust.short ?? trust.text, styleOf(trust))], width),
+      cutRow([span(model === "" ? "" : `${model}  `), span(access.text, styleOf(access))], width),
+    ];
+  const fact = (label: string, text: Row): readonly Row[] =>
+    wrapRow(text, width, {
+      first: padRow([span(label, dim)], labelWidth),
+      rest: [span(" ".repeat(labelWidth))],
+    });
+  const shade = (one: { readonly isGood: boolean }) => (one.isGood ? plain : colours.warning);
+  return [
+    name,
+    emptyRow,
+    ...fact("folder", [span(folder)]),
+    ...fact("model", [span(model === "" ? "" : `${model}, `), span(access.text, shade(access))]),
+    ...fact("trust", [span(trust.text, shade(trust))]),
+    ...fact("mode", [span(`${mode}: ${modeTexts.get(mode) ?? "as you asked"} · shift+tab`)]),
+    emptyRow,
+    ...fact("try", [span("what does this project do?", bold)]),
+    ...fact("", [span("have three agents look for bugs, missing tests and stale docs", bold)]),
+    ...fact("", [span("!git log -3", bold), span("  runs a command, and the agent reads it", dim)]),
+    emptyRow,
+    [span("? keys · / commands · @ files · ctrl+c twice leaves", dim)],
+  ];
+}
+
+const modeTexts: ReadonlyMap<string, string> = new Map([
+  ["default", "reads freely, asks before it edits or runs"],
+  ["acceptEdits", "edits this folder freely, asks before it runs"],
+  ["plan", "only reads, and ends with a plan"],
+  ["dontAsk", "never asks; what no rule allows is refused"],
+  ["bypassPermissions", "allows everything that no rule denies"],
+]);

@@ -55,7 +55,7 @@ export async function describeQuestion(
         ...askingAgent(path),
         call: { id: callId, tool, input },
         subject: asked.preview === undefined ? subjectOf(input) : previewSubject(asked.preview, input),
-        ...(diff === undefined ? {} : { diff }),
+        diff,
         reason,
         rules,
         checkRule,
@@ -183,7 +183,7 @@ export class OwnQuestions {
       const answer = await promise;
       const label = answer.type === "fields" ? answer.answers[asked.question] : undefined;
       if (answer.type !== "fields" || label === undefined) return undefined;
-      return { label, ...(answer.text === undefined ? {} : { text: answer.text }) };
+      return { label, text: answer.text };
     } finally {
       signal.removeEventListener("abort", abort);
       this.#open.delete(question.id);

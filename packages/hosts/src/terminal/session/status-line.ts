@@ -143,7 +143,7 @@ export function describeConversation(
   return {
     hook_event_name: "Status",
     session_id: plan.sessionId,
-    ...(status.title === undefined ? {} : { session_name: status.title }),
+    session_name: status.title,
     transcript_path: sessionRecord(facts).transcript,
     cwd,
     model: { id: model.id, display_name: model.id },
@@ -152,7 +152,7 @@ export function describeConversation(
     permission_mode: status.mode,
     cost: { total_cost_usd: status.costUsd ?? 0, total_duration_ms: Math.round(durationMs) },
     context_window: {
-      ...(model.contextWindow === undefined ? {} : { context_window_size: model.contextWindow }),
+      context_window_size: model.contextWindow,
       used_percentage: used,
       remaining_percentage: 100 - used,
     },
