@@ -353,6 +353,7 @@ function openServices(
     findModel: modelFinder(runtime, plan.chosenModel),
     fallbackModels,
     acceptedFiles: createAcceptedFiles(),
+    unasked: [],
     shownRunners: new Set(),
     loadedTools: new Map(),
     main: plan.agent,

@@ -1,3 +1,4 @@
+import type { QuotedAgent } from "@retinue/gate/batch-quote.ts";
 import type { SpentRecord } from "../../conversation/spent-record.ts";
 import type { RecordRequest } from "../../journal/create-request-recorder.ts";
 import type { SessionFiles } from "../../journal/session-files.ts";
@@ -52,6 +53,8 @@ export interface AgentServices {
   readonly liveText: LiveText;
   /** Files that steer programs, and whose change was allowed in this session. */
   readonly acceptedFiles: AcceptedFiles;
+  /** What was quoted for agents of the whole tree that nobody was asked about, since a person or program has last said something. */
+  readonly unasked: QuotedAgent[];
   /** Agents of other vendors whose powers were shown in this session. */
   readonly shownRunners: Set<string>;
   /** What agents that may start others have found of the tools that are loaded on demand, by their ids. */
