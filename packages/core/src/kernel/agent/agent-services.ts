@@ -19,7 +19,7 @@ import type { ChildServers, SessionServers } from "../servers/session-servers.ts
 import type { Verifier } from "../verify/create-verifier.ts";
 import type { AgentSkills } from "./agent-skills.ts";
 import type { openAsking } from "./approval-routing.ts";
-import type { AssembledTools, createToolContexts } from "./assemble-tools.ts";
+import type { AssembledTools, createEnvironments, createToolContexts } from "./assemble-tools.ts";
 import type { AcceptedFiles } from "./create-authorize.ts";
 import type { ForkSkill } from "./fork-skill.ts";
 import type { AgentParts, Capability } from "./open-agent.ts";
@@ -38,6 +38,8 @@ export interface AgentServices {
   /** Names of the models that answer where that of an agent cannot. */
   readonly fallbackModels: readonly string[];
   readonly toolContext: ReturnType<typeof createToolContexts>;
+  /** The variables that commands of an agent are started with. */
+  readonly environmentOf: ReturnType<typeof createEnvironments>;
   /** The main agent of the session. */
   readonly main: AgentPlan["agent"];
   readonly tree: TreeBudget;
