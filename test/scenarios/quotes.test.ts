@@ -210,6 +210,64 @@ describe("a batch of agents above a threshold", () => {
     expect(session.tasks.list().map(({ agentType }) => agentType)).toEqual(["lead"]);
   });
 
+  test("agents that start one by one, and below each other, are asked about when all of them are above a threshold [BIL-2]", async () => {
+    const reasons: string[] = [];
+    const tools = ["Read", "Edit", "Bash(git status)", "Agent(worker)"];
+    const lead = { name: "lead", description: "Leads.", prompt: "You lead.", tools };
+    const one = { calls: [call("WORK")] };
+    const sample = await openSample(
+      [
+        { match: says("WORK"), text: "Piece done.", times: "any" },
+        { match: says("LEAD"), ...one },
+        { match: says("LEAD"), text: "Led." },
+        ...[one, { calls: [call("LEAD", "lead")] }, one, one, { text: "First." }, one, { text: "Second." }],
+      ],
+      {
+        agents: [...agents, lead],
+        settings: { quotes: { askAboveAgents: 2 }, limits: { depth: 2 } },
+        canUseTool: async (_tool, _input, { reason }) => {
+          reasons.push(reason);
+          return { behavior: "allow" };
+        },
+      },
+    );
+    await using session = await sample.runtime.open();
+    await session.run("Begin.").result;
+    // The third of them is one that the second has started; with the yes the count begins anew, and so it does with a prompt.
+    expect(reasons).toEqual([
+      expect.stringMatching(
+        /^an agent would start: .*; with 2 started before without a question, settings ask above 2/,
+      ),
+    ]);
+    await session.run("And again.").result;
+    expect(reasons).toHaveLength(1);
+    expect(sample.requests.filter(says("WORK"))).toHaveLength(5);
+  });
+
+  test("what a hook makes of a call counts once [BIL-2]", async () => {
+    let questions = 0;
+    const sample = await openSample(twoWorkers, {
+      settings: { quotes: { askAboveAgents: 3 }, permissions: { allow: ["Bash(echo:*)"] } },
+      hooks: {
+        PreToolUse: [
+          async ({ tool_input: input }: { readonly tool_input?: unknown }) => ({
+            hookSpecificOutput: {
+              hookEventName: "PreToolUse",
+              updatedInput: { ...(input as object), description: "changed" },
+            },
+          }),
+        ],
+      },
+      canUseTool: async () => {
+        questions += 1;
+        return { behavior: "allow" };
+      },
+    });
+    await using session = await sample.runtime.open();
+    await session.run("Begin.").result;
+    expect([questions, session.tasks.list().length]).toEqual([0, 2]);
+  });
+
   test("agents that something else starts are asked about by the same call [BIL-2]", async () => {
     const reasons: string[] = [];
     const sample = await openSample([], {

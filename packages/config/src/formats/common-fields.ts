@@ -1,7 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { hasErrors } from "@retinue/base/foundation/diagnostic.ts";
+import { quote } from "@retinue/base/foundation/json-record.ts";
+import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import { refuseAgentName } from "../agents/refuse-agent-name.ts";
+import { mcpServerPart } from "../mcp/mcp-tool-name.ts";
 import type { FieldTaker } from "./field-reader.ts";
 import { type FormatId, formatFacts } from "./format-facts.ts";
 import type {
@@ -45,6 +48,29 @@ export function oneAgent(
       ...deeper,
     ]);
   return { agents: [{ agent, placeOf }], diagnostics };
+}
+
+/**
+ * Of an agent with a list of tools, the servers whose tools are in it: there a server brings none into the list, while a definition
+ * here would get all of them.
+ */
+export function withListedServers(agent: PortableAgent, taker: FieldTaker, key: string): PortableAgent {
+  const { tools, mcp } = agent;
+  if (tools === "all" || mcp === undefined) return agent;
+  const isListed = (name: string): boolean =>
+    tools.some(
+      ({ class: kind, server = "*" }) =>
+        kind === "mcp" && (matchesPattern(server, name) || mcpServerPart(server) === mcpServerPart(name)),
+    );
+  const listed = mcp.filter(({ name }) => isListed(name));
+  for (const { name } of mcp)
+    if (!isListed(name))
+      taker.loses(
+        "mcp-dropped",
+        `The list of tools names none of the server ${quote(name)}; the agent has none of it, and it is left out.`,
+        key,
+      );
+  return { ...agent, mcp: listed.length === 0 ? undefined : listed };
 }
 
 export function refusedReading({ refused }: SourceRefusal): PortableReading {
@@ -163,7 +189,8 @@ export function allowedWords(
     ...plainClasses.map((kind): PortableTool => ({ class: kind, raw: kind })),
     { class: "mcp", raw: "mcp__*" },
   ];
-  const kept = (agent.tools === "all" ? every : agent.tools).filter((tool) => !isTakenAway(tool, agent.deny));
+  const listed = [...(agent.tools === "all" ? every : agent.tools), ...toolsOfServers(agent)];
+  const kept = listed.filter((tool) => !isTakenAway(tool, agent.deny));
   const isSame = formatFacts[agent.origin.format].source === formatFacts[format].source;
   const isWhole = (raw: string): boolean =>
     words
@@ -175,6 +202,20 @@ export function allowedWords(
   const wordOf = (tool: PortableTool) =>
     isSame && agent.tools !== "all" && isWhole(tool.raw) ? tool.raw : words.write(tool);
   return [...new Set(kept.flatMap((tool) => wordOf(tool) ?? []))];
+}
+
+/** Servers of the agent that its list does not name: here they bring their tools along, elsewhere the list has to. */
+export function toolsOfServers({ tools, mcp = [] }: PortableAgent): readonly PortableTool[] {
+  const isNamed = (name: string): boolean =>
+    tools !== "all" && tools.some((tool) => tool.class === "mcp" && tool.server === name);
+  return mcp.flatMap((server): readonly PortableTool[] => {
+    const { name } = server;
+    if (isNamed(name)) return [];
+    const whole: PortableTool = { class: "mcp", server: name, raw: name };
+    if (server.type === "inline") return [whole];
+    if (tools === "all") return [];
+    return server.tools?.map((tool) => ({ ...whole, tool, raw: tool })) ?? [whole];
+  });
 }
 
 /** A denial of some calls or tools leaves the rest there. A server of which something is denied is left out whole. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Diagnostic, Place } from "@retinue/base/foundation/diagnostic.ts";
+import { findRepeatedKeys } from "@retinue/base/foundation/find-repeated-keys.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { parseJsonDocument, withoutByteOrderMark } from "@retinue/base/foundation/parse-json-document.ts";
 import { findNodeAtLocation, type ParseError, parseTree, parse as parseWithComments } from "jsonc-parser";
@@ -191,6 +192,26 @@ export function readJson(
         },
       ],
     };
+  const repeated = findRepeatedKeys(text);
+  const twice = repeated?.find((path) =>
+    path.some((key) => typeof key === "string" && limitMeantBy(key) !== undefined),
+  );
+  if (repeated === undefined || twice !== undefined) {
+    const { line = 1, column = 1 } = document.locate(twice ?? []) ?? {};
+    const message =
+      twice === undefined
+        ? "The file is nested too deeply."
+        : `\`${twice.join(".")}\` is there twice; the agent is not loaded, because guessing could grant more than was meant.`;
+    const refusal = {
+      severity: "error",
+      code: "unreadable-restriction",
+      message,
+      file,
+      line,
+      column,
+    } as const;
+    return { refused: [{ ...refusal, advice: "Keep one of the two." }] };
+  }
   return { value: document.value, locate: document.locate };
 }
 

@@ -1,4 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { FormatId } from "./format-facts.ts";
 import { readForeignFile } from "./read-foreign-file.ts";
 
@@ -371,5 +374,37 @@ describe("files that were made to harm", () => {
 describe("files as they are in public repositories", () => {
   test.each(shapes)("%s [PRT-1]", (_what, format, name, text, tools, codes) => {
     expect(read(format, name, text)).toEqual({ tools, codes });
+  });
+});
+
+describe("opencode.json beside agents in files of their own", () => {
+  const write = (settings: string, name = "opencode.json") => {
+    const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-opencode-")));
+    onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+    const path = join(root, ".opencode", "agents");
+    mkdirSync(join(path, "team"), { recursive: true });
+    writeFileSync(join(root, name), settings);
+    const text = "---\ndescription: H.\npermission:\n  webfetch: allow\n---\nHelp.\n";
+    return readForeignFile(text, join(path, "team", "a.md"), {
+      scope: "project",
+      path,
+      format: "opencode",
+      within: root,
+    });
+  };
+  const denials = (parsed: ReturnType<typeof write>) =>
+    parsed.flatMap(({ definition }) => (definition === undefined ? [] : [definition.disallowedTools]));
+
+  test.each([
+    ["opencode.json", '{"permission": {"bash": "deny", "webfetch": "deny"}}'],
+    [".opencode/opencode.jsonc", '{"permission": {"bash": "deny", /* here too */ },}'],
+    ["opencode.json", '{"tools": {"bash": false}}'],
+  ])("what %s denies holds for them, until they allow it [PRT-1]", (name, settings) => {
+    expect(denials(write(settings, name))).toEqual([["Bash"]]);
+  });
+
+  test("one that cannot be read lets none of them be loaded [PRT-1]", () => {
+    expect(denials(write('{"permission": '))).toEqual([]);
+    expect(denials(write('{"permission": {"bash": "no"}}'))).toEqual([]);
   });
 });

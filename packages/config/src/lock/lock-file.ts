@@ -1,10 +1,10 @@
 import type { Diagnostic, DocumentPath, Issue } from "@retinue/base/foundation/diagnostic.ts";
 import { placeFindings } from "@retinue/base/foundation/diagnostic.ts";
+import { findRepeatedKeys } from "@retinue/base/foundation/find-repeated-keys.ts";
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { type JsonSchema, schemaAddress } from "@retinue/base/foundation/json-schema.ts";
 import { permissionModes } from "@retinue/base/foundation/option-words.ts";
-import { parseJsonDocument, withoutByteOrderMark } from "@retinue/base/foundation/parse-json-document.ts";
-import { visit } from "jsonc-parser";
+import { parseJsonDocument } from "@retinue/base/foundation/parse-json-document.ts";
 
 /** The file at the root of a project that holds what its configuration may do, as somebody accepted it. */
 export const lockName = "retinue.lock";
@@ -207,8 +207,10 @@ export function readLock(source: string, file: string): LockReading {
   const refuse = (message: string, path: DocumentPath = []): void => {
     issues.push({ severity: "error", code: "lock-broken", path, message, advice: repairAdvice });
   };
-  const twice = findRepeatedKey(source);
-  if (twice !== undefined) refuse(twice.message, twice.path);
+  const repeated = findRepeatedKeys(source);
+  const [twice] = repeated ?? [];
+  if (repeated === undefined) refuse("A lock is not nested so deeply.");
+  else if (twice !== undefined) refuse(`${quote(twice.at(-1))} is written twice in one object.`, twice);
   else if (!isRecord(value)) refuse("A lock must be a JSON object.");
   else if (value["version"] !== version)
     refuse(
@@ -227,33 +229,6 @@ export function readLock(source: string, file: string): LockReading {
       refuse(`${entry.kind} ${entry.name} of ${entry.file} is in the lock twice.`, ["entries", index]);
   if (issues.length > 0) return { diagnostics: placeFindings(issues, file, document.locate) };
   return { entries, diagnostics: [] };
-}
-
-/** Of a key that is written twice the last one counts here, while a reviewer may have read the first. */
-function findRepeatedKey(
-  source: string,
-): { readonly message: string; readonly path: DocumentPath } | undefined {
-  let found: ReturnType<typeof findRepeatedKey>;
-  const open: Set<string>[] = [];
-  try {
-    visit(withoutByteOrderMark(source), {
-      onObjectBegin: () => {
-        open.push(new Set());
-      },
-      onObjectProperty(key, _offset, _length, _line, _character, pathOf) {
-        const keys = open.at(-1);
-        if (keys?.has(key) === true)
-          found ??= { message: `${quote(key)} is written twice in one object.`, path: [...pathOf(), key] };
-        keys?.add(key);
-      },
-      onObjectEnd: () => {
-        open.pop();
-      },
-    });
-  } catch {
-    return { message: "A lock is not nested so deeply.", path: [] };
-  }
-  return found;
 }
 
 const repairAdvice = "`retinue agents lock` writes it anew; look at what it changes before you commit it.";

@@ -56,7 +56,7 @@ const summaries: readonly Summary[] = [
   { runner: "pytest", line: /^(?:=+ )?(?:\d+ [a-z]+, )*(?<ran>\d+) (?:passed|xfailed)\b.* in [\d.]+s/gm },
   {
     runner: "pytest",
-    line: /^(?:collected 0 items\b|(?:=+ )?\d+ (?:skipped|deselected)(?:, \d+ (?:skipped|deselected|warnings?))* in [\d.]+s)/gm,
+    line: /^(?:collected 0 items\b|(?:=+ )?(?:no tests ran|\d+(?:\/\d+)? tests? collected\b.*|\d+ (?:skipped|deselected)(?:, \d+ (?:skipped|deselected|warnings?))*) in [\d.]+s)/gm,
   },
   {
     runner: "unittest",
@@ -74,7 +74,7 @@ const summaries: readonly Summary[] = [
   },
   {
     runner: anyRunner,
-    line: /^(?:No tests? (?:files? )?found\b|No tests to run\b|no tests ran\b|No tests (?:executed|were found)\b)/gim,
+    line: /^(?:Error: |\[info\] )?(?:No tests? (?:files? )?found\b|(?:There are )?No tests to run\b|no tests ran\b|No tests (?:executed|were found)\b|(?:Incomplete: )?No specs found\b|Couldn't find any files to test\b)/gim,
   },
   {
     runner: "go test",
@@ -85,6 +85,11 @@ const summaries: readonly Summary[] = [
     runner: "mix test",
     line: /^(?:\d+ doctests?, )?(?<ran>\d+) tests?, \d+ failures?\b.*$/gm,
     isTotal: true,
+  },
+  { runner: "minitest", line: /^(?<ran>\d+) runs, \d+ assertions, .*$/gm, isTotal: true },
+  {
+    runner: "cargo nextest",
+    line: /^\s*Summary \[[^\]]*\]\s+\d+ tests? run: (?<ran>\d+) passed\b/gm,
   },
   { runner: "phpunit", line: /^(?:OK \((?<ran>\d+) tests?, .*|Tests: \d+, Assertions: 0\b.*)$/gm },
   { runner: "phpunit", line: /^Tests: (?<ran>\d+), Assertions: [1-9].*$/gm },
@@ -106,7 +111,7 @@ const summaries: readonly Summary[] = [
   },
   {
     runner: "turbo",
-    line: /^\s*(?:No tasks were executed as part of this run\.|Tasks:\s+(?<ran>\d+) successful,.*)$/gm,
+    line: /^\s*(?:No tasks were (?:executed as part of this run\.|run\b)|Tasks:\s+(?<ran>\d+) successful,.*)$/gm,
   },
   {
     runner: "the workspace",

@@ -128,7 +128,10 @@ async function* answer(
   refuseWhen(live.isBusy, "session-busy", "The session still works on the prompt before this one.");
   setBusy(live, true);
   // Reports of agents are verbatim; with a prompt of a person or program, work is not unattended any more.
-  if (!verbatim) await live.parts.services.unattended?.end();
+  if (!verbatim) {
+    await live.parts.services.unattended?.end();
+    live.parts.services.unasked.length = 0;
+  }
   const left = new AbortController();
   const first = live.isFirst ? withInitialPrompt(content, live.parts.plan.initialPrompt) : content;
   live.isFirst = false;

@@ -20,7 +20,13 @@ import { createStopwatch, watchOf } from "../tasks/watch-run.ts";
 import { deliveredMail } from "../teams/mailbox.ts";
 import type { AgentServices } from "./agent/agent-services.ts";
 import { openAsking } from "./agent/approval-routing.ts";
-import { assembleTools, createToolContexts, openSandboxes, prepareMemory } from "./agent/assemble-tools.ts";
+import {
+  assembleTools,
+  createEnvironments,
+  createToolContexts,
+  openSandboxes,
+  prepareMemory,
+} from "./agent/assemble-tools.ts";
 import { createAcceptedFiles } from "./agent/create-authorize.ts";
 import { equipAgent } from "./agent/equip-agent.ts";
 import { createForkSkill } from "./agent/fork-skill.ts";
@@ -347,6 +353,7 @@ function openServices(
   const { approver, keepsTranscripts } = runtime;
   const { projectRoot } = runtime.discovered.paths;
   const inbox = options.planOnly === true ? undefined : openInbox(runtime, plan);
+  const environmentOf = createEnvironments(runtime, environment);
   return {
     inbox,
     liveText: createLiveText(keepsTranscripts ? liveFiles(files) : undefined),
@@ -355,10 +362,12 @@ function openServices(
     findModel: modelFinder(runtime, plan.chosenModel),
     fallbackModels,
     acceptedFiles: createAcceptedFiles(),
+    unasked: [],
     shownRunners: new Set(),
     loadedTools: new Map(),
     main: plan.agent,
-    toolContext: createToolContexts(runtime, plan, environment),
+    toolContext: createToolContexts(runtime, plan, environmentOf),
+    environmentOf,
     asking: approver && openAsking(approver, plan, { projectRoot, mode: runtime.live?.reading?.mode }),
     tree: runtime.live?.tree ?? createTreeBudget(plan.treeLimits, { ...limits.settings }),
     ...(runtime.quotas === undefined || options.planOnly === true

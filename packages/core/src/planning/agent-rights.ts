@@ -150,7 +150,7 @@ export interface Widening {
   readonly text: string;
 }
 
-/** Everything in which `after` goes beyond `before`. Of two patterns only equal ones are known to be no wider. */
+/** Everything in which `after` goes beyond `before`. Few patterns that are not equal are known to be no wider. */
 export function findWidenings(before: AgentRights, after: AgentRights): readonly Widening[] {
   const found: Widening[] = [];
   for (const [name, right] of Object.entries(after.tools)) {
@@ -160,7 +160,7 @@ export function findWidenings(before: AgentRights, after: AgentRights): readonly
     if (old === undefined) {
       if (name === "NotebookEdit" && isWhole(before, "Edit") && isWhole(before, "Write")) continue;
       found.push({ class: classOf(name), text: `${name} is new` });
-    } else if (isFurther(right, old))
+    } else if (isFurther(name, right, old))
       found.push({
         class: classOf(name),
         text: `${name} goes further: ${textOf(old)} before, ${textOf(right)} after`,
@@ -187,7 +187,7 @@ export function findNarrowings(before: AgentRights, after: AgentRights): readonl
   const tools = Object.entries(before.tools).flatMap(([name, right]) => {
     const now = Object.hasOwn(after.tools, name) ? after.tools[name] : undefined;
     if (now === undefined) return [`${name} is gone`];
-    return isFurther(right, now)
+    return isFurther(name, right, now)
       ? [`${name} goes less far: ${textOf(right)} before, ${textOf(now)} after`]
       : [];
   });
@@ -219,11 +219,30 @@ function isWhole(rights: AgentRights, name: string): boolean {
   return right !== undefined && right.only === undefined && right.not === undefined;
 }
 
-function isFurther(after: ToolRight, before: ToolRight): boolean {
+function isFurther(tool: string, after: ToolRight, before: ToolRight): boolean {
   const { only, not = [] } = before;
+  const isWithin = (pattern: string, patterns: readonly string[] = []): boolean =>
+    patterns.some((each) => isPartOf(tool, pattern, each));
   const allows =
-    only !== undefined && (after.only === undefined || after.only.some((pattern) => !only.includes(pattern)));
-  return allows || not.some((pattern) => after.not?.includes(pattern) !== true);
+    only !== undefined &&
+    (after.only === undefined || after.only.some((pattern) => !isWithin(pattern, only)));
+  return allows || not.some((pattern) => !isWithin(pattern, after.not));
+}
+
+const pathTools: ReadonlySet<string> = new Set(["Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep"]);
+
+/** Whether a pattern is known to mean nothing that the other does not; few forms are. */
+function isPartOf(tool: string, pattern: string, whole: string): boolean {
+  if (pattern === whole) return true;
+  const prefix = /:\*$/;
+  if (tool === "Bash") {
+    const [part, all] = [pattern, whole].map((each) => each.replace(prefix, " *"));
+    return part === all || `*${part}` === all;
+  }
+  if (!pathTools.has(tool)) return false;
+  // `**/` also means no folder at all, and a name alone is meant in every folder.
+  if (whole.replaceAll("**/", "") === pattern) return true;
+  return !whole.includes("/") && pattern === `./${whole}`;
 }
 
 function textOf({ only, not }: ToolRight): string {

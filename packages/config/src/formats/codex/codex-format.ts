@@ -128,11 +128,17 @@ function readRole(fields: SourceFields, context: ReadContext): PortableReading {
   const { features, others } = featuresOf(taker.take("features"));
   if (features["shell_tool"] !== undefined && typeof features["shell_tool"] !== "boolean")
     taker.fails("features", "`shell_tool` is neither true nor false");
+  if (taker.has("sandbox_mode") && typeof taker.peek("sandbox_mode") !== "string")
+    taker.fails("sandbox_mode", "it is not a string");
   const sandbox = taker.text("sandbox_mode");
+  const search = taker.peek("web_search");
+  const isOffline = search === false || search === "disabled";
   const isReadOnly = sandbox?.toLowerCase() === "read-only";
   for (const key of ["sandbox_mode", "approval_policy", "mcp_servers", "web_search"]) {
     if (!taker.has(key)) continue;
-    const held = key === "sandbox_mode" && isReadOnly ? "; here the agent only plans" : "";
+    const isHeld = (key === "sandbox_mode" && isReadOnly) || (key === "web_search" && isOffline);
+    const effect = key === "web_search" ? "it does not search the web" : "the agent only plans";
+    const held = isHeld ? `; here ${effect}` : "";
     taker.loses(
       key === "mcp_servers" ? "mcp-dropped" : "mode-dropped",
       `Codex ignores \`${key}\` of an agent${held}.`,
@@ -154,9 +160,11 @@ function readRole(fields: SourceFields, context: ReadContext): PortableReading {
     keys: ["tools", "disallowedTools", "permissionMode"],
   });
   const { tools, deny } = written;
-  const agent: PortableAgent = isReadOnly
-    ? { ...held, mode: "plan", there: { tools, deny, mode: undefined } }
+  const there = { tools, deny, mode: undefined };
+  const offline: PortableAgent = isOffline
+    ? { ...held, deny: [...held.deny, { class: "websearch", raw: "web_search" }], there }
     : held;
+  const agent: PortableAgent = isReadOnly ? { ...offline, mode: "plan", there } : offline;
   reportRest(taker, "Codex", ["nickname_candidates", "mcp_servers", "approval_policy", "web_search"]);
   const rest = {
     ...taker.rest(),

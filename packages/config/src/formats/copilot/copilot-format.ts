@@ -8,6 +8,7 @@ import {
   oneAgent,
   refusedReading,
   restOf,
+  withListedServers,
 } from "../common-fields.ts";
 import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
@@ -74,7 +75,12 @@ const words = createToolWords({
     runSubagent: subagent
     vscode/askQuestions: ask`,
   ignoresCase: true,
-  ...slashed,
+  // A set of tools of VS Code is no server.
+  readServer: (word) =>
+    /^(?:agent|edit|execute|read|search|todo|vscode|web)\//i.test(word)
+      ? undefined
+      : slashed.readServer(word),
+  writeServer: slashed.writeServer,
 });
 
 /** GitHub Copilot's cloud agent and command line, and VS Code. */
@@ -125,7 +131,7 @@ export const copilotFormat: AgentFormat = {
     }
     reportRest(taker, "Copilot");
     return oneAgent(
-      { ...agent, rest: taker.rest() },
+      { ...withListedServers(agent, taker, "mcp-servers"), rest: taker.rest() },
       { fields, taker, places: { mcpServers: "mcp-servers" } },
     );
   },

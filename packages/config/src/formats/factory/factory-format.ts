@@ -11,9 +11,9 @@ import {
 } from "../common-fields.ts";
 import { createFieldTaker, type FieldTaker, readWords, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
-import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
+import type { AgentFormat, PortableAgent, PortableTool, ToolClass } from "../portable-agent.ts";
 import { readFenced } from "../read-fenced.ts";
-import { createToolWords, doubleUnderscore } from "../tool-words.ts";
+import { createToolWords, doubleUnderscore, plainClasses } from "../tool-words.ts";
 import { writeFenced } from "../write-fenced.ts";
 
 const words = createToolWords({
@@ -51,7 +51,7 @@ export const factoryFormat: AgentFormat = {
     const fields = readFenced(text, context);
     if ("refused" in fields) return refusedReading(fields);
     const taker = createFieldTaker(fields.values, context, fields.locate);
-    const servers = taker.servers("mcpServers");
+    const servers = serversOf(taker);
     const written: PortableAgent = {
       ...emptyAgent("factory", context.file),
       id: needsText(taker, "name", "factory"),
@@ -59,13 +59,12 @@ export const factoryFormat: AgentFormat = {
       prompt: fields.body,
       model: modelOf(taker.text("model"), "factory"),
       effort: taker.text("reasoningEffort"),
-      tools: toolsOf(taker, fields.values.get("tools")),
+      tools: ofServers(toolsOf(taker, fields.values.get("tools")), servers),
       // A droid starts no others, whatever its file says.
       deny: [
         { class: "subagent", raw: "Task" },
         ...(servers?.length === 0 ? [{ class: "mcp", raw: "mcpServers" } as const] : []),
       ],
-      ...(servers === undefined || servers.length === 0 ? {} : { mcp: servers }),
       rest: {},
     };
     const agent = holdRestrictions(written, taker, {
@@ -80,7 +79,7 @@ export const factoryFormat: AgentFormat = {
   },
   write(given, note) {
     const agent = { ...given, deny: given.deny.filter((tool) => tool.class !== "subagent") };
-    const named = allowedWords(agent, "factory", words);
+    const list = allowedWords(agent, "factory", words);
     const cut =
       agent.description.length > descriptionAtMost
         ? `${agent.description.slice(0, descriptionAtMost - 1).trimEnd()}…`
@@ -89,6 +88,7 @@ export const factoryFormat: AgentFormat = {
       (tool) => tool.class === "mcp" && tool.server === undefined && tool.tool === undefined,
     );
     const onlyServers = agent.deny.length === 1 && noServers && agent.tools === "all";
+    const named = serversOfAll(agent);
     return writeFenced(
       [
         ["name", slug(agent.id)],
@@ -100,8 +100,11 @@ export const factoryFormat: AgentFormat = {
             ? agent.effort
             : undefined,
         ],
-        ["tools", onlyServers ? undefined : named?.filter((word) => word !== "TodoWrite")],
-        ["mcpServers", noServers ? [] : agent.mcp?.map(({ name }) => name)],
+        [
+          "tools",
+          onlyServers || named !== undefined ? undefined : list?.filter((word) => word !== "TodoWrite"),
+        ],
+        ["mcpServers", noServers ? [] : named],
         ...restOf(agent, "factory"),
       ],
       agent.prompt,
@@ -110,6 +113,45 @@ export const factoryFormat: AgentFormat = {
   },
   fileName: ({ id }) => `${slug(id)}.md`,
 };
+
+/** Where an agent has every tool and some servers whole: which. */
+function serversOfAll({ tools, deny }: PortableAgent): readonly string[] | undefined {
+  if (tools === "all" || deny.length > 0) return undefined;
+  const isWhole = (kind: ToolClass): boolean =>
+    tools.some((tool) => tool.class === kind && tool.pattern === undefined);
+  const servers = tools.filter((tool) => tool.class === "mcp");
+  const names = servers.flatMap(({ server, tool }) =>
+    server === undefined || tool !== undefined ? [] : [server],
+  );
+  const isAll = plainClasses.every((kind) => kind === "subagent" || isWhole(kind));
+  return isAll && names.length > 0 && names.length === servers.length ? names : undefined;
+}
+
+/** The servers that are named are all that there are: none of them brings its tools into a list that does not have them. */
+function ofServers(
+  tools: "all" | readonly PortableTool[],
+  names: readonly string[] | undefined,
+): "all" | readonly PortableTool[] {
+  if (names === undefined || names.length === 0) return tools;
+  const servers = names.map((name): PortableTool => ({ class: "mcp", server: name, raw: name }));
+  if (tools === "all")
+    return [...plainClasses.map((kind): PortableTool => ({ class: kind, raw: kind })), ...servers];
+  return tools.flatMap((tool) => {
+    if (tool.class !== "mcp") return [tool];
+    if (tool.server === undefined) return servers;
+    return names.includes(tool.server) ? [tool] : [];
+  });
+}
+
+/** Names of servers that are configured elsewhere; a configuration here starts nothing in Factory. */
+function serversOf(taker: FieldTaker): readonly string[] | undefined {
+  if (!taker.has("mcpServers")) return undefined;
+  const value = taker.take("mcpServers");
+  const names = typeof value === "string" ? value.split(",").map((name) => name.trim()) : value;
+  if (Array.isArray(names) && names.every((name) => typeof name === "string"))
+    return names.filter((name) => name !== "");
+  return taker.fails("mcpServers", "it is no list of names");
+}
 
 function toolsOf(taker: FieldTaker, written: unknown): "all" | readonly PortableTool[] {
   const word = typeof written === "string" ? written.trim() : undefined;

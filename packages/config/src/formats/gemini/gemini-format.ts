@@ -9,6 +9,7 @@ import {
   refusedReading,
   restOf,
   slug,
+  withListedServers,
 } from "../common-fields.ts";
 import { inlineServers } from "../copilot/copilot-format.ts";
 import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
@@ -38,7 +39,9 @@ const words = createToolWords({
     search_file_content: search`,
   readServer(word) {
     if (word === "mcp_*") return [{}];
-    const servers = word.startsWith("mcp_") ? splitsAtUnderscore(word.slice("mcp_".length)) : [];
+    // A star stands for all tools of a server, and for nothing else.
+    const isName = word.startsWith("mcp_") && !word.replace(/_\*$/, "").includes("*");
+    const servers = isName ? splitsAtUnderscore(word.slice("mcp_".length)) : [];
     return servers.length === 0 ? undefined : servers;
   },
   writeServer({ server, tool }) {
@@ -99,7 +102,7 @@ export const geminiFormat: AgentFormat = {
     });
     reportRest(taker, "Gemini CLI");
     return oneAgent(
-      { ...agent, rest: taker.rest() },
+      { ...withListedServers(agent, taker, "mcp_servers"), rest: taker.rest() },
       { fields, taker, places: { mcpServers: "mcp_servers", maxTurns: "max_turns", limits: "timeout_mins" } },
     );
   },

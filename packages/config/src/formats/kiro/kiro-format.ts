@@ -1,4 +1,5 @@
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
+import type { AgentMcpServer } from "../../agents/agent-definition.ts";
 import {
   allowedWords,
   baseName,
@@ -10,11 +11,13 @@ import {
   oneAgent,
   refusedReading,
   restOf,
+  withListedServers,
 } from "../common-fields.ts";
 import { inlineServers } from "../copilot/copilot-format.ts";
 import { createFieldTaker, type FieldTaker, readWords, reportRest } from "../field-reader.ts";
 import type { FormatId } from "../format-facts.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
+import { allowedHere, allowedThere, deniedHere, deniedThere } from "../path-patterns.ts";
 import type {
   AgentFormat,
   PortableAgent,
@@ -125,7 +128,10 @@ function readAgent(fields: SourceFields, context: ReadContext, format: FormatId)
   const named: "all" | readonly PortableTool[] = entries.includes("*")
     ? "all"
     : readWords(entries, words, { taker, key: "tools", product: "Kiro" });
-  const limited = limitTools(named, isRecord(settings) ? settings : {}, taker);
+  const servers = taker.servers("mcpServers");
+  const isAlone = ["includeMcpJson", "useLegacyMcpJson"].some((key) => taker.peek(key) === false);
+  const own = isAlone ? ofOwnServers(named, servers) : named;
+  const limited = limitTools(own, isRecord(settings) ? settings : {}, taker);
   const excluded = taker.entries("excludedTools");
   if (taker.has("permissions")) taker.fails("permissions", "the rules of Kiro 3 are not known here");
   if (taker.has("hooks"))
@@ -149,7 +155,7 @@ function readAgent(fields: SourceFields, context: ReadContext, format: FormatId)
         ? []
         : readWords(excluded, words, { taker, key: "excludedTools", product: "Kiro" })),
     ],
-    mcp: taker.servers("mcpServers"),
+    mcp: servers,
     rest: {},
   };
   const agent = holdRestrictions(written, taker, {
@@ -163,12 +169,15 @@ function readAgent(fields: SourceFields, context: ReadContext, format: FormatId)
       "There is no `description`, by which a model decides when to use the agent.",
       "description",
     );
-  reportRest(taker, "Kiro", ["hooks", "allowedTools"]);
+  reportRest(taker, "Kiro", ["hooks", "allowedTools", "includeMcpJson", "useLegacyMcpJson"]);
   const rest = {
     ...taker.rest(),
     ...(isRecord(settings) && !isOwnSettings(settings) ? { toolsSettings: settings } : {}),
   };
-  return oneAgent({ ...agent, rest }, { fields, taker, places: { disallowedTools: "toolsSettings" } });
+  return oneAgent(
+    { ...withListedServers(agent, taker, "mcpServers"), rest },
+    { fields, taker, places: { disallowedTools: "toolsSettings" } },
+  );
 }
 
 /** Settings that the reader turned into patterns and the writer makes again. */
@@ -184,6 +193,22 @@ function isOwnSettings(settings: Readonly<Record<string, unknown>>): boolean {
   );
 }
 
+/** The tools without those of servers that are not the agent's own. */
+function ofOwnServers(
+  tools: "all" | readonly PortableTool[],
+  servers: readonly AgentMcpServer[] = [],
+): readonly PortableTool[] {
+  const own = servers.map(({ name }): PortableTool => ({ class: "mcp", server: name, raw: `@${name}` }));
+  if (tools === "all")
+    return [...plainClasses.map((kind): PortableTool => ({ class: kind, raw: kind })), ...own];
+  return tools.flatMap((tool) => {
+    if (tool.class !== "mcp" || own.some(({ server }) => server === tool.server)) return [tool];
+    return tool.server === undefined || tool.server.includes("*") ? own : [];
+  });
+}
+
+const globs = { hasClasses: true };
+
 /** A pattern that cannot be kept here takes the tool away instead of opening it. */
 function limitTools(
   tools: "all" | readonly PortableTool[],
@@ -192,6 +217,21 @@ function limitTools(
 ): Pick<PortableAgent, "tools" | "deny"> {
   let list = tools;
   const deny: PortableTool[] = [];
+  const known = new Set([
+    "shell",
+    "execute_bash",
+    "write",
+    "fs_write",
+    "read",
+    "fs_read",
+    "subagent",
+    "use_subagent",
+  ]);
+  for (const name of Object.keys(settings)) {
+    const meant = name.toLowerCase();
+    if (!known.has(name) && known.has(meant))
+      taker.fails("toolsSettings", `Kiro has no tool ${quote(name)}; ${quote(meant)} may be meant`);
+  }
   const part = (names: readonly string[], key: string): readonly string[] | undefined => {
     const sections = names.map((name) => settings[name] ?? {});
     if (!sections.every(isRecord)) return taker.fails("toolsSettings", `${quote(names[0])} is not an object`);
@@ -230,7 +270,7 @@ function limitTools(
     );
   }
   for (const command of part(["shell", "execute_bash"], "deniedCommands") ?? []) {
-    const pattern = patternOfCommands(command);
+    const pattern = patternOfCommands(anywhere(command));
     if (pattern === undefined)
       taker.loses(
         "pattern-dropped",
@@ -239,18 +279,31 @@ function limitTools(
       );
     deny.push({ class: "shell", raw: "shell", pattern });
   }
+  const here = (patterns: readonly string[]) => patterns.map((each) => allowedHere(each, globs));
   const paths = part(["write", "fs_write"], "allowedPaths");
-  if (paths !== undefined) narrow(["create", "change", "notebook"], paths);
-  for (const path of part(["write", "fs_write"], "deniedPaths") ?? [])
+  if (paths !== undefined) narrow(["create", "change", "notebook"], here(paths));
+  for (const pattern of deniedHere(part(["write", "fs_write"], "deniedPaths") ?? [], globs))
     for (const kind of ["create", "change", "notebook"] as const)
-      deny.push({ class: kind, raw: "write", pattern: path });
+      deny.push({ class: kind, raw: "write", pattern });
   const agents = part(["subagent", "use_subagent"], "availableAgents");
   if (agents !== undefined) narrow(["subagent"], agents.length === 0 ? [] : [agents.join(", ")]);
-  for (const path of part(["read", "fs_read"], "deniedPaths") ?? [])
-    deny.push({ class: "read", raw: "read", pattern: path });
+  for (const pattern of deniedHere(part(["read", "fs_read"], "deniedPaths") ?? [], globs))
+    deny.push({ class: "read", raw: "read", pattern });
   const readable = part(["read", "fs_read"], "allowedPaths");
-  if (readable !== undefined) narrow(["read"], readable);
+  if (readable !== undefined) narrow(["read"], here(readable));
   return { tools: list, deny };
+}
+
+/** Whether an expression has to fit the whole command differs between versions: one that denies does it anywhere. */
+function anywhere(expression: string): string {
+  const start = /^(?:\^|\.\*)/.test(expression) ? "" : ".*";
+  return `${start}${expression}${/(?:^|[^\\])(?:\\\\)*\$$|\.\*$/.test(expression) ? "" : ".*"}`;
+}
+
+/** What a denial forbids here wherever it stands in a command line, and also without arguments. */
+function deniedExpressions(pattern: string): readonly string[] {
+  const text = pattern.replace(/:\*$/, " *");
+  return [text, text.replace(/ \*$/, "")].map((each) => commandsOfPattern(`*${each.replace(/^\*/, "")}`));
 }
 
 function fieldsOf(agent: PortableAgent): (readonly [string, unknown])[] {
@@ -279,28 +332,30 @@ function settingsOf(agent: PortableAgent): Readonly<Record<string, unknown>> | u
   const paths =
     created === undefined || changed === undefined
       ? undefined
-      : created.filter((path) => changed.includes(path));
+      : created.filter((path) => changed.includes(path)).flatMap((path) => allowedThere(path) ?? []);
   const denied = (kind: ToolClass) =>
     agent.deny.flatMap((tool) => (tool.class === kind && tool.pattern !== undefined ? [tool.pattern] : []));
   const agents = allowed("subagent")?.flatMap((names) => names.split(",").map((name) => name.trim()));
   const shell = {
     allowedCommands: commands,
-    ...listOf("deniedCommands", denied("shell").map(commandsOfPattern)),
+    ...listOf("deniedCommands", [...new Set(denied("shell").flatMap(deniedExpressions))]),
   };
   const write = {
     allowedPaths: paths,
     ...listOf(
       "deniedPaths",
-      denied("change").filter((path) => denied("create").includes(path)),
+      denied("change")
+        .filter((path) => denied("create").includes(path))
+        .flatMap(deniedThere),
     ),
   };
   const sections = Object.entries({
     shell,
     write,
-    read: listOf("deniedPaths", denied("read")),
+    read: listOf("deniedPaths", denied("read").flatMap(deniedThere)),
     subagent: agents === undefined ? {} : { availableAgents: agents },
   });
-  const filled = sections.filter(([, section]) => Object.keys(section).length > 0);
+  const filled = sections.filter(([, section]) => Object.values(section).some((each) => each !== undefined));
   return filled.length === 0 ? undefined : Object.fromEntries(filled);
 }
 

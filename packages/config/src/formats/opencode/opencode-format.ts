@@ -1,5 +1,5 @@
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
-import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
+import { matchesName } from "@retinue/gate/covers-path.ts";
 import {
   emptyAgent,
   hasClass,
@@ -13,6 +13,7 @@ import {
 import { createFieldTaker, type FieldTaker, reportRest } from "../field-reader.ts";
 import type { FormatId } from "../format-facts.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
+import { allowedHere, allowedThere, deniedHere, deniedThere } from "../path-patterns.ts";
 import type {
   AgentFormat,
   PortableAgent,
@@ -21,7 +22,7 @@ import type {
   ReadContext,
   ToolClass,
 } from "../portable-agent.ts";
-import { readFenced, readJson, type SourceFields } from "../read-fenced.ts";
+import { readFenced, readJson, type SourceFields, type SourceRefusal } from "../read-fenced.ts";
 import { splitsAtUnderscore } from "../tool-words.ts";
 import { writeFenced, writeJson } from "../write-fenced.ts";
 
@@ -31,7 +32,13 @@ export const opencodeFormat: AgentFormat = {
   read(text, context) {
     const fields = readFenced(text, context);
     if ("refused" in fields) return refusedReading(fields);
-    return readAgent(fields, context, { format: "opencode", id: context.relative.replace(/\.md$/i, "") });
+    const ofAll = settingsOfAll(context);
+    if ("refused" in ofAll) return refusedReading(ofAll);
+    return readAgent(fields, context, {
+      format: "opencode",
+      id: context.relative.replace(/\.md$/i, ""),
+      ofAll,
+    });
   },
   write: (agent, note) => writeFenced(fieldsOf(agent), agent.prompt, note),
   // Folders are part of the name.
@@ -79,7 +86,7 @@ export const opencodeJsonFormat: AgentFormat = {
       return readAgent(fields, context, {
         format: "opencode-json",
         id,
-        permission: document.value["permission"],
+        ofAll: [document.value],
       });
     });
     return {
@@ -102,6 +109,24 @@ export const opencodeJsonFormat: AgentFormat = {
   fileName: () => "opencode.json",
 };
 
+/** `opencode.json` of the project and of its `.opencode`: what it permits holds for agents in files of their own, too. */
+function settingsOfAll({
+  relative,
+  include,
+}: ReadContext): readonly Readonly<Record<string, unknown>>[] | SourceRefusal {
+  const folder = "../".repeat(relative.split("/").length);
+  const found: Readonly<Record<string, unknown>>[] = [];
+  for (const place of [`../${folder}`, folder])
+    for (const name of ["opencode.json", "opencode.jsonc"]) {
+      const text = include?.(`${place}${name}`);
+      if (text === undefined) continue;
+      const document = readJson(text, { file: name, relative: name }, { comments: true });
+      if ("refused" in document) return document;
+      found.push(document.value);
+    }
+  return found;
+}
+
 function promptOf(prompt: unknown, { include }: ReadContext): string {
   if (typeof prompt !== "string") return "";
   const named = /^\{file:(.+)\}$/.exec(prompt.trim())?.[1];
@@ -114,11 +139,15 @@ function readAgent(
   {
     format,
     id,
-    permission,
-  }: { readonly format: FormatId; readonly id: string; readonly permission?: unknown },
+    ofAll,
+  }: {
+    readonly format: FormatId;
+    readonly id: string;
+    readonly ofAll: readonly Readonly<Record<string, unknown>>[];
+  },
 ): PortableReading {
   const taker = createFieldTaker(fields.values, context, fields.locate);
-  const rights = readPermission(taker, permission) ?? { tools: [], deny: [] };
+  const rights = readPermission(taker, ofAll) ?? { tools: [], deny: [] };
   const name = taker.text("name") ?? id;
   const mode = taker.text("mode");
   if (taker.flag("disable") === true || taker.flag("disabled") === true)
@@ -221,7 +250,7 @@ function permissionOf(agent: PortableAgent): Readonly<Record<string, unknown>> |
 }
 
 /** Where reading is opened by a rule, files with secrets would be open too, which opencode asks about by itself. */
-const protectedRead = { "*": "allow", "*.env": "deny", "*.env.*": "deny" };
+const protectedRead = { "*": "allow", "*.env": "deny", "*.env/*": "deny", "*.env.*": "deny" };
 
 function ruleOf(agent: PortableAgent, classes: readonly ToolClass[]): unknown {
   const [first = "other"] = classes;
@@ -230,11 +259,18 @@ function ruleOf(agent: PortableAgent, classes: readonly ToolClass[]): unknown {
   const levels = kinds.map((kind) => hasClass(agent, kind));
   const isListed = agent.tools !== "all";
   if (levels.includes("no")) return isListed ? undefined : "deny";
-  const denied = [...new Set(kinds.flatMap((kind) => patternsOf(agent.deny, kind)))];
+  const denials = kinds
+    .flatMap((kind) => patternsOf(agent.deny, kind))
+    .map((each) => deniedWords(first, each));
+  // A denial that cannot be said takes the whole tool.
+  if (denials.includes(undefined)) return isListed ? undefined : "deny";
+  const denied = [...new Set(denials.flatMap((each) => each ?? []))];
   const allowed =
     agent.tools === "all"
       ? undefined
-      : sharedPatterns(agent.tools, kinds)?.filter((pattern) => !denied.includes(pattern));
+      : sharedPatterns(agent.tools, kinds)
+          ?.flatMap((pattern) => allowedWords(first, pattern))
+          .filter((pattern) => !denied.includes(pattern));
   if (allowed?.length === 0) return undefined;
   const whole = asks.has(first) ? "ask" : "allow";
   if (allowed === undefined && denied.length === 0) return isListed ? whole : undefined;
@@ -244,6 +280,38 @@ function ruleOf(agent: PortableAgent, classes: readonly ToolClass[]): unknown {
     ...denied.map((pattern): [string, string] => [pattern, "deny"]),
   ];
   return Object.fromEntries(rules);
+}
+
+/** What says in opencode what a pattern of a tool denies, or more; undefined where nothing does. */
+function deniedWords(kind: ToolClass, pattern: string): readonly string[] | undefined {
+  if (pathClasses.has(kind)) return deniedThere(pattern);
+  if (kind === "shell") return [commandWord(pattern)];
+  if (kind === "subagent") return namesIn(pattern);
+  if (kind === "skill") return [pattern.replace(/(?:\s|:).*$/s, "")];
+  const host = /^domain:([^*]+)$/.exec(pattern)?.[1];
+  if (kind === "fetch") return host === undefined ? undefined : [pattern, `*${host.trim()}*`];
+  return undefined;
+}
+
+/** What says in opencode what a pattern of a tool allows, or less. */
+function allowedWords(kind: ToolClass, pattern: string): readonly string[] {
+  if (pathClasses.has(kind)) {
+    const there = allowedThere(pattern);
+    return there === undefined ? [] : [there];
+  }
+  if (kind === "shell") return /[?\\]/.test(pattern) ? [] : [commandWord(pattern)];
+  if (kind === "subagent") return namesIn(pattern);
+  return kind === "skill" && !/[\s:*]/.test(pattern) ? [pattern] : [];
+}
+
+const pathClasses: ReadonlySet<ToolClass> = new Set(["read", "create", "change", "list"]);
+
+function commandWord(pattern: string): string {
+  return pattern.replace(/:\*$/, " *");
+}
+
+function namesIn(pattern: string): readonly string[] {
+  return pattern.split(",").map((name) => name.trim());
 }
 
 /** Whole tools that change something: a person is asked, as in the session the agent comes from. */
@@ -301,19 +369,23 @@ const withoutTool: ReadonlySet<string> = new Set([
 
 /**
  * Everything is allowed until a rule says otherwise, and the last rule that matches wins. Here a denial always wins, so
- * what a later rule opens again inside a denial stays denied. `ofAll` are the rules of the same file for every agent.
+ * what a later rule opens again inside a denial stays denied. `ofAll` are the settings that hold for every agent.
  */
 export function readPermission(
   taker: FieldTaker,
-  ofAll?: unknown,
+  ofAll: readonly Readonly<Record<string, unknown>>[] = [],
 ): { readonly tools: "all" | readonly PortableTool[]; readonly deny: readonly PortableTool[] } | undefined {
   const written = [
-    ...(readRules(ofAll, "permission", taker) ?? []),
-    ...oldTools(taker),
+    ...ofAll.flatMap(({ tools, permission }) => [
+      ...oldTools(tools, taker),
+      ...(readRules(permission, "permission", taker) ?? []),
+    ]),
+    ...oldTools(taker.take("tools"), taker),
     ...(readRules(taker.take("permission"), "permission", taker) ?? []),
     ...(readRuleList(taker.take("permissions"), taker) ?? []),
   ];
   const rules = written.map((rule) => withKnownKey(rule, taker));
+  reportUnkept(rules, taker);
   if (taker.diagnostics.some(({ severity }) => severity === "error")) return undefined;
   const states = permissionKeys.map(([key, classes]) => ({ key, classes, state: settle(rules, key, taker) }));
   const servers = settle(rules, undefined, taker);
@@ -323,7 +395,11 @@ export function readPermission(
   const denials = states.flatMap(({ classes, state, key }) => {
     const isGone = state.base === "deny" && state.allows.length === 0;
     if (isGone) return listed ? [] : entries(classes, key);
-    return state.denies.flatMap((pattern) => entries(classes, key, pattern));
+    const patterns = paths.has(key)
+      ? deniedHere(state.denies)
+      : state.denies.flatMap((pattern) => denied(key, pattern, taker));
+    if (patterns.includes(undefined)) return entries(classes, key);
+    return patterns.flatMap((pattern) => entries(classes, key, pattern));
   });
   if (servers.denies.length > 0)
     taker.loses(
@@ -336,11 +412,66 @@ export function readPermission(
   if (!listed) return { tools: "all", deny };
   const tools = states.flatMap(({ classes, state, key }) => {
     if (state.base === "allow") return entries(classes, key);
-    return state.allows.flatMap((pattern) => entries(classes, key, pattern));
+    return state.allows.flatMap((pattern) =>
+      allowed(key, pattern, taker).flatMap((each) => entries(classes, key, each)),
+    );
   });
   const ofServers: readonly PortableTool[] =
     servers.base === "allow" ? [{ class: "mcp", raw: "*" }] : named.allow;
   return { tools: [...tools, ...ofServers], deny };
+}
+
+/** What a key is about decides what its patterns are patterns of. */
+const paths: ReadonlySet<string> = new Set(["read", "edit", "list"]);
+
+/** Patterns that deny here what one denies there; where none do, the whole tool is denied. */
+function denied(key: string, pattern: string, taker: FieldTaker): readonly (string | undefined)[] {
+  // A sign for one character is none here.
+  if (key === "bash" || key === "task") return [pattern.replaceAll("?", "*")];
+  if (key === "skill" && !/[*?\s]/.test(pattern)) return [pattern, `${pattern} *`];
+  if (key === "webfetch") return [pattern];
+  taker.loses(
+    "pattern-dropped",
+    `Which calls ${quote(pattern)} of \`permission.${key}\` denies cannot be kept here; none is allowed.`,
+    "permission",
+  );
+  return [undefined];
+}
+
+/** The pattern that allows here no more than one allows there, where there is one. */
+function allowed(key: string, pattern: string, taker: FieldTaker): readonly string[] {
+  if (paths.has(key)) return [allowedHere(pattern)];
+  const isSaid =
+    key === "bash" || key === "task"
+      ? !pattern.includes("?")
+      : key === "webfetch" || (key === "skill" && !/[*?\s]/.test(pattern));
+  if (isSaid) return [pattern];
+  taker.loses(
+    "pattern-dropped",
+    `Which calls ${quote(pattern)} of \`permission.${key}\` allows cannot be kept here; they are not allowed.`,
+    "permission",
+  );
+  return [];
+}
+
+/** What opencode asks about or keeps inside the project, and what the session decides here. */
+function reportUnkept(rules: readonly Rule[], taker: FieldTaker): void {
+  if (rules.some(({ key, action }) => key === "external_directory" && action === "deny"))
+    taker.loses(
+      "deny-dropped",
+      "`permission.external_directory` denies what is outside of the project; here the session decides about that.",
+      "permission",
+    );
+  const unasked = ["read", "glob", "grep", "list", "skill", "todowrite"];
+  const asked = rules.find(
+    ({ key, action }) => action === "ask" && unasked.some((each) => matchesKey(key, each)),
+  );
+  if (asked !== undefined)
+    taker.loses(
+      "mode-dropped",
+      `\`permission.${asked.key}\` asks also before it reads; here reading inside the working directories needs no question.`,
+      "permission",
+    );
 }
 
 function entries(classes: readonly ToolClass[], raw: string, pattern?: string): PortableTool[] {
@@ -357,7 +488,7 @@ interface Settled {
 function settle(rules: readonly Rule[], key: string | undefined, taker: FieldTaker): Settled {
   const state: Settled = { base: "allow", allows: [], denies: [] };
   for (const rule of rules) {
-    if (rule.key !== "*" && (key === undefined || !matchesPattern(rule.key, key))) continue;
+    if (rule.key !== "*" && (key === undefined || !matchesKey(rule.key, key))) continue;
     const { pattern } = rule;
     const isDeny = rule.action === "deny";
     if (pattern === "*") Object.assign(state, { base: isDeny ? "deny" : "allow", allows: [], denies: [] });
@@ -373,6 +504,11 @@ function settle(rules: readonly Rule[], key: string | undefined, taker: FieldTak
   return state;
 }
 
+/** A star stands for any characters and a question mark for one; nothing else is a sign there. */
+function matchesKey(pattern: string, key: string): boolean {
+  return matchesName(pattern.replace(/[\\[\]]/g, "\\$&"), key);
+}
+
 /**
  * Rules that name tools of servers, or of plugins, one by one. Which calls of such a tool a pattern means cannot be kept here: a
  * tool of which some calls are denied is denied.
@@ -384,7 +520,7 @@ function namedTools(rules: readonly Rule[]): {
   const known = new Set(permissionKeys.map(([key]) => key));
   const named = new Map<string, { isAllowed: boolean; isPartDenied: boolean }>();
   for (const { key, pattern, action } of rules) {
-    const covers = permissionKeys.some(([tool]) => matchesPattern(key, tool));
+    const covers = permissionKeys.some(([tool]) => matchesKey(key, tool));
     if (key === "*" || known.has(key) || withoutTool.has(key)) continue;
     if (covers && !key.includes("_") && action !== "deny") continue;
     const before = named.get(key) ?? { isAllowed: true, isPartDenied: false };
@@ -397,7 +533,7 @@ function namedTools(rules: readonly Rule[]): {
   for (const [key, { isAllowed, isPartDenied }] of named) {
     const split = splitsAtUnderscore(key).map((each): PortableTool => ({ class: "mcp", ...each, raw: key }));
     // A star may stand for any server, and so may a name that is too long to be one.
-    const isAny = key.includes("*") || key.includes("_");
+    const isAny = /[*?_]/.test(key);
     const every: readonly PortableTool[] = isAny ? [{ class: "mcp", raw: key }] : [];
     if (!isAllowed || isPartDenied) deny.push(...(split.length === 0 ? every : split));
     else allow.push(...split);
@@ -492,9 +628,8 @@ function readRules(
 }
 
 /** `tools: {write: false}` of older versions; `permission` comes later and wins. */
-function oldTools(taker: FieldTaker): readonly Rule[] {
-  const value = taker.take("tools");
-  if (value === undefined) return [];
+function oldTools(value: unknown, taker: FieldTaker): readonly Rule[] {
+  if (value === undefined || value === null) return [];
   if (!isRecord(value)) {
     taker.fails("tools", "in opencode it is a mapping of names to true or false");
     return [];

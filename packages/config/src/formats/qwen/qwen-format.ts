@@ -8,10 +8,12 @@ import {
   oneAgent,
   refusedReading,
   restOf,
+  toolsOfServers,
+  withListedServers,
 } from "../common-fields.ts";
 import { inlineServers } from "../copilot/copilot-format.ts";
 import { createFieldTaker, type FieldTaker, readWords, reportRest } from "../field-reader.ts";
-import type { AgentFormat, PortableAgent, PortableMode } from "../portable-agent.ts";
+import type { AgentFormat, PortableAgent, PortableMode, PortableTool } from "../portable-agent.ts";
 import { readFenced } from "../read-fenced.ts";
 import { createToolWords, doubleUnderscore } from "../tool-words.ts";
 import { writeFenced } from "../write-fenced.ts";
@@ -100,7 +102,7 @@ export const qwenFormat: AgentFormat = {
       description: needsText(taker, "description", "qwen"),
       prompt: fields.body,
       tools: tools === undefined || isAll ? "all" : tools,
-      deny: read("disallowedTools") ?? [],
+      deny: (read("disallowedTools") ?? []).flatMap(someCalls),
       model: modelOf(taker.text("model"), "qwen"),
       mode: modeOf(taker, approval),
       mcp: taker.servers("mcpServers"),
@@ -113,7 +115,7 @@ export const qwenFormat: AgentFormat = {
     reportRest(taker, "Qwen Code");
     const rest = { ...(approval === "bubble" ? { approvalMode: approval } : {}), ...taker.rest() };
     return oneAgent(
-      { ...agent, rest },
+      { ...withListedServers(agent, taker, "mcpServers"), rest },
       {
         fields,
         taker,
@@ -131,7 +133,7 @@ export const qwenFormat: AgentFormat = {
       [
         ["name", agent.id],
         ["description", agent.description],
-        ["tools", agent.tools === "all" ? undefined : list(agent.tools)],
+        ["tools", agent.tools === "all" ? undefined : list([...agent.tools, ...toolsOfServers(agent)])],
         ["disallowedTools", deny.length === 0 ? undefined : deny],
         ["model", modelWord(agent, "qwen")],
         ["approvalMode", approvalMode ?? approvalOf(agent.mode)],
@@ -149,6 +151,15 @@ export const qwenFormat: AgentFormat = {
   fileName: (agent) => `${fileStem(agent)}.md`,
 };
 
+/** A word with a pattern is none there; what somebody meant to deny with it is denied here. */
+function someCalls(tool: PortableTool): readonly PortableTool[] {
+  const [, word = "", pattern] = /^([^(]+)\((.*)\)$/s.exec(tool.raw.trim()) ?? [];
+  if (tool.class !== "other" || pattern === undefined) return [tool];
+  return words
+    .read(word.trim())
+    .map((each) => (each.class === "other" ? tool : { ...each, pattern, raw: tool.raw }));
+}
+
 function approvalOf(mode: PortableMode | undefined): string {
   const same = [...modes].find(([, portable]) => mode !== undefined && portable === mode);
   return same?.[0] ?? "default";
@@ -165,7 +176,7 @@ function modeOf(taker: FieldTaker, approval: string | undefined): PortableMode |
       `There is no approval mode ${quote(approval)}; the agent asks.`,
       "approvalMode",
     );
-    return undefined;
+    return claude === "plan" ? "plan" : undefined;
   }
   if (claude === undefined) return "edit";
   if (claudeModes.has(claude)) return claudeModes.get(claude);

@@ -1,3 +1,4 @@
+import type { QuotedAgent } from "@retinue/gate/batch-quote.ts";
 import type { SpentRecord } from "../../conversation/spent-record.ts";
 import type { RecordRequest } from "../../journal/create-request-recorder.ts";
 import type { SessionFiles } from "../../journal/session-files.ts";
@@ -18,7 +19,7 @@ import type { ChildServers, SessionServers } from "../servers/session-servers.ts
 import type { Verifier } from "../verify/create-verifier.ts";
 import type { AgentSkills } from "./agent-skills.ts";
 import type { openAsking } from "./approval-routing.ts";
-import type { AssembledTools, createToolContexts } from "./assemble-tools.ts";
+import type { AssembledTools, createEnvironments, createToolContexts } from "./assemble-tools.ts";
 import type { AcceptedFiles } from "./create-authorize.ts";
 import type { ForkSkill } from "./fork-skill.ts";
 import type { AgentParts, Capability } from "./open-agent.ts";
@@ -37,6 +38,8 @@ export interface AgentServices {
   /** Names of the models that answer where that of an agent cannot. */
   readonly fallbackModels: readonly string[];
   readonly toolContext: ReturnType<typeof createToolContexts>;
+  /** The variables that commands of an agent are started with. */
+  readonly environmentOf: ReturnType<typeof createEnvironments>;
   /** The main agent of the session. */
   readonly main: AgentPlan["agent"];
   readonly tree: TreeBudget;
@@ -52,6 +55,8 @@ export interface AgentServices {
   readonly liveText: LiveText;
   /** Files that steer programs, and whose change was allowed in this session. */
   readonly acceptedFiles: AcceptedFiles;
+  /** What was quoted for agents of the whole tree that nobody was asked about, since a person or program has last said something. */
+  readonly unasked: QuotedAgent[];
   /** Agents of other vendors whose powers were shown in this session. */
   readonly shownRunners: Set<string>;
   /** What agents that may start others have found of the tools that are loaded on demand, by their ids. */

@@ -16,12 +16,12 @@ import { type AskPerson, createAskPerson } from "./ask-person.ts";
 import type { CanUseTool } from "./create-authorize.ts";
 import type { AgentParts } from "./open-agent.ts";
 
-/** The people and programs that can be asked; clocks stop while they are. */
+/** Where calls of an agent run, and the people and programs that can be asked about them; clocks stop while they are. */
 export function peopleToAsk(
   plan: AgentPlan,
-  { runtime, toolContext, asking, inbox, main }: AgentServices,
+  { runtime, toolContext, environmentOf, asking, inbox, main }: AgentServices,
   { stopwatch, child, directory }: Pick<AgentOwn, "stopwatch" | "child"> & Pick<AgentParts, "directory">,
-): Pick<AgentParts, "toolContext" | "canUseTool" | "askPerson"> {
+): Pick<AgentParts, "toolContext" | "searchPath" | "canUseTool" | "askPerson"> {
   const control = child?.control;
   const whileAsking = holding(stopwatch, ...(child === undefined ? [] : [child.waiting]));
   const parks = inbox !== undefined;
@@ -34,6 +34,7 @@ export function peopleToAsk(
   const program = control === undefined ? named : whileAttended(named, control, { parks });
   const person = routeApproval(plan, { person: asking?.forAgent(plan), inbox, control });
   return {
+    searchPath: () => environmentOf(plan)["PATH"],
     // A tool that puts a question to a person stops the clocks too.
     toolContext(call) {
       const made = context(call);

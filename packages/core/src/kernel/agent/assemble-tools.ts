@@ -40,7 +40,7 @@ import type { TaskSource, TaskView } from "../../tools/task-source.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import { askingTool } from "../approvals/answer-question.ts";
 import { outputToolName } from "../options/typed-output.ts";
-import type { RuntimeContext } from "../runtime-context.ts";
+import type { FolderContext, RuntimeContext } from "../runtime-context.ts";
 import type { SessionServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
 import type { SessionPorts } from "../session-ports.ts";
@@ -246,29 +246,37 @@ export function openSandboxes(runtime: RuntimeContext, deny: readonly PolicyRule
   };
 }
 
+/** The variables of the commands of each agent now; `added` are those that hooks of the session's start set. */
+export function createEnvironments(
+  { environment, discovered }: FolderContext,
+  added: ReadonlyMap<string, string>,
+) {
+  return ({ env = {} }: Pick<AgentPlan, "env">): Readonly<Record<string, string | undefined>> => ({
+    ...environment,
+    ...Object.fromEntries(added),
+    ...Object.fromEntries(Object.entries(env).map(([name, { value }]) => [name, value])),
+    // `~` must mean to the tools what it means to the rules.
+    HOME: discovered.paths.home,
+  });
+}
+
 /** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
 export function createToolContexts(
   runtime: RuntimeContext,
   { sessionId, agent: main }: Pick<AgentPlan, "sessionId" | "agent">,
-  added: ReadonlyMap<string, string>,
+  environmentOf: ReturnType<typeof createEnvironments>,
 ) {
   const { paths } = runtime.discovered;
   const outputDirectory = outputFolder(runtime, sessionId);
   const sessionLedger = createSessionFiles();
   const noteTemporary = createTemporaryNotes(paths.temporaryNotes);
-  // `~` must mean to the tools what it means to the rules.
-  const environment = (plan: AgentPlan) => ({
-    ...runtime.environment,
-    ...Object.fromEntries(added),
-    ...Object.fromEntries(Object.entries(plan.env ?? {}).map(([name, { value }]) => [name, value])),
-    HOME: paths.home,
-  });
   return (plan: AgentPlan, directory: () => string) => {
     const files = withKnownFiles(
       sessionLedger.forAgent(),
       plan.task !== undefined ? undefined : runtime.live?.seenFile,
     );
     const mayRead = createMayRead(plan);
+    const path = agentPath(plan, main);
     const writeInTurn = createMemoryTurns(plan, paths);
     const walled = {
       wallRules: wallRules(plan.policy, scopedDenials(plan)),
@@ -284,10 +292,10 @@ export function createToolContexts(
       workingDirectories: plan.policy.workingDirectories,
       sessionId,
       agent: plan.agent,
-      agentPath: agentPath(plan, main),
+      agentPath: path,
       files,
       host: runtime.host,
-      environment: environment(plan),
+      environment: environmentOf(plan),
       outputDirectory,
       writeInTurn,
       ...walled,

@@ -16,7 +16,10 @@ import { createLiveModel, type LiveModel, type LiveModelOptions } from "./create
 
 /** Everything an agent is made of besides its plan. */
 export interface AgentParts
-  extends Pick<AuthorizeDependencies, "canUseTool" | "askPerson" | "directory" | "acceptedFiles"> {
+  extends Pick<
+    AuthorizeDependencies,
+    "canUseTool" | "askPerson" | "directory" | "acceptedFiles" | "searchPath"
+  > {
   readonly model: Model;
   readonly capabilities: readonly Capability[];
   /** Tools that the provider runs itself. */
@@ -57,9 +60,8 @@ const noCall = { callId: "", signal: new AbortController().signal, progress: () 
 export function openAgent(plan: AgentPlan, parts: AgentParts): OpenAgent {
   const { capabilities } = parts;
   const stop = createStopMark(capabilities);
-  const searchPath = () => parts.toolContext(noCall).environment["PATH"];
   const takesQuestions = () => parts.toolContext(noCall).host.ask !== undefined;
-  const own = createAuthorize({ ...parts, plan, searchPath, takesQuestions, ...foldAsking(capabilities) });
+  const own = createAuthorize({ ...parts, plan, takesQuestions, ...foldAsking(capabilities) });
   const whole = capabilities.reduce((next, { beforeCall }) => beforeCall?.(next) ?? next, own);
   const authorize = stop.watch(whole);
   const ask = stop.watch(own);

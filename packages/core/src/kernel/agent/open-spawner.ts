@@ -123,7 +123,13 @@ interface AgentToolOptions extends ParentOptions {
 export function openAgentTool(session: ChildSession, { spawn, teams, ...parent }: AgentToolOptions) {
   const { runtime } = session.services;
   const spawner = openSpawner(session, parent);
-  const batch = openBatchQuestion({ quotes: session.quotes, plan: spawner.plan, tool: () => tool });
+  const { quotes, services } = session;
+  const batch = openBatchQuestion({
+    quotes,
+    unasked: services.unasked,
+    plan: spawner.plan,
+    tool: () => tool,
+  });
   const tool = createAgentTool({
     agents: listedAgents(runtime.discovered.registry, session.parent.plan, session.facts),
     background: runtime.variables.backgroundTasksDisabled !== true,

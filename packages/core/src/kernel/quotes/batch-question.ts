@@ -6,7 +6,7 @@ import { describeBands, describeMoney } from "../../inspection/describe-quote.ts
 import type { Authorization, CallRequest } from "../../loop/loop-ports.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { ChildPlanned } from "../../planning/plan-agent.ts";
-import { bandsOnly } from "../../planning/quote-agent.ts";
+import { bandsOnly, quoteBatch } from "../../planning/quote-agent.ts";
 import { requestOfCall } from "../../tasks/create-agent-tool.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { AuthorizeWithHooks } from "../agent/create-authorize.ts";
@@ -51,6 +51,8 @@ export interface BatchBounds {
 
 interface BatchQuestionOptions {
   readonly quotes: Quotes;
+  /** Agents that were started below every threshold: with them, the next batch may be above one. */
+  readonly unasked: QuotedAgent[];
   readonly plan: (request: SpawnRequest) => Promise<ChildPlanned>;
   readonly tool: () => Tool;
 }
@@ -59,9 +61,13 @@ interface Batch {
   /** The calls by their ids, each with the input that is asked about. */
   readonly calls: Map<string, CallRequest>;
   answer?: Promise<Authorization | undefined>;
+  /** What of it counts as unasked. */
+  counted?: readonly QuotedAgent[];
+  /** The same calls with other inputs, which do not start. */
+  readonly replaces?: Batch;
 }
 
-export function openBatchQuestion({ quotes, plan, tool }: BatchQuestionOptions): BatchQuestion {
+export function openBatchQuestion({ quotes, unasked, plan, tool }: BatchQuestionOptions): BatchQuestion {
   const { settings } = quotes;
   const batches = new Map<string, Batch>();
   const quotedCalls = new Map<string, QuotedAgent>();
@@ -84,8 +90,11 @@ export function openBatchQuestion({ quotes, plan, tool }: BatchQuestionOptions):
     },
   ) {
     const made = await quotes.batch(requests, plan);
-    const why = settings === undefined ? undefined : whyAsked(made.quote, settings, bounds);
-    if (why === undefined) return { ...made, answer: undefined };
+    const why = settings === undefined ? undefined : whyNow(made.quote, { settings, bounds, unasked });
+    if (why === undefined) {
+      unasked.push(...made.quote.agents);
+      return { ...made, answer: undefined };
+    }
     const input = { ...(what === undefined ? {} : { start: what }), agents: inputs };
     const call = { type: "tool_use", id: callId, name: tool().name, input } as const;
     const reason = `${what === undefined ? "" : `${what}: `}${describeBatch(made.quote)}; ${why}`;
@@ -93,7 +102,9 @@ export function openBatchQuestion({ quotes, plan, tool }: BatchQuestionOptions):
       { call, tool: tool(), input },
       { signal, question: { reason, quote: { ...made.quote, why } } },
     );
-    return { ...made, answer: wholeAnswer(answer, { input, count: made.quote.agents.length }) };
+    const whole = wholeAnswer(answer, { input, count: made.quote.agents.length });
+    if (whole.type === "allowed") unasked.length = 0;
+    return { ...made, answer: whole };
   }
 
   async function askAbout(batch: Batch, signal: AbortSignal): Promise<Authorization | undefined> {
@@ -102,7 +113,13 @@ export function openBatchQuestion({ quotes, plan, tool }: BatchQuestionOptions):
     if (first === undefined) return undefined;
     const requests = calls.map(({ call, input }) => ({ ...requestOfCall(input), callId: call.id }));
     const inputs = calls.map(({ input }) => input);
-    const { quoted, answer } = await put(requests, { signal, callId: first.call.id, inputs });
+    await batch.replaces?.answer;
+    for (const agent of batch.replaces?.counted ?? []) {
+      const at = unasked.indexOf(agent);
+      if (at !== -1) unasked.splice(at, 1);
+    }
+    const { quote, quoted, answer } = await put(requests, { signal, callId: first.call.id, inputs });
+    batch.counted = quote.agents;
     if (answer?.type !== "denied")
       for (const [at, agent] of quoted.entries())
         if (agent !== undefined) quotedCalls.set(calls[at]?.call.id ?? "", agent);
@@ -115,7 +132,8 @@ export function openBatchQuestion({ quotes, plan, tool }: BatchQuestionOptions):
     let batch = batches.get(id);
     const asked = batch?.calls.get(id);
     if (batch === undefined || asked === undefined || !isSame(asked.input, request.input)) {
-      batch = { calls: new Map([...(batch?.calls ?? []), [id, request]]) };
+      const calls = new Map([...(batch?.calls ?? []), [id, request]]);
+      batch = batch === undefined ? { calls } : { calls, replaces: batch };
       for (const each of batch.calls.keys()) batches.set(each, batch);
     }
     batch.answer ??= askAbout(batch, signal);
@@ -165,6 +183,27 @@ export function openBatchQuestion({ quotes, plan, tool }: BatchQuestionOptions):
       return { type: "allowed", requests: withQuotes, quote };
     },
   };
+}
+
+/** The same, where the agents that nobody was asked about count as well: in small pieces, many are as many. */
+function whyNow(
+  quote: BatchQuote,
+  {
+    settings,
+    bounds,
+    unasked,
+  }: {
+    readonly settings: QuoteSettings;
+    readonly bounds: BatchBounds | undefined;
+    readonly unasked: readonly QuotedAgent[];
+  },
+): string | undefined {
+  const alone = whyAsked(quote, settings, bounds);
+  // A workflow with a ceiling has its own reserve.
+  if (alone !== undefined || bounds?.most.usd !== undefined) return alone;
+  if (unasked.length === 0 || quote.agents.length === 0) return undefined;
+  const why = whyAsked(quoteBatch([...unasked, ...quote.agents]), settings);
+  return why && `with ${unasked.length} started before without a question, ${why}`;
 }
 
 /** Which threshold a batch is above, in words; undefined where it is above none. */

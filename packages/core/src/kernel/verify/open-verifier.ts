@@ -96,7 +96,6 @@ function asking(
       plan: asked,
       directory,
       acceptedFiles: acceptedFiles.forAgent(plan.agent.id, plan.task?.parentId),
-      searchPath: () => context("", new AbortController().signal).environment["PATH"],
       ...(runtime.live?.policy === undefined ? {} : { livePolicy: runtime.live.policy }),
     });
     return { context, authorize };

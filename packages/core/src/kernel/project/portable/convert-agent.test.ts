@@ -163,7 +163,7 @@ describe("a restricted agent", () => {
     const { text, widenings } = convertAgent(read("claude", reviewer), "opencode", {});
     expect(widenings).toEqual([]);
     expect(text).toBe(
-      "---\ndescription: Reviews. Use after edits. Not for fixes.\nmode: subagent\npermission:\n  '*': deny\n  read:\n    '*': allow\n    '*.env': deny\n    '*.env.*': deny\n  glob: allow\n  grep: allow\n  bash:\n    '*': deny\n    git diff *: allow\n---\n\nReview.\n",
+      "---\ndescription: Reviews. Use after edits. Not for fixes.\nmode: subagent\npermission:\n  '*': deny\n  read:\n    '*': allow\n    '*.env': deny\n    '*.env/*': deny\n    '*.env.*': deny\n  glob: allow\n  grep: allow\n  bash:\n    '*': deny\n    git diff *: allow\n---\n\nReview.\n",
     );
   });
 
@@ -189,6 +189,72 @@ describe("a restricted agent", () => {
       toolsSettings: { shell: { allowedCommands: ["^git diff .*$"] } },
     });
     expect(JSON.parse(text)).not.toHaveProperty("allowedTools");
+  });
+
+  const restricted = (fields: string) =>
+    read("claude", `---\nname: a\ndescription: A. Use it. Not always.\n${fields}\n---\n\nHelp.\n`);
+
+  test("denies in opencode whatever its words deny here [PRT-3]", () => {
+    const source = restricted(
+      "disallowedTools: Bash(rm:*), Read(.env), Read(//etc/**), Edit(docs/*.md), Write(docs/*.md), WebFetch(domain:a.com), Skill(x *), Grep(secret/**), Agent(a, b)",
+    );
+    const { text, widenings } = convertAgent(source, "opencode-json", {});
+    expect(widenings).toEqual([]);
+    expect(JSON.parse(text).agent.a.permission).toEqual({
+      read: {
+        "*": "allow",
+        ".env": "deny",
+        ".env/*": "deny",
+        "*/.env": "deny",
+        "*/.env/*": "deny",
+        "/etc/**": "deny",
+        "/*/etc/**": "deny",
+      },
+      edit: { "*": "ask", "docs/*.md": "deny", "docs/*.md/*": "deny" },
+      bash: { "*": "ask", "rm *": "deny" },
+      webfetch: { "*": "allow", "domain:a.com": "deny", "*a.com*": "deny" },
+      skill: { "*": "allow", x: "deny" },
+      // Its patterns are expressions there, and paths here.
+      grep: "deny",
+      task: { "*": "allow", a: "deny", b: "deny" },
+    });
+  });
+
+  test("allows in opencode no more than its words allow here [PRT-3]", () => {
+    const source = restricted(
+      "tools: Bash(git diff:*), Read(docs/*.md), Read(src/**), Read(a?.md), Grep(src/**), WebFetch(domain:a.com), Skill(x)",
+    );
+    const { text, widenings } = convertAgent(source, "opencode-json", {});
+    expect(widenings).toEqual([]);
+    expect(JSON.parse(text).agent.a.permission).toEqual({
+      "*": "deny",
+      read: { "*": "deny", "src/**": "allow" },
+      bash: { "*": "deny", "git diff *": "allow" },
+      skill: { "*": "deny", x: "allow" },
+    });
+  });
+
+  test("denies in Kiro a command wherever it stands, with and without arguments [PRT-3]", () => {
+    const source = restricted("tools: Bash, Read\ndisallowedTools: Bash(rm:*), Read(.env)");
+    const { text, widenings } = convertAgent(source, "kiro", {});
+    expect(widenings).toEqual([]);
+    expect(JSON.parse(text).toolsSettings).toEqual({
+      shell: { deniedCommands: ["^.*rm .*$", "^.*rm$"] },
+      read: { deniedPaths: [".env", ".env/*", "*/.env", "*/.env/*"] },
+    });
+  });
+
+  test.each([
+    "copilot",
+    "gemini",
+    "qwen",
+    "kiro",
+    "kiro-md",
+  ] as const)("in %s its list of tools names the servers that bring theirs along here [PRT-3]", (to) => {
+    const source = restricted("tools: Read\nmcpServers: [{git: {command: git-server}}]");
+    const { text, target, widenings } = convertAgent(source, to, {});
+    expect(widenings).toEqual([]);
+    expect(rights(read(to, text, target), [source])).toEqual(rights(source, [read(to, text, target)]));
   });
 
   test("written although it is wider, it says so in the file [PRT-3]", () => {
