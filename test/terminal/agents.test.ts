@@ -310,7 +310,7 @@ test("ctrl+b moves a running command to the background, the agent's and the pers
   const isThere = (name: string): boolean => existsSync(join(place.cwd, name));
   await pty.shows("late-one\n  begun");
   pty.type(keys.ctrlB);
-  await pty.shows("I continue.", "late-one  The person moved");
+  await pty.shows("I continue.", "  The person moved the command to the background");
   await pty.isMissing("esc to interrupt");
 
   pty.type(`!${untilThere("two")}${keys.enter}`);

@@ -127,7 +127,7 @@ export const commandFlags = {
   }),
   addDir: list({
     flags: "--add-dir <folder>",
-    description: "let agents work in this folder too, and read its agents",
+    description: "a folder to work in too, and to read agents from",
     docs: "also read its `.claude/agents`, as far as the folder itself is [trusted](trust.md), and let agents work there; repeatable",
     isRepeatable: true,
     moreWords: "folders",
