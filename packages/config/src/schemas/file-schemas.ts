@@ -23,7 +23,7 @@ import { modeReader, switchesWithoutEffect, switchReaders } from "../settings/pe
 import { keysWithoutEffect, managedOnlyKeys, plainReaders } from "../settings/plain-settings.ts";
 import { environmentVariables, textList, type ValueReader } from "../settings/read-environment.ts";
 import { skillFieldReaders } from "../skills/skill-fields.ts";
-import type { WorkflowMeta, WorkflowPhase } from "../workflows/read-workflow-script.ts";
+import type { WorkflowMeta, WorkflowPhase } from "../workflows/workflow-meta.ts";
 import { permissionDocs, settingDocs, skillDocs } from "./setting-docs.ts";
 
 /** A kind of file with its schema. */

@@ -1,4 +1,4 @@
-import type { WorkflowMeta } from "./read-workflow-script.ts";
+import type { WorkflowMeta } from "./workflow-meta.ts";
 
 /** A workflow that comes with the product: what it says about itself can be shown without parsing its text. */
 export interface BuiltinWorkflow {

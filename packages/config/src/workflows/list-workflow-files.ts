@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Plugin } from "../plugins/plugin.ts";
 import type { Paths } from "../settings/paths.ts";
 import { builtinWorkflows } from "./builtin-workflows.ts";
-import type { WorkflowMeta } from "./read-workflow-script.ts";
+import type { WorkflowMeta } from "./workflow-meta.ts";
 
 export type WorkflowScope = "managed" | "project" | "user" | "plugin" | "builtin";
 

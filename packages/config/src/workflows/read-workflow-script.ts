@@ -1,24 +1,7 @@
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { type AnyNode, type Expression, type Node, type PrivateIdentifier, type Program, parse } from "acorn";
-
-/** What a script says about itself, in its first statement. */
-export interface WorkflowMeta {
-  readonly name: string;
-  readonly description: string;
-  readonly whenToUse?: string;
-  readonly phases?: readonly WorkflowPhase[];
-}
-
-export interface WorkflowPhase {
-  readonly title: string;
-  readonly detail?: string;
-  readonly model?: string;
-  /** What the steps of this phase may take together. */
-  readonly maxBudgetUsd?: number;
-  readonly maxTokens?: number;
-  readonly maxAgents?: number;
-}
+import type { WorkflowMeta, WorkflowPhase } from "./workflow-meta.ts";
 
 /** A script that may run: its meta, and the expression that is its whole body, an async function without parameters. */
 export interface WorkflowScript {

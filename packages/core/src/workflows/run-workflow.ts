@@ -1,7 +1,7 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import { abortable, settledSoon } from "@retinue/base/foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { WorkflowPhase } from "@retinue/config/workflows/read-workflow-script.ts";
+import type { WorkflowPhase } from "@retinue/config/workflows/workflow-meta.ts";
 import type { WorkflowChange, WorkflowStep } from "../protocol/workflow-state.ts";
 import { type ContentKey, createContentKeys, describeChange, type StepShape } from "./content-key.ts";
 import type { ScriptAnswer, ScriptError, ScriptMessage, StepOptions } from "./script-message.ts";

@@ -1,4 +1,4 @@
-import type { WorkflowPhase } from "@retinue/config/workflows/read-workflow-script.ts";
+import type { WorkflowPhase } from "@retinue/config/workflows/workflow-meta.ts";
 import type { CallPreview } from "@retinue/gate/approver.ts";
 import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import { describeMoney, quoteRows } from "../../inspection/describe-quote.ts";

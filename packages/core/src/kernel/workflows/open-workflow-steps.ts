@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { escapeControlTags } from "@retinue/base/foundation/escape-control-tags.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { WorkflowPhase } from "@retinue/config/workflows/read-workflow-script.ts";
+import type { WorkflowPhase } from "@retinue/config/workflows/workflow-meta.ts";
 import type { Message } from "../../conversation/message.ts";
 import { type Receipt, whyFailed } from "../../conversation/receipt.ts";
 import type { RunEnding } from "../../conversation/run-event.ts";

@@ -8,7 +8,7 @@ import { placeText } from "@retinue/base/foundation/diagnostic.ts";
 import { errorCode } from "@retinue/base/foundation/file-error.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { SavedWorkflow } from "@retinue/config/workflows/list-workflow-files.ts";
-import type { WorkflowMeta } from "@retinue/config/workflows/read-workflow-script.ts";
+import type { WorkflowMeta } from "@retinue/config/workflows/workflow-meta.ts";
 import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import type { Message, UserMessage } from "../../conversation/message.ts";
 import { badRunId, isRunId, newRunId, workflowFiles } from "../../journal/session-files.ts";

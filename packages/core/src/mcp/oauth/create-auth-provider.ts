@@ -1,5 +1,5 @@
 // @io
-import type { AuthProvider, OAuthTokens } from "@modelcontextprotocol/client";
+import type { AuthorizationServerMetadata, AuthProvider, OAuthTokens } from "@modelcontextprotocol/client";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { Sdk } from "../connect-transport.ts";
@@ -70,7 +70,7 @@ function withStoredLogin(transport: HttpTransport, { sdk, store, now = Date.now 
   ): Promise<McpTokens | "refused"> {
     try {
       const fresh = await sdk.refreshAuthorization(authorizationServerUrl, {
-        ...(metadata === undefined ? {} : { metadata }),
+        ...(metadata === undefined ? {} : { metadata: metadata as AuthorizationServerMetadata }),
         clientInformation: client,
         refreshToken,
         ...(resource === undefined ? {} : { resource: new URL(resource) }),

@@ -2,7 +2,6 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { AuthorizationServerMetadata, OAuthClientInformationMixed } from "@modelcontextprotocol/client";
 import { sleep } from "@retinue/base/foundation/abortable.ts";
 import { errorCode } from "@retinue/base/foundation/file-error.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
@@ -17,9 +16,10 @@ export interface McpCredentials {
   readonly serverUrl: string;
   readonly issuer: string;
   readonly authorizationServerUrl: string;
-  readonly metadata?: AuthorizationServerMetadata;
+  /** What the authorization server describes itself with. */
+  readonly metadata?: object;
   readonly resource?: string;
-  readonly client: OAuthClientInformationMixed;
+  readonly client: { readonly client_id: string; readonly client_secret?: string | undefined };
   readonly tokens?: McpTokens;
   /** What the server said it needs besides; the next login asks for it. */
   readonly wantedScope?: string;

@@ -266,13 +266,13 @@ async function revoke({ metadata, client, tokens, serverUrl }: McpCredentials): 
   const endpoint = metadata === undefined ? undefined : Reflect.get(metadata, "revocation_endpoint");
   const token = tokens?.refreshToken ?? tokens?.accessToken;
   if (typeof endpoint !== "string" || token === undefined) return;
-  const secret = "client_secret" in client ? client.client_secret : undefined;
+  const { client_id, client_secret: secret } = client;
   await createLoginFetch(serverUrl, AbortSignal.timeout(revokeLimitMs))(endpoint, {
     method: "POST",
     redirect: "error",
     body: new URLSearchParams({
       token,
-      client_id: client.client_id,
+      client_id,
       ...(secret === undefined ? {} : { client_secret: secret }),
     }),
   });
