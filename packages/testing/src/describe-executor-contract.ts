@@ -1,6 +1,6 @@
 import type { UserMessage } from "@retinue/core/conversation/message.ts";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
-import type { Execution, Executor } from "@retinue/core/tasks/run-child.ts";
+import type { Execution, Executor } from "@retinue/core/tasks/run-agent.ts";
 import type { TaskControl } from "@retinue/core/tasks/task-manager.ts";
 import type { TestRunner } from "./describe-model-contract.ts";
 import type { Step } from "./script.ts";

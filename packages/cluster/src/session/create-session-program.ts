@@ -13,7 +13,7 @@ import {
   narrowDefinition,
 } from "@retinue/core/planning/within-own-rights.ts";
 import { resultText } from "@retinue/core/tasks/result-text.ts";
-import type { Executor } from "@retinue/core/tasks/run-child.ts";
+import type { Executor } from "@retinue/core/tasks/run-agent.ts";
 import type { ApprovalAnswer } from "@retinue/gate/approver.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import type { AgentContext, AgentProgram, ProgramOutcome } from "../agent-program.ts";

@@ -3,18 +3,18 @@ import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { textOf, type UserMessage } from "../conversation/message.ts";
 import { addTotals, handTo, type RunEnding, type RunEvent } from "../conversation/run-event.ts";
 import { isLimitError } from "../loop/loop-ports.ts";
-import { compactNow, runAgentLoop } from "../loop/run-agent-loop.ts";
+import { compactNow } from "../loop/run-agent-loop.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
 import { hasEnded, wasCutOff } from "../protocol/agent-state.ts";
-import { type AgentHistory, createAgentHistory } from "../tasks/agent-history.ts";
 import { stoppedNote } from "../tasks/end-notice.ts";
 import type { AgentRecord } from "../tasks/open-record.ts";
+import { type AgentHistory, createAgentHistory, type OpenAgent, runPrompt } from "../tasks/run-agent.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import { endsSession } from "../tasks/task-manager.ts";
 import type { MainControl } from "../tasks/watch-control.ts";
 import { type RunWatch, tallyEvents, watchRun } from "../tasks/watch-run.ts";
 import type { AgentServices, EquippedAgent } from "./agent/agent-services.ts";
-import { type OpenAgent, openAgent } from "./agent/open-agent.ts";
+import { openAgent } from "./agent/open-agent.ts";
 import type { Children } from "./agent/open-children.ts";
 import type { TypedOutput } from "./options/typed-output.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
@@ -199,32 +199,31 @@ async function* runLoop(
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent, RunEnding> {
   const maxTurns = live.parts.plan.maxTurns?.value ?? Number.POSITIVE_INFINITY;
-  const input = live.history.input(prompt, { maxTurns });
   let hasAnswered = false;
   const tally = tallyEvents(live.agent.ports.now);
-  const run = (stop: AbortSignal) => runAgentLoop(input, live.agent.ports, stop);
   try {
-    for await (const event of watchRun(run, live.parts.watch, signal)) {
-      if (event.type === "run-ended") {
-        // The text of an earlier prompt is no result of this one.
-        const ending = hasAnswered ? event.ending : { ...event.ending, text: "" };
-        if (!live.history.undoPrompt(ending)) return ending;
-        const advice = "The conversation goes on without this prompt: send a shorter one.";
-        return { ...ending, advice: ending.advice === undefined ? advice : `${ending.advice} ${advice}` };
-      }
-      // First what it took: an answer that cannot be kept is paid for all the same.
-      tally.add(event);
-      hasAnswered ||= event.type === "assistant-answered";
-      record(live, event);
-      live.history.follow(event);
-      yield event;
-    }
+    const last = yield* runPrompt(live.agent, live.history, {
+      prompt,
+      limits: { maxTurns },
+      watch: live.parts.watch,
+      signal,
+      take(event) {
+        // First what it took: an answer that cannot be kept is paid for all the same.
+        tally.add(event);
+        hasAnswered ||= event.type === "assistant-answered";
+        record(live, event);
+      },
+    });
+    // The text of an earlier prompt is no result of this one.
+    const ending = hasAnswered ? last : { ...last, text: "" };
+    if (!live.history.undoPrompt(ending)) return ending;
+    const advice = "The conversation goes on without this prompt: send a shorter one.";
+    return { ...ending, advice: ending.advice === undefined ? advice : `${ending.advice} ${advice}` };
   } catch (error) {
     // Its time was up and it ignored that, or its record takes no more: neither is a failure of the caller.
     if (isLimitError(error) || error === live.unrecorded) return tally.endedBy(error);
     throw error;
   }
-  throw new RetinueError("run-without-end", "The run ended without saying how.");
 }
 
 /**

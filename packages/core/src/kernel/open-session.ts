@@ -41,7 +41,7 @@ import { runningTasks } from "./hooks/running-tasks.ts";
 import { createLiveText, liveFiles } from "./live/live-text.ts";
 import { chooseSession, openTranscript } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
-import { createChildOutputs, createTypedOutput, outputCapability } from "./options/typed-output.ts";
+import { createChildOutputs, createTypedOutput } from "./options/typed-output.ts";
 import { recoverAgents } from "./recover-agents.ts";
 import type { FolderContext, RuntimeContext } from "./runtime-context.ts";
 import { connectSessionServers } from "./servers/connect-session-servers.ts";
@@ -176,13 +176,12 @@ async function openMain<Output>(
           workflows: session.workflows?.runs.list() ?? [],
           commands: tools.commands(),
         }),
-      first: [
-        ...(control === undefined ? [] : [{ messages: control.takeMessages }]),
-        ...(live?.reading === undefined ? [] : [{ messages: live.reading.takeMessages }]),
-        childrenCapability(children, plan),
-      ],
-      last: output === undefined ? [] : [outputCapability(output)],
     },
+    first: [
+      ...(control === undefined ? [] : [{ messages: control.takeMessages }]),
+      ...(live?.reading === undefined ? [] : [{ messages: live.reading.takeMessages }]),
+      childrenCapability(children, plan),
+    ],
   });
   const { team } = children;
   team?.attach(agent);

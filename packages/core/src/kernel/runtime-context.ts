@@ -13,7 +13,7 @@ import type { ModelFactory } from "../models/model-factory.ts";
 import type { QuotaWindows } from "../models/quota-window.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
 import type { RecordKeeping } from "../tasks/open-record.ts";
-import type { Executor } from "../tasks/run-child.ts";
+import type { Executor } from "../tasks/run-agent.ts";
 import type { ChildLimits } from "../tasks/task-manager.ts";
 import type { TeamRuntime } from "../teams/team-settings.ts";
 import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";

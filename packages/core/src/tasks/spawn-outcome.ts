@@ -4,7 +4,7 @@ import type { ChildPlan } from "../planning/agent-plan.ts";
 import { interruptedReason, type TaskState } from "../protocol/agent-state.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
 import { type ChildResult, childResult } from "./result-text.ts";
-import type { KeptWorktree } from "./run-child.ts";
+import type { KeptWorktree } from "./run-agent.ts";
 import type { TaskStarted } from "./task-manager.ts";
 
 function resultOf(

@@ -5,7 +5,7 @@ import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import type { TeamMembership } from "../planning/agent-plan.ts";
 import { handInPlanTool } from "../planning/plan-agent.ts";
-import type { Standby } from "../tasks/run-child.ts";
+import type { Standby } from "../tasks/run-agent.ts";
 import type { Tool } from "../tools/tool.ts";
 import { type BoardTask, claimableTasks } from "./board.ts";
 import { createBoardTools } from "./create-board-tools.ts";

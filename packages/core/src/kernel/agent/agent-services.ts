@@ -73,6 +73,9 @@ export interface AgentOwn {
   readonly budget?: AgentBudget | undefined;
   /** The result of a certain form that it was asked for. */
   readonly output?: TypedOutput | undefined;
+  /** Before and behind what every agent has. */
+  readonly first?: readonly Capability[];
+  readonly last?: readonly Capability[];
   /** Set for a child: how it is controlled, its own servers and transcript, and the clock of the agent that waits for it. */
   readonly child?: {
     readonly control: TaskControl;
@@ -83,9 +86,6 @@ export interface AgentOwn {
     readonly servers: ChildServers | undefined;
     readonly transcript: string;
     readonly waiting: Stopwatch;
-    /** Before and behind what every agent has. */
-    readonly first?: readonly Capability[];
-    readonly last: readonly Capability[];
   };
   /** Set for the main agent. */
   readonly main?: {
@@ -95,9 +95,6 @@ export interface AgentOwn {
     readonly fork: ForkSkill;
     readonly tasks: () => readonly TaskState[];
     readonly runningTasks: () => readonly RunningTask[];
-    /** Before and behind what every agent has. */
-    readonly first: readonly Capability[];
-    readonly last: readonly Capability[];
   };
 }
 

@@ -12,6 +12,7 @@ import { hasEnded, type TaskState } from "../../protocol/agent-state.ts";
 import { createRunGuard } from "../../tasks/run-guard.ts";
 import type { TodoItem, Tool } from "../../tools/tool.ts";
 import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
+import { outputCapability } from "../options/typed-output.ts";
 import type { FolderContext, RuntimeContext } from "../runtime-context.ts";
 import { type CallServer, type ChildServers, resourceToolsOf } from "../servers/session-servers.ts";
 import { openVerifier } from "../verify/open-verifier.ts";
@@ -106,7 +107,7 @@ export async function equipAgent(
   const capabilities: readonly Capability[] = [
     ...waitingOf(services, own),
     ...aroundModel,
-    ...(main?.first ?? child?.first ?? []),
+    ...(own.first ?? []),
     ...(main === undefined ? [{ tools: granted }, ...loading] : [...loading, { tools: granted }]),
     guard.capability,
     ...(inbox === undefined ? [] : [{ model: inbox.count }]),
@@ -114,7 +115,8 @@ export async function equipAgent(
     verifier,
     ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
     ...(live === undefined ? [] : [livePolicyCapability(live)]),
-    ...(main?.last ?? child?.last ?? []),
+    ...(own.output === undefined ? [] : [outputCapability(own.output)]),
+    ...(own.last ?? []),
     ...(runtime.additions ?? []).map((addTo) => addTo(plan)),
   ];
 

@@ -3,6 +3,7 @@ import type { UserMessage } from "../../conversation/message.ts";
 import type { CallRequest, CompactionPort, LoopLimits, LoopPorts, QuotaPort } from "../../loop/loop-ports.ts";
 import type { Model, ServerTool } from "../../models/model.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
+import type { OpenAgent, PreparedPrompt } from "../../tasks/run-agent.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import type { SessionPorts } from "../session-ports.ts";
 import {
@@ -40,14 +41,6 @@ export interface AgentParts
   readonly present?: LoopPorts["present"];
   /** Takes down what the model is asked; absent where nothing is recorded. */
   readonly recordRequest?: LoopPorts["recordRequest"] | undefined;
-}
-
-export interface OpenAgent {
-  readonly plan: AgentPlan;
-  readonly ports: LoopPorts;
-  readonly prepare: NonNullable<Capability["prepare"]>;
-  /** Ends what its capabilities hold, in the order of the list. */
-  readonly end: (stopped?: AbortSignal) => Promise<void>;
 }
 
 /** For what a context says whatever the call is. */
@@ -124,6 +117,7 @@ export function openAgent(plan: AgentPlan, parts: AgentParts): OpenAgent {
       }
       return { type: "ready", content: last };
     },
+    // In the order of the list.
     async end(stopped) {
       for (const { dispose } of capabilities) await dispose?.(stopped);
     },
@@ -284,7 +278,3 @@ function liveModelCapability(options: LiveModelOptions): Capability {
     },
   };
 }
-
-export type PreparedPrompt =
-  | { readonly type: "ready"; readonly content: UserMessage["content"] }
-  | { readonly type: "blocked"; readonly reason: string };

@@ -23,10 +23,11 @@ import { openChildRecord } from "../../tasks/child-record.ts";
 import {
   createLocalExecutor,
   type KeptWorktree,
-  type OpenedAgent,
+  type OpenAgent,
   type OpenedChild,
   type RefusedChild,
-} from "../../tasks/run-child.ts";
+  runWatched,
+} from "../../tasks/run-agent.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import { refuseUnpaid } from "../../tasks/tree-budget.ts";
 import { createStopwatch, type Stopwatch } from "../../tasks/watch-run.ts";
@@ -34,7 +35,6 @@ import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-settings.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { liveTextEvents } from "../live/live-text.ts";
-import { outputCapability } from "../options/typed-output.ts";
 import type { Quotes } from "../quotes/open-quotes.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import type { MemberProcesses } from "../teams/create-member-processes.ts";
@@ -439,19 +439,21 @@ async function openPlanned(
   const local = createLocalExecutor((carried, line) =>
     openChildAgent(carried, session, { model, control: line, servers, transcript, spent }),
   );
+  const executor = runtime.wrapExecutor?.(local) ?? local;
   const wasReported = (taskId: string): boolean =>
     JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);
   return {
     type: "opened",
-    execution: { plan, history },
-    executor: runtime.wrapExecutor?.(local) ?? local,
-    control: { commit, reported },
+    plan,
+    events(line, stop) {
+      leaveQueue?.();
+      const control = { ...line, commit, reported };
+      return runWatched(executor, { plan, history }, { control, clocks, signal: stop });
+    },
     outputFile,
     sinks: [counting, ...record.sinks],
     pendingMessages: task.resumed ? session.commands.pendingMessages(id, wasReported) : [],
-    clocks,
     enterQueue,
-    leaveQueue,
     async close(state) {
       if (state !== undefined) await notifyDefinition(state, definition, runtime.notice);
       leaveQueue?.();
@@ -500,9 +502,9 @@ async function openProcess(
   if (refusal !== undefined) return refused(refusal);
   return {
     type: "opened",
-    execution: { plan, history: [] },
-    executor: { execute: ({ plan: own }, control, signal) => processes.run(own, control, signal) },
-    control: {},
+    plan,
+    // No clock here ends it; those of its process do.
+    events: (control, signal) => processes.run(plan, control, signal),
     outputFile: processes.outputFile(plan.agent.id),
     sinks: [],
     pendingMessages: [],
@@ -531,7 +533,7 @@ async function openChildAgent(
     readonly transcript: string;
     readonly spent: () => SpentRecord | undefined;
   },
-): Promise<OpenedAgent> {
+): Promise<OpenAgent> {
   const { services, parent, clocks, outputs } = session;
   const { runtime } = services;
   const control = withParent(line, session.control);
@@ -554,7 +556,6 @@ async function openChildAgent(
     commit: control.commit,
     output,
     child: {
-      first: nested,
       spent,
       control: keeps.includes("questions") ? { ...control, ...attended } : control,
       hasServerTools: () => keeps.includes("mcpTools") || control.attended(),
@@ -562,25 +563,16 @@ async function openChildAgent(
       transcript,
       // A teammate has no caller that waits, so only its own clock stops while a person is asked.
       waiting: member === undefined ? heldWhileWaiting(parent.stopwatch, control) : stopwatch,
-      last: [
-        ...(output === undefined ? [] : [outputCapability(output)]),
-        ...(member === undefined ? [] : [member.capability]),
-      ],
     },
+    first: nested,
+    last: member === undefined ? [] : [member.capability],
   });
   member?.attach(equipped);
-  const agent = openAgent(plan, equipped.parts);
   const { runner } = plan;
   return {
+    ...openAgent(plan, equipped.parts),
     loop: runner && openRunner(plan, runner, { runtime, servers, budget, output }),
     standby: member?.standby,
-    ports: agent.ports,
-    async prompt(text, signal) {
-      const content = [{ type: "text", text } as const];
-      const ready = await agent.prepare(content, signal);
-      return { role: "user", content: ready.type === "ready" ? ready.content : content };
-    },
-    end: agent.end,
   };
 }
 
@@ -630,7 +622,6 @@ export async function plannedTools(plan: ChildPlan, { services, parent, clocks }
       servers: undefined,
       transcript: services.files.agent(plan.agent.id).transcript,
       waiting: parent.stopwatch,
-      last: [],
     },
   });
   return toolsOf(parts.capabilities);

@@ -3,7 +3,7 @@ import type { UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import type { ChildPlan } from "../../planning/agent-plan.ts";
-import type { OpenedChild } from "../../tasks/run-child.ts";
+import type { OpenedChild } from "../../tasks/run-agent.ts";
 import { createTaskManager } from "../../tasks/task-manager.ts";
 import { createLauncher } from "./open-spawner.ts";
 
@@ -22,13 +22,10 @@ test("[BGR-2] an end counts as pending until the parent has been notified, also 
   } as ChildPlan;
   const child: OpenedChild = {
     type: "opened",
-    execution: { plan, history: [] },
-    executor: {
-      async *execute() {
-        yield ended;
-      },
+    plan,
+    async *events() {
+      yield ended;
     },
-    control: {},
     outputFile: undefined,
     sinks: [],
     pendingMessages: [],

@@ -7,7 +7,7 @@ import type { ChildPlanned } from "../../planning/plan-agent.ts";
 import { hasEnded, type TaskState, wasCutOff } from "../../protocol/agent-state.ts";
 import { createAgentTool, type Spawn } from "../../tasks/create-agent-tool.ts";
 import { endNotice, stallNotice, stallText } from "../../tasks/end-notice.ts";
-import { type KeptWorktree, type OpenedChild, type RefusedChild, runChild } from "../../tasks/run-child.ts";
+import type { KeptWorktree, OpenedChild, RefusedChild } from "../../tasks/run-agent.ts";
 import {
   endedOutcome,
   interruptedOutcome,
@@ -174,8 +174,7 @@ export function createLauncher(
     try {
       worktree = await child.close(state);
     } finally {
-      const { outputFile } = child;
-      const { plan } = child.execution;
+      const { plan, outputFile } = child;
       if (plan.task.team !== undefined)
         await team.teammateEnded?.(plan, state, textOfEnd(state, outputFile, worktree));
       else if (state.background)
@@ -189,12 +188,11 @@ export function createLauncher(
   return {
     async launch(child: OpenedChild | RefusedChild, order: number): Promise<ChildStarted> {
       if (child.type === "refused") return child;
-      const { outputFile } = child;
-      const { plan } = child.execution;
+      const { plan, outputFile } = child;
       const started = tasks.start({
         order,
         start: taskOf(plan),
-        events: (control, signal) => runChild(child, control, signal),
+        events: child.events,
         sinks: [...child.sinks, { types: stallsAndEnds, take: onEvent }],
         onEnd: (state) => finish(child, state),
       });

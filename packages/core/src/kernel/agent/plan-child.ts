@@ -12,7 +12,7 @@ import { requestsBackground, type SpawnRequest, withEarlier } from "../../planni
 import { type ChildFacts, type ChildPlanned, planAgent } from "../../planning/plan-agent.ts";
 import { foldEarlierRun, loadEarlierRun } from "../../tasks/child-run.ts";
 import { unknownType } from "../../tasks/create-agent-tool.ts";
-import type { RefusedChild } from "../../tasks/run-child.ts";
+import type { RefusedChild } from "../../tasks/run-agent.ts";
 import { toolSearchName } from "../../tools/create-tool-search.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { workflowAgent } from "../../workflows/workflow-agent.ts";

@@ -1,6 +1,6 @@
 import { textOf, type UserMessage } from "../../conversation/message.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
-import type { PreparedPrompt } from "../agent/open-agent.ts";
+import type { PreparedPrompt } from "../../tasks/run-agent.ts";
 import type { CallHookDependencies } from "./call-hooks.ts";
 import type { RunningTask } from "./running-tasks.ts";
 

@@ -1,7 +1,7 @@
 import { readLines } from "@retinue/base/storage/read-lines.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { ChildPlan, TeamMembership } from "../../planning/agent-plan.ts";
-import type { Standby } from "../../tasks/run-child.ts";
+import type { Standby } from "../../tasks/run-agent.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { BoardTask } from "../../teams/board.ts";
 import { deliveredMail } from "../../teams/mailbox.ts";

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type ChildPlan, plannedDefinition } from "../planning/agent-plan.ts";
 import { defineTool } from "../tools/tool.ts";
-import { createLocalExecutor } from "./run-child.ts";
+import { createLocalExecutor } from "./run-agent.ts";
 
 const echo = defineTool<{ text: string }>({
   name: "Echo",
@@ -53,8 +53,9 @@ describeExecutorContract(
     const executor = createLocalExecutor(async (plan) => {
       held += 1;
       return {
+        plan,
         ports: barePorts({ model, tools: [echo] }, plan.agent),
-        prompt: async (text) => ({ role: "user", content: [{ type: "text", text }] }),
+        prepare: async (content) => ({ type: "ready", content }),
         end: async () => {
           held -= 1;
         },

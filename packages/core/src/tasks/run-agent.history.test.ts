@@ -3,7 +3,7 @@ import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
-import { createAgentHistory } from "./agent-history.ts";
+import { createAgentHistory } from "./run-agent.ts";
 
 const plan = { system: ["Work."], reminder: "Briefly.", effort: { value: "low" } } as unknown as AgentPlan;
 const said = (text: string): UserMessage => ({ role: "user", content: [{ type: "text", text }] });
