@@ -1,12 +1,26 @@
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
-import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
+import type { MemoryPlace } from "@retinue/config/instructions/memory-place.ts";
+import type { AliasTable, ChosenModel, ModelLimits } from "@retinue/config/models/select-subagent-model.ts";
 import type { AgentLimits } from "@retinue/config/settings/agent-limits.ts";
 import type { VerifyInput } from "@retinue/config/settings/verify-checks.ts";
+import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 import type { GrantedTool } from "@retinue/config/tools/tool-grants.ts";
 import type { QuotedBands } from "@retinue/gate/batch-quote.ts";
-import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
-import type { PlannedCheck, SkillOfSpawn, StepOfWorkflow, TeamMembership } from "./agent-plan.ts";
+import type { PolicyFacts } from "@retinue/gate/build-policy.ts";
+import type { BackgroundRight, PermissionMode, PolicyRule } from "@retinue/gate/permission-policy.ts";
+import type {
+  AgentPlan,
+  ChildPlan,
+  Decided,
+  PlannedCheck,
+  ProgramFunction,
+  SkillOfSpawn,
+  StepOfWorkflow,
+  TeamMembership,
+} from "./agent-plan.ts";
 import type { WorktreePlace } from "./in-worktree.ts";
+import type { LimitFacts } from "./limit-plan.ts";
+import type { OwnServers, ServerInstructions } from "./servers-of-run.ts";
 
 /** What a caller wants of an agent, before anything is decided. */
 export interface AgentRequest {
@@ -138,3 +152,99 @@ export function requestsBackground(request: AgentRequest, definition: AgentDefin
   const isCalledBack = request.resume !== undefined && request.background === false;
   return !isCalledBack && (definition.background === true || request.background === true);
 }
+
+/** What was found out before planning; gathering it did the I/O. */
+interface CommonFacts {
+  readonly agentId: string;
+  /** Every tool of the session; which of them a parent has is in its plan. */
+  readonly available: readonly AvailableTool[];
+  /** What comes from MCP servers of a child's definition; they take the place of the session's of the same name. */
+  readonly own?: OwnServers;
+  /** What the servers that it could have say about their tools. */
+  readonly serverInstructions?: readonly ServerInstructions[];
+  readonly system: readonly string[];
+  /** Where the agent's memory is; without it, its `memory` adds nothing. */
+  readonly memory?: MemoryPlace;
+  /** The names of the skills whose text is in `system`. */
+  readonly skills?: readonly string[];
+  readonly trusted: boolean;
+  readonly limits?: LimitFacts;
+  /** The setting `verify`: checks by agent type. */
+  readonly verify?: Readonly<Record<string, unknown>> | undefined;
+  /** How hard models think where neither call nor definition says so. */
+  readonly effort?: Decided<string | number>;
+  /** The folder it starts in, where the call or its definition names one that is there. */
+  readonly cwd?: Decided<string>;
+  /** Settings want processes in a sandbox. */
+  readonly sandboxed?: boolean;
+  /** What was already found not to count. */
+  readonly notes?: readonly string[];
+  /** Whether a model's provider searches the web itself; absent means it does. */
+  readonly canSearch?: (model: ChosenModel) => boolean;
+}
+
+/** What is known of a session that its main agent is planned for. */
+export interface MainFacts extends CommonFacts, PolicyFacts {
+  readonly parent?: undefined;
+  readonly sessionId: string;
+  /** The agent that runs as the main thread, if one was named. */
+  readonly definition?: AgentDefinition;
+  /** The model, which was chosen while looking for one that answers. */
+  readonly model: Decided<string>;
+  readonly chosenModel: ChosenModel;
+  readonly settingsMode?: { readonly mode: PermissionMode; readonly from: string };
+  readonly bypassForbidden?: boolean;
+  /** The MCP servers there are; `own` ones are in the definition. */
+  readonly servers?: readonly { readonly name: string; readonly own: boolean }[];
+}
+
+/** What is known of a child's definition and of the agent that starts it. */
+export interface ChildFacts extends CommonFacts {
+  readonly definition: AgentDefinition;
+  readonly parent: AgentPlan;
+  readonly aliases: AliasTable;
+  /** What settings say about models; absent limits nothing. */
+  readonly modelLimits?: ModelLimits;
+  /** CLAUDE_CODE_SUBAGENT_MODEL and its FORCE. */
+  readonly subagentModel?: string;
+  readonly subagentModelForced?: boolean;
+  /** The working tree that was made for it. */
+  readonly worktree?: WorktreePlace;
+  /** What people have allowed in this session so far, and what they have granted this child before it starts. */
+  readonly approved?: readonly PolicyRule[];
+  readonly preapproved?: readonly string[];
+  /** Functions of the program that started the session; the plan names those that the child can reach. */
+  readonly functions?: readonly ProgramFunction[];
+  /** The transcripts it may continue, and how many messages its parent has; asked for only where it continues one. */
+  readonly transcripts?: {
+    readonly own: () => string;
+    readonly parent: string;
+    readonly messages: () => number;
+  };
+  /** What was decided for the child before, when it is resumed. */
+  readonly earlier?: Pick<EarlierRun, "tools" | "mode" | "runnerSession">;
+  readonly backgroundAllowed: boolean;
+  /** What children have in the background all the same; absent: nothing. */
+  readonly backgroundKeeps?: readonly BackgroundRight[];
+  /** Whether what a model costs is known; absent means it is. */
+  readonly isPriced?: (model: ChosenModel) => boolean;
+  /** Whether a provider is configured for a model; absent means it is. */
+  readonly isServed?: (model: ChosenModel) => boolean;
+  /** The MCP servers of the session; absent means those that the parent has something of. */
+  readonly servers?: readonly { readonly name: string }[];
+  /** What its parent has found of the tools that are loaded on demand. */
+  readonly loadedTools?: readonly string[];
+}
+
+export type AgentFacts = MainFacts | ChildFacts;
+
+export interface Refusal {
+  readonly type: "refused";
+  readonly reason: string;
+  readonly advice?: string;
+  /** Set where a value of the call is to blame. */
+  readonly code?: "unusable-tools" | "unusable-limit";
+}
+
+export type AgentPlanned<Plan = AgentPlan> = { readonly type: "planned"; readonly plan: Plan } | Refusal;
+export type ChildPlanned = AgentPlanned<ChildPlan>;

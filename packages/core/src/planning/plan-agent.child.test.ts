@@ -6,8 +6,8 @@ import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { describe, expect, test } from "vitest";
 import type { AgentPlan, ChildPlan } from "./agent-plan.ts";
-import type { SpawnRequest } from "./agent-request.ts";
-import { type ChildFacts, planAgent } from "./plan-agent.ts";
+import type { ChildFacts, SpawnRequest } from "./agent-request.ts";
+import { planAgent } from "./plan-agent.ts";
 
 const builtin = (name: string, effect: AvailableTool["effect"]): AvailableTool => ({
   name,

@@ -3,8 +3,8 @@ import { parseAgentDefinition } from "@retinue/config/agents/parse-agent-definit
 import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { describe, expect, it } from "vitest";
-import type { AgentRequest } from "./agent-request.ts";
-import { type MainFacts, planAgent } from "./plan-agent.ts";
+import type { AgentRequest, MainFacts } from "./agent-request.ts";
+import { planAgent } from "./plan-agent.ts";
 
 const builtin = (name: string, effect: AvailableTool["effect"]): AvailableTool => ({
   name,

@@ -1,7 +1,7 @@
 import type { GrantedTool, ToolGrant } from "@retinue/config/tools/tool-grants.ts";
 import { describe, expect, test } from "vitest";
 import { continuePrompt, type EarlierRun, type SpawnRequest, withEarlier } from "./agent-request.ts";
-import { callMode, keptGrant } from "./plan-agent.ts";
+import { callMode, keptGrant } from "./plan-rights.ts";
 
 const request: SpawnRequest = { description: "d", prompt: "Continue.", resume: "a1", origin: "model" };
 const grant = (tools: readonly GrantedTool[]): ToolGrant => ({

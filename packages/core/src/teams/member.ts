@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import type { TeamMembership } from "../planning/agent-plan.ts";
-import { handInPlanTool } from "../planning/plan-agent.ts";
+import { handInPlanTool } from "../planning/plan-rights.ts";
 import type { Standby } from "../tasks/run-agent.ts";
 import type { Tool } from "../tools/tool.ts";
 import { type BoardTask, claimableTasks } from "./board.ts";

@@ -6,7 +6,7 @@ import { capEffort } from "../../models/cap-effort.ts";
 import type { Model, ModelFacts } from "../../models/model.ts";
 import { withRequestSettings } from "../../models/with-request-settings.ts";
 import { type AgentPlan, startOf } from "../../planning/agent-plan.ts";
-import { handInPlanTool, memberTools } from "../../planning/plan-agent.ts";
+import { handInPlanTool, memberTools } from "../../planning/plan-rights.ts";
 import { isReplaced } from "../../planning/servers-of-run.ts";
 import { hasEnded, type TaskState } from "../../protocol/agent-state.ts";
 import { createRunGuard } from "../../tasks/run-guard.ts";
@@ -67,8 +67,8 @@ export async function equipAgent(
       receipt: verifier.current,
     },
   });
-  const skill = plan.task?.skill;
-  if (skill !== undefined) hooks?.add(registeredHooks(skill, { id: plan.agent.id, isSubagent: true }));
+  if (plan.task?.skill !== undefined)
+    hooks?.add(registeredHooks(plan.task.skill, { id: plan.agent.id, isSubagent: true }));
   // A program's own tool of that name takes its place.
   const isGranted =
     plan.tools.some(({ name }) => name === "Skill") && !tools.tools.some(({ name }) => name === "Skill");
@@ -86,7 +86,6 @@ export async function equipAgent(
           findModel,
         })
       : undefined;
-
   const all = grantedTools(plan, services, child?.servers);
   const search = openToolSearch(plan, {
     definition: own.definition,

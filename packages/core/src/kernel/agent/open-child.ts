@@ -12,10 +12,9 @@ import { type SpentRecord, spentRecord } from "../../conversation/spent-record.t
 import { loadSession } from "../../journal/session-choices.ts";
 import type { Model } from "../../models/model.ts";
 import { type AgentPlan, type ChildPlan, isSameModel, startOf } from "../../planning/agent-plan.ts";
-import type { SpawnRequest } from "../../planning/agent-request.ts";
+import type { ChildFacts, SpawnRequest } from "../../planning/agent-request.ts";
 import { inWorktree } from "../../planning/in-worktree.ts";
-import { withinDepth } from "../../planning/nested-agent.ts";
-import type { ChildFacts } from "../../planning/plan-agent.ts";
+import { withinDepth } from "../../planning/plan-rights.ts";
 import { bandsOnly } from "../../planning/quote-agent.ts";
 import { withinSession } from "../../planning/within-own-rights.ts";
 import type { TaskState } from "../../protocol/agent-state.ts";

@@ -8,8 +8,14 @@ import type { AgentRegistry } from "@retinue/config/agents/agent-registry.ts";
 import { joinBackground } from "@retinue/gate/build-policy.ts";
 import { isInside, lacksInBackground, withMode } from "@retinue/gate/permission-policy.ts";
 import { type AgentPlan, type Decided, startOf } from "../../planning/agent-plan.ts";
-import { requestsBackground, type SpawnRequest, withEarlier } from "../../planning/agent-request.ts";
-import { type ChildFacts, type ChildPlanned, planAgent } from "../../planning/plan-agent.ts";
+import {
+  type ChildFacts,
+  type ChildPlanned,
+  requestsBackground,
+  type SpawnRequest,
+  withEarlier,
+} from "../../planning/agent-request.ts";
+import { planAgent } from "../../planning/plan-agent.ts";
 import { foldEarlierRun, loadEarlierRun } from "../../tasks/child-run.ts";
 import { unknownType } from "../../tasks/create-agent-tool.ts";
 import type { RefusedChild } from "../../tasks/run-agent.ts";

@@ -1,5 +1,5 @@
 import type { ChildPlan, ProgramFunction } from "../../planning/agent-plan.ts";
-import { handInPlanTool, memberTools } from "../../planning/plan-agent.ts";
+import { handInPlanTool, memberTools } from "../../planning/plan-rights.ts";
 import { webSearchName } from "../../planning/plan-tools.ts";
 import { toolSearchName } from "../../tools/create-tool-search.ts";
 import type { FolderContext, ProgramParts } from "../runtime-context.ts";

@@ -11,7 +11,7 @@ import { streamLines } from "@retinue/base/foundation/stream-lines.ts";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import type { ChildPlan } from "../../planning/agent-plan.ts";
-import { handInPlanTool } from "../../planning/plan-agent.ts";
+import { handInPlanTool } from "../../planning/plan-rights.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import { type BudgetRequest, serveBudget } from "./create-remote-budget.ts";

@@ -8,8 +8,8 @@ import { type PermissionMode, permissionModes } from "@retinue/gate/permission-p
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type AgentPlan, type ChildPlan, levelOf } from "./agent-plan.ts";
-import type { SpawnRequest } from "./agent-request.ts";
-import { type ChildFacts, planAgent } from "./plan-agent.ts";
+import type { ChildFacts, SpawnRequest } from "./agent-request.ts";
+import { planAgent } from "./plan-agent.ts";
 
 const builtin = (name: string, effect: AvailableTool["effect"]): AvailableTool => ({
   name,

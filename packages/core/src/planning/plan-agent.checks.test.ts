@@ -1,6 +1,6 @@
 import { defineAgent } from "@retinue/config/agents/define-agent.ts";
 import { describe, expect, test } from "vitest";
-import { planChecks } from "./plan-checks.ts";
+import { planChecks } from "./plan-agent.ts";
 
 const inFile = {
   ...defineAgent({ name: "fixer", description: "Fixes. Use it often. Not always.", prompt: "Fix." }),
