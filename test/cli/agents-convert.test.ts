@@ -54,6 +54,22 @@ describe("retinue agents import", () => {
   });
 });
 
+describe("retinue agents import of one file", () => {
+  it.each([
+    ".opencode/agents/team/a.md",
+    ".opencode/agents",
+    "opencode",
+  ])("keeps what opencode.json denies its agents, given %s [PRT-2, PRT-3]", async (source) => {
+    const { run, read } = createFixture({
+      "opencode.json":
+        '{"permission": {"webfetch": "deny"}, "agent": {"team/a": {"permission": {"bash": "deny"}}}}',
+      ".opencode/agents/team/a.md": fenced("description: Helps."),
+    });
+    await run("import", source);
+    expect(read(".claude/agents/team-a.md")).toContain("disallowedTools: Bash, WebFetch\n");
+  });
+});
+
 describe("retinue agents export", () => {
   const agents = {
     ".claude/agents/one.md": fenced("name: one\ndescription: One."),
@@ -107,7 +123,7 @@ describe("retinue agents check", () => {
     const vague = "vague-description";
     expect(await codes(".cursor/agents/a.md")).toEqual([vague]);
     expect(await codes(".codex/agents/b.toml")).toEqual(["no-name"]);
-    expect(await codes(".kiro/agents")).toEqual(["unknown-tool", vague, vague]);
+    expect(await codes(".kiro/agents")).toEqual(["tools-not-expressible", "unknown-tool", vague, vague]);
     expect(await codes("opencode.json")).toEqual([
       "no-description",
       "no-description",

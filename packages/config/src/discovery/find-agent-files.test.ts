@@ -86,6 +86,30 @@ describe("[DEF-11] files that change", () => {
     expect(await names(loader)).toEqual(["b"]);
   });
 
+  test("settings that limit an agent of another product are looked at again when they change [PRT-1]", async () => {
+    const loader = createAgentFileLoader();
+    write(".opencode/agents/a.md", "a");
+    const place = {
+      scope: "project",
+      path: join(root, ".opencode/agents"),
+      format: "opencode",
+      within: root,
+    } as const;
+    const denied = async () => {
+      const footprint = createFootprint(() => Date.now() + 5_000);
+      const { definitions } = await loader.load([place], footprint);
+      return { footprint, denied: definitions.map(({ disallowedTools }) => disallowedTools) };
+    };
+    const first = await denied();
+    expect(first.denied).toEqual([undefined]);
+    expect(await first.footprint.isUnchanged()).toBe(true);
+    writeFileSync(join(root, "opencode.json"), '{"permission": {"bash": "deny"}}');
+    expect(await first.footprint.isUnchanged()).toBe(false);
+    expect((await denied()).denied).toEqual([["Bash"]]);
+    rmSync(join(root, "opencode.json"));
+    expect((await denied()).denied).toEqual([undefined]);
+  });
+
   test("what did not change is not parsed again", async () => {
     const loader = createAgentFileLoader();
     write("a.md", "a");

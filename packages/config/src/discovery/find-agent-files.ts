@@ -161,11 +161,17 @@ export interface AgentFileLoader {
 
 interface CachedFile {
   readonly stamp: PathStamp;
+  /** Of further files that it depends on, such as settings above it. */
+  readonly others: ReadonlyMap<string, PathStamp>;
   readonly parsed: readonly ParsedAgent[];
 }
 
 /** Reads one file of another format; loaded with the first place that needs it. */
-type ReadForeign = (text: string, file: string, place: AgentPlace) => readonly ParsedAgent[];
+type ReadForeign = (
+  text: string,
+  file: string,
+  place: AgentPlace & { readonly looksAt: (file: string) => void },
+) => readonly ParsedAgent[];
 
 /** Let other work of the host continue while thousands of files are read. */
 const filesPerSlice = 128;
@@ -244,8 +250,15 @@ function readCached(
   const key = `${place.scope}\0${place.format ?? ""}\0${place.plugin ?? ""}\0${file}`;
   const { stamp, size } = footprint.stamp(file);
   const known = cache.get(key);
-  const isKnown = stamp !== undefined && known?.stamp === stamp;
-  const entry = isKnown ? known : { stamp, parsed: parseFile(file, place, { size, readForeign }) };
+  const isKnown =
+    stamp !== undefined &&
+    known?.stamp === stamp &&
+    [...known.others].every(([path, was]) => was !== undefined && footprint.stamp(path).stamp === was);
+  const others = new Map<string, PathStamp>();
+  const looksAt = (path: string): void => void others.set(path, footprint.stamp(path).stamp);
+  const entry = isKnown
+    ? known
+    : { stamp, others, parsed: parseFile(file, place, { size, readForeign, looksAt }) };
   fresh.set(key, entry);
   return entry;
 }
@@ -253,13 +266,22 @@ function readCached(
 function parseFile(
   file: string,
   place: AgentPlace,
-  { size, readForeign }: { readonly size: number; readonly readForeign: ReadForeign | undefined },
+  {
+    size,
+    readForeign,
+    looksAt,
+  }: {
+    readonly size: number;
+    readonly readForeign: ReadForeign | undefined;
+    readonly looksAt: (file: string) => void;
+  },
 ): readonly ParsedAgent[] {
   const { scope, plugin } = place;
   if (size > largestDefinition) return [refuseLargeFile(file)];
   try {
     const text = readFileSync(file, "utf8");
-    if (place.format !== undefined && readForeign !== undefined) return readForeign(text, file, place);
+    if (place.format !== undefined && readForeign !== undefined)
+      return readForeign(text, file, { ...place, looksAt });
     return [parseAgentDefinition(text, { file, scope, plugin })];
   } catch (error) {
     return [{ diagnostics: [unreadable(file, error)] }];

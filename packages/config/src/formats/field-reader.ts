@@ -151,7 +151,7 @@ export function readWords(
   words: ToolWords,
   { taker, key, product }: { readonly taker: FieldTaker; readonly key: string; readonly product: string },
 ): readonly PortableTool[] {
-  return entries.flatMap((entry) => {
+  const read = entries.flatMap((entry) => {
     const tools = words.read(entry);
     if (tools.some((tool) => tool.class === "other"))
       taker.report(
@@ -162,6 +162,9 @@ export function readWords(
       );
     return tools;
   });
+  if (key === "tools" && read.length > 0 && read.every((tool) => tool.class === "other"))
+    taker.loses("tools-not-expressible", "`tools` names no tool that is here; the agent has none.", key);
+  return read;
 }
 
 /** Reports fields that mean nothing here and stay in the file. */

@@ -180,11 +180,23 @@ export function formatOf(word: string): FormatId | undefined {
 
 /** The folder of the project, or of the person, to which a file or folder with agents belongs. */
 export function folderAbove(path: string, format: FormatId): string | undefined {
+  return placeAbove(path, format)?.folder;
+}
+
+/** The path below the folder in which the product keeps its agents. */
+export function pathInPlace(path: string, format: FormatId): string | undefined {
+  const found = placeAbove(path, format);
+  return found === undefined ? undefined : path.slice(found.folder.length + found.place.length + 2);
+}
+
+function placeAbove(
+  path: string,
+  format: FormatId,
+): { readonly folder: string; readonly place: string } | undefined {
   const { project, user } = formatFacts[format];
   const plain = `${path.replaceAll("\\", "/")}/`;
-  const starts = [...project, ...user].map((place) => plain.lastIndexOf(`/${place}/`));
-  const start = starts.find((each) => each !== -1);
-  return start === undefined ? undefined : path.slice(0, start);
+  const place = [...project, ...user].find((each) => plain.includes(`/${each}/`));
+  return place === undefined ? undefined : { folder: path.slice(0, plain.lastIndexOf(`/${place}/`)), place };
 }
 
 /** The format of a file by where it lies. */

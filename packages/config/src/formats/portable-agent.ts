@@ -100,6 +100,14 @@ export interface ReadContext {
   readonly relative: string;
   /** The text of a file that this one names, where it lies within the same project. */
   readonly include?: ((path: string) => string | undefined) | undefined;
+  /** Files with one of these paths below a folder between the root of the repository and that of the agent, outermost first. */
+  readonly above?: ((paths: readonly string[]) => readonly FileAbove[]) | undefined;
+}
+
+export interface FileAbove {
+  readonly file: string;
+  /** Undefined where it is there and cannot be read. */
+  readonly text: string | undefined;
 }
 
 /** One product's agent files: how they are read and written. */

@@ -20,7 +20,7 @@ opencode ¦ permission: ⏎   bash: {"*": allow, "rm *": deny} ¦ all, not Bash(
 opencode ¦ permission: ⏎   bash: {"rm *": deny, "*": allow} ¦ all ¦
 opencode ¦ permission: ⏎   bash: ⏎     "git *": allow ⏎     "*": ask ¦ all ¦
 opencode ¦ permission: ⏎   bash: ⏎     "git push*": ask ⏎     "*": deny ⏎     "git diff?": allow ¦ Read; Write; Edit; NotebookEdit; Glob; Grep; LS; Agent; TodoWrite; AskUserQuestion; WebFetch; WebSearch; Skill; mcp__* ¦ pattern-dropped
-opencode ¦ permission: ⏎   "b*": deny ¦ all, not Bash; mcp__* ¦
+opencode ¦ permission: ⏎   "b*": deny ¦ all, not Bash; mcp__b* ¦
 opencode ¦ permission: ⏎   "*": deny ⏎   "we*": allow ¦ WebFetch; WebSearch ¦
 opencode ¦ permission: ⏎   write: deny ¦ all, not Write; Edit; NotebookEdit ¦ deny-dropped
 opencode ¦ permission: ⏎   patch: deny ¦ all, not Write; Edit; NotebookEdit ¦ deny-dropped
@@ -29,7 +29,7 @@ opencode ¦ tools: ⏎   write: false ⏎   edit: false ¦ all, not Write; Edit;
 opencode ¦ tools: ⏎   bash: false ⏎ permission: ⏎   bash: allow ¦ all ¦
 opencode ¦ tools: ⏎   "*": false ⏎   read: true ¦ Read ¦
 opencode ¦ tools: ⏎   read: true ¦ all ¦
-opencode ¦ tools: ⏎   "mymcp*": false ¦ all, not mcp__* ¦
+opencode ¦ tools: ⏎   "mymcp*": false ¦ all, not mcp__mymcp* ¦
 opencode ¦ tools: [read] ¦ no agent ¦ unreadable-restriction
 opencode ¦ tools: read, grep ¦ no agent ¦ unreadable-restriction
 opencode ¦ tools: ⏎   bash: "false" ¦ no agent ¦ unreadable-restriction
@@ -83,7 +83,7 @@ opencode-json ¦ raw {"agent":{"a":{"prompt":"p","permission":{"bash":"deny"},"p
 opencode-json ¦ raw {"permission":{"bash":"deny"},"agent":{"a":{"prompt":"p"}},"permission":{}} ¦ no agent ¦ unreadable-restriction
 opencode-json ¦ raw // c ⏎ {"agent":{"a":{"prompt":"p","tools":{"bash":false},},},} ¦ all, not Bash ¦ no-description
 opencode-json ¦ raw {"tools":{"bash":false},"agent":{"a":{"prompt":"p"}}} ¦ all, not Bash ¦ no-description
-opencode-json ¦ raw {"mode":{"a":{"prompt":"p","permission":{"bash":"deny"}}}} ¦ no agent ¦
+opencode-json ¦ raw {"mode":{"a":{"prompt":"p","permission":{"bash":"deny"}}}} ¦ all, not Bash ¦ no-description unknown-kept
 opencode-json ¦ raw {"agent":{"__proto__x":{"prompt":"p"},"constructor":{"prompt":"q","permission":{"*":"deny"}}}} ¦ all | none ¦ name-style no-description
 codex ¦  ¦ all ¦
 codex ¦ sandbox_mode = "read-only" ¦ all, mode plan ¦ mode-dropped
@@ -119,15 +119,15 @@ copilot ¦ tools: "*" ¦ all ¦
 copilot ¦ tools: "" ¦ none ¦
 copilot ¦ tools: read, search ¦ Read; Glob; Grep; LS ¦
 copilot ¦ tools: [READ, Search] ¦ Read; Glob; Grep; LS ¦
-copilot ¦ tools: [nonsense] ¦ none ¦ unknown-tool
+copilot ¦ tools: [nonsense] ¦ none ¦ tools-not-expressible unknown-tool
 copilot ¦ tools: [read, nonsense] ¦ Read ¦ unknown-tool
 copilot ¦ tools: [github/*] ¦ mcp__github ¦
 copilot ¦ tools: ["*/*"] ¦ mcp__* ¦
 copilot ¦ tools: ["github/list"] ¦ mcp__github__list ¦
 copilot ¦ tools: [edit/editFiles] ¦ Edit ¦
 copilot ¦ tools: [edit/createFile] ¦ Write ¦
-copilot ¦ tools: [execute/getTerminalOutput] ¦ none ¦ unknown-tool
-copilot ¦ tools: [read/problems] ¦ Read ¦
+copilot ¦ tools: [execute/getTerminalOutput] ¦ none ¦ tools-not-expressible unknown-tool
+copilot ¦ tools: [read/problems] ¦ none ¦ tools-not-expressible unknown-tool
 copilot ¦ tools: [powershell] ¦ Bash ¦
 copilot ¦ tools: [agent] ⏎ agents: [] ¦ Agent, not Agent ¦
 copilot ¦ tools: [agent] ⏎ agents: [a, b] ¦ Agent(a, b) ¦
@@ -136,12 +136,12 @@ copilot ¦ agents: ["a"] ¦ Read; Write; Edit; Bash; Glob; Grep; WebFetch; WebSe
 copilot ¦ tools: {read: true} ¦ no agent ¦ unreadable-restriction
 copilot ¦ tools: [[read]] ¦ Read ¦
 copilot ¦ tools: [1, true] ¦ no agent ¦ unreadable-restriction
-copilot ¦ tools: !!set {read, edit} ¦ none ¦ unknown-tool yaml-repaired
+copilot ¦ tools: !!set {read, edit} ¦ none ¦ tools-not-expressible unknown-tool yaml-repaired
 copilot ¦ Tools: [read] ¦ Read ¦ misspelt-key
 copilot ¦ tools: [read] ⏎ TOOLS: [edit] ¦ Read ¦ unknown-kept
 copilot ¦ tools: [custom-agent] ¦ Agent ¦
 copilot ¦ tools: [shell] ¦ Bash ¦
-copilot ¦ tools: ["-edit", "!shell"] ¦ none ¦ unknown-tool
+copilot ¦ tools: ["-edit", "!shell"] ¦ none ¦ tools-not-expressible unknown-tool
 copilot ¦ disallowedTools: [edit] ¦ all, not Edit ¦ deny-dropped
 copilot ¦ permissionMode: plan ¦ all, mode plan ¦ mode-dropped
 copilot ¦ mcp-servers: {x: {type: local, command: evil, tools: ["*"]}} ⏎ tools: [read] ¦ Read ¦ mcp-dropped
@@ -151,26 +151,26 @@ copilot ¦ hooks: {PreToolUse: [{command: ./g.sh}]} ¦ all ¦ hooks-dropped
 copilot ¦ target: vscode ⏎ tools: [read] ¦ Read ¦ unknown-kept
 copilot ¦ disable-model-invocation: true ¦ all ¦ unknown-kept
 copilot ¦ model: [gpt-5, Claude Sonnet 4.5] ¦ all ¦ model-dropped
-copilot ¦ tools: read search ¦ none ¦ unknown-tool
+copilot ¦ tools: read search ¦ none ¦ tools-not-expressible unknown-tool
 copilot ¦ tools: "read,,edit" ¦ Read; Write; Edit; NotebookEdit ¦
 copilot ¦ tools: | ⏎   read ⏎   search ¦ Read; Glob; Grep; LS ¦
-copilot ¦ tools: [Bash(git diff *)] ¦ none ¦ unknown-tool
+copilot ¦ tools: [Bash(git diff *)] ¦ none ¦ tools-not-expressible unknown-tool
 copilot ¦ tools: ['view', 'grep'] ¦ Read; Glob; Grep; LS ¦
-copilot ¦ tools: [vscode] ¦ none ¦ unknown-tool
+copilot ¦ tools: [vscode] ¦ none ¦ tools-not-expressible unknown-tool
 copilot ¦ tools: [search/changes, search/usages] ¦ Grep ¦ unknown-tool
 copilot ¦ tools: [read] ⏎ mcp-servers: {x: {type: local, command: c}} ¦ Read ¦ mcp-dropped
 gemini ¦  ¦ all ¦
 gemini ¦ tools: [] ¦ none ¦
 gemini ¦ tools: [read_file] ¦ Read ¦
 gemini ¦ tools: read_file ¦ Read ¦ wrong-form
-gemini ¦ tools: [Read] ¦ none ¦ unknown-tool
+gemini ¦ tools: [Read] ¦ none ¦ tools-not-expressible unknown-tool
 gemini ¦ tools: ["*"] ¦ all ¦
 gemini ¦ tools: ["mcp_*"] ¦ mcp__* ¦
 gemini ¦ tools: ["mcp_github_*"] ¦ mcp__github ¦
 gemini ¦ tools: [mcp_a_b_c] ¦ mcp__a__b_c; mcp__a_b__c ¦
 gemini ¦ tools: [run_shell_command] ¦ Bash ¦
-gemini ¦ tools: ["run_shell_command(git diff)"] ¦ none ¦ unknown-tool
-gemini ¦ tools: [discovered_tool_x] ¦ none ¦ unknown-tool
+gemini ¦ tools: ["run_shell_command(git diff)"] ¦ none ¦ tools-not-expressible unknown-tool
+gemini ¦ tools: [discovered_tool_x] ¦ none ¦ tools-not-expressible unknown-tool
 gemini ¦ tools: [replace] ¦ Edit ¦
 gemini ¦ kind: remote ⏎ agent_card_url: http://x ¦ no agent ¦ remote-agent
 gemini ¦ permissionMode: plan ¦ all, mode plan ¦ mode-dropped
@@ -180,11 +180,11 @@ gemini ¦ mcp_servers: {x: {command: ok, include_tools: [a], exclude_tools: [b]}
 gemini ¦ tools: [invoke_agent] ¦ Agent ¦
 gemini ¦ max_turns: 0 ¦ all ¦ unreadable-field
 gemini ¦ timeout_mins: 1.5 ¦ all ¦
-gemini ¦ tools: [enter_plan_mode, exit_plan_mode] ¦ none ¦ unknown-tool
-gemini ¦ tools: [complete_task] ¦ none ¦ unknown-tool
+gemini ¦ tools: [enter_plan_mode, exit_plan_mode] ¦ none ¦ tools-not-expressible unknown-tool
+gemini ¦ tools: [complete_task] ¦ none ¦ tools-not-expressible unknown-tool
 gemini ¦ tools: null ¦ none ¦
 gemini ¦ tools: [write_file, read_many_files] ¦ Write; Read ¦
-gemini ¦ tools: [mcp_*_delete] ¦ none ¦ unknown-tool
+gemini ¦ tools: [mcp_*_delete] ¦ none ¦ tools-not-expressible unknown-tool
 gemini ¦ tools: [read_file] ⏎ mcp_servers: {x: {command: c}} ¦ Read ¦ mcp-dropped
 qwen ¦  ¦ all, mode acceptEdits ¦
 qwen ¦ approvalMode: plan ¦ all, mode plan ¦
@@ -201,8 +201,8 @@ qwen ¦ tools: [] ¦ none, mode acceptEdits ¦
 qwen ¦ tools: [read_file] ¦ Read, mode acceptEdits ¦
 qwen ¦ tools: read_file, edit ¦ Read; Edit, mode acceptEdits ¦
 qwen ¦ tools: [ReadFile, Shell] ¦ Read; Bash, mode acceptEdits ¦
-qwen ¦ tools: [Read, Bash] ¦ none, mode acceptEdits ¦ unknown-tool
-qwen ¦ tools: ["*"] ¦ all, mode acceptEdits ¦ unknown-tool
+qwen ¦ tools: [Read, Bash] ¦ none, mode acceptEdits ¦ tools-not-expressible unknown-tool
+qwen ¦ tools: ["*"] ¦ all, mode acceptEdits ¦
 qwen ¦ disallowedTools: [run_shell_command] ¦ all, not Bash, mode acceptEdits ¦
 qwen ¦ disallowedTools: [mcp__x] ¦ all, not mcp__x, mode acceptEdits ¦
 qwen ¦ disallowedTools: [Shell] ¦ all, not Bash, mode acceptEdits ¦
@@ -224,7 +224,7 @@ qwen ¦ tools: [mcp__x, mcp__y__*] ¦ mcp__x; mcp__y, mode acceptEdits ¦
 qwen ¦ disallowedTools: ["mcp__x__*"] ¦ all, not mcp__x, mode acceptEdits ¦
 qwen ¦ disallowedTools: ["Bash(rm *)"] ¦ all, not Bash(rm *), mode acceptEdits ¦ unknown-tool
 qwen ¦ disallowedTools: ["run_shell_command(rm *)"] ¦ all, not Bash(rm *), mode acceptEdits ¦ unknown-tool
-qwen ¦ tools: ["Shell(git *)"] ¦ none, mode acceptEdits ¦ unknown-tool
+qwen ¦ tools: ["Shell(git *)"] ¦ none, mode acceptEdits ¦ tools-not-expressible unknown-tool
 qwen ¦ tools: [read_file] ⏎ mcpServers: {x: {command: c}} ¦ Read, mode acceptEdits ¦ mcp-dropped
 qwen ¦ approvalMode: wrong ⏎ permissionMode: plan ¦ all, mode plan ¦ mode-dropped
 cursor ¦  ¦ all ¦
@@ -257,25 +257,25 @@ factory ¦ tools: edit ¦ Write; Edit; TodoWrite, not Agent ¦
 factory ¦ tools: execute ¦ Bash; TodoWrite, not Agent ¦
 factory ¦ tools: web ¦ WebSearch; WebFetch; TodoWrite, not Agent ¦
 factory ¦ tools: mcp ¦ mcp__*; TodoWrite, not Agent ¦
-factory ¦ tools: [read-only] ¦ TodoWrite, not Agent ¦ unknown-tool
+factory ¦ tools: [read-only] ¦ TodoWrite, not Agent ¦ tools-not-expressible unknown-tool
 factory ¦ tools: [Read] ¦ Read; TodoWrite, not Agent ¦
-factory ¦ tools: [read] ¦ TodoWrite, not Agent ¦ unknown-tool
+factory ¦ tools: [read] ¦ TodoWrite, not Agent ¦ tools-not-expressible unknown-tool
 factory ¦ tools: [Create] ¦ Write; TodoWrite, not Agent ¦
 factory ¦ tools: [Edit] ¦ Edit; TodoWrite, not Agent ¦
-factory ¦ tools: [Write] ¦ TodoWrite, not Agent ¦ unknown-tool
+factory ¦ tools: [Write] ¦ TodoWrite, not Agent ¦ tools-not-expressible unknown-tool
 factory ¦ tools: [] ¦ TodoWrite, not Agent ¦
 factory ¦ tools: Read, Grep ¦ Read; Grep; TodoWrite, not Agent ¦
-factory ¦ tools: all ¦ TodoWrite, not Agent ¦ unknown-tool
-factory ¦ tools: [Task] ¦ TodoWrite, not Agent ¦ unknown-tool
+factory ¦ tools: all ¦ TodoWrite, not Agent ¦ tools-not-expressible unknown-tool
+factory ¦ tools: [Task] ¦ TodoWrite, not Agent ¦ tools-not-expressible unknown-tool
 factory ¦ tools: [ApplyPatch] ¦ Write; Edit; TodoWrite, not Agent ¦
 factory ¦ tools: [mcp__x__y] ¦ mcp__x__y; TodoWrite, not Agent ¦
-factory ¦ tools: [linear___get] ¦ TodoWrite, not Agent ¦ unknown-tool
+factory ¦ tools: [linear___get] ¦ TodoWrite, not Agent ¦ tools-not-expressible unknown-tool
 factory ¦ mcpServers: [] ¦ all, not Agent; mcp__* ¦
 factory ¦ mcpServers: [x] ¦ Read; Write; Edit; Bash; Glob; Grep; WebFetch; WebSearch; Agent; TodoWrite; AskUserQuestion; Skill; NotebookEdit; mcp__x, not Agent ¦
 factory ¦ tools: [Read] ⏎ mcpServers: [x] ¦ Read; TodoWrite, not Agent ¦
-factory ¦ tools: "*" ¦ TodoWrite, not Agent ¦ unknown-tool
-factory ¦ tools: ["*"] ¦ TodoWrite, not Agent ¦ unknown-tool
-factory ¦ tools: Read-Only ¦ TodoWrite, not Agent ¦ unknown-tool
+factory ¦ tools: "*" ¦ TodoWrite, not Agent ¦ tools-not-expressible unknown-tool
+factory ¦ tools: ["*"] ¦ TodoWrite, not Agent ¦ tools-not-expressible unknown-tool
+factory ¦ tools: Read-Only ¦ TodoWrite, not Agent ¦ tools-not-expressible unknown-tool
 factory ¦ tools: [FetchUrl, WebSearch, Execute, LS] ¦ WebFetch; WebSearch; Bash; LS; TodoWrite, not Agent ¦
 factory ¦ tools: null ¦ TodoWrite, not Agent ¦
 factory ¦ tools: '["Read","Grep"]' ¦ Read; Grep; TodoWrite, not Agent ¦
@@ -302,12 +302,12 @@ kiro ¦ "tools":["*"],"toolsSettings":{"fs_write":{"deniedPaths":["secret/**"]}}
 kiro ¦ "tools":["*"],"toolsSettings":{"execute_bash":{"deniedCommands":["rm .*"]}} ¦ all, not Bash(*rm *) ¦
 kiro ¦ "tools":["read"],"toolsSettings":{"read":{"deniedPaths":["/etc/**"]}} ¦ Read, not Read(//etc/**) ¦
 kiro ¦ "tools":["use_subagent"],"toolsSettings":{"subagent":{"availableAgents":["a"]}} ¦ Agent(a) ¦
-kiro ¦ "tools":["aws"] ¦ none ¦ unknown-tool
+kiro ¦ "tools":["aws"] ¦ none ¦ tools-not-expressible unknown-tool
 kiro ¦ "tools":["knowledge","thinking","todo_list"] ¦ TodoWrite ¦ unknown-tool
 kiro ¦ "tools":["*"],"excludedTools":["shell"] ¦ all, not Bash ¦
 kiro ¦ "tools":["*"],"permissions":[{"capability":"shell","match":["*"],"effect":"deny"}] ¦ no agent ¦ unknown-kept unreadable-restriction
-kiro ¦ "tools":["nonsense"] ¦ none ¦ unknown-tool
-kiro ¦ "tools":["READ"] ¦ none ¦ unknown-tool
+kiro ¦ "tools":["nonsense"] ¦ none ¦ tools-not-expressible unknown-tool
+kiro ¦ "tools":["READ"] ¦ none ¦ tools-not-expressible unknown-tool
 kiro ¦ "tools":["@git"],"mcpServers":{"git":{"command":"evil"}} ¦ mcp__git, servers git ¦
 kiro ¦ "tools":["*"],"mcpServers":{"git":{"command":"evil","disabledTools":["push"]}} ¦ all ¦ mcp-dropped
 kiro ¦ "tools":["*"],"includeMcpJson":false ¦ Read; Write; Edit; Bash; Glob; Grep; WebFetch; WebSearch; Agent; TodoWrite; AskUserQuestion; Skill; NotebookEdit ¦
@@ -321,9 +321,9 @@ kiro ¦ "tools":null ¦ none ¦
 kiro ¦ "tools":["shell"],"toolsSettings":{"shell":{"allowedCommands":[]}} ¦ none ¦
 kiro ¦ "tools":["@*"] ¦ mcp__* ¦
 kiro ¦ "tools":["@git/*"] ¦ mcp__git ¦
-kiro ¦ "tools":["re*"] ¦ none ¦ unknown-tool
+kiro ¦ "tools":["re*"] ¦ none ¦ tools-not-expressible unknown-tool
 kiro ¦ "allowedTools":["read"] ¦ none ¦ mode-dropped
-kiro ¦ "tools":["code"] ¦ none ¦ unknown-tool
+kiro ¦ "tools":["code"] ¦ none ¦ tools-not-expressible unknown-tool
 kiro ¦ "tools":["*"],"disallowedTools":["shell"] ¦ all, not Bash ¦ deny-dropped
 kiro ¦ "tools":["write"],"toolsSettings":{"write":{"allowedPaths":[]}} ¦ none ¦
 kiro ¦ "tools":["shell"],"toolsSettings":{"Shell":{"deniedCommands":["rm .*"]}} ¦ no agent ¦ unreadable-restriction
@@ -348,15 +348,15 @@ cline ¦ tools: execute_command ¦ Bash ¦
 cline ¦ tools: [read_file, nonsense] ¦ Read ¦ unknown-tool
 cline ¦ tools: [] ¦ none ¦
 cline ¦ tools: "" ¦ none ¦
-cline ¦ tools: "*" ¦ none ¦ unknown-tool
+cline ¦ tools: "*" ¦ none ¦ tools-not-expressible unknown-tool
 cline ¦ tools: [use_mcp_tool] ¦ mcp__* ¦
 cline ¦ tools: [write_to_file] ¦ Write ¦
-cline ¦ tools: [Bash] ¦ none ¦ unknown-tool
+cline ¦ tools: [Bash] ¦ none ¦ tools-not-expressible unknown-tool
 cline ¦ tools: null ¦ none ¦
 cline ¦ skills: a, b ¦ Read; Grep; Glob; LS ¦ tools-omitted
 cline ¦ maxIterations: 5 ¦ Read; Grep; Glob; LS ¦ tools-omitted
 cline ¦ tools: [use_subagents, new_task] ¦ Agent ¦ unknown-tool
-cline ¦ tools: [browser_action] ¦ none ¦ unknown-tool
+cline ¦ tools: [browser_action] ¦ none ¦ tools-not-expressible unknown-tool
 cline ¦ tools: [list_files, list_code_definition_names, search_files] ¦ Glob; LS; Grep ¦
 cline ¦ tools: {execute_command: true} ¦ no agent ¦ tools-omitted unreadable-restriction
 goose ¦  ¦ all ¦
@@ -372,18 +372,18 @@ pi ¦  ¦ Read; Write; Edit; Bash; Grep; Glob; LS ¦
 pi ¦ tools: read, bash ¦ Read; Bash ¦
 pi ¦ tools: [] ¦ none ¦
 pi ¦ tools: ¦ none ¦
-pi ¦ tools: "*" ¦ none ¦ unknown-tool
+pi ¦ tools: "*" ¦ none ¦ tools-not-expressible unknown-tool
 pi ¦ tools: mcp:github ¦ mcp__github ¦
 pi ¦ tools: mcp:github/list, read ¦ mcp__github__list; Read ¦
 pi ¦ tools: [nonsense, read] ¦ Read ¦ unknown-tool
-pi ¦ tools: nonsense ¦ none ¦ unknown-tool
+pi ¦ tools: nonsense ¦ none ¦ tools-not-expressible unknown-tool
 pi ¦ acceptanceRole: read-only ¦ Read; Write; Edit; Bash; Grep; Glob; LS ¦ unknown-kept
 pi ¦ extensions: [] ¦ Read; Write; Edit; Bash; Grep; Glob; LS ¦ unknown-kept
 pi ¦ maxSubagentDepth: 2 ⏎ tools: subagent ¦ Agent ¦ unknown-kept
 pi ¦ runner: {type: external-cli, command: evil} ¦ no agent ¦ unknown-kept unreadable-restriction
 pi ¦ turnBudget: {maxTurns: 3} ¦ Read; Write; Edit; Bash; Grep; Glob; LS ¦
 pi ¦ tools: read,ls,find,grep ¦ Read; LS; Glob; Grep ¦
-pi ¦ tools: READ ¦ none ¦ unknown-tool
+pi ¦ tools: READ ¦ none ¦ tools-not-expressible unknown-tool
 pi ¦ tools: [read, "!bash"] ¦ Read ¦ unknown-tool
 pi ¦ package: code ⏎ tools: read ¦ Read ¦ name-style
 pi ¦ tools: "mcp:*" ¦ mcp__* ¦
@@ -402,6 +402,22 @@ agents ¦ subagents: [a] ¦ all ¦ unknown-key
 agents ¦ tools: execute(git *) ¦ Bash(git *) ¦
 agents ¦ readonly: true ¦ all ¦ unknown-key
 agents ¦ tools: "mcp__*__delete" ¦ mcp__*__delete ¦
+opencode ¦ mode: plan ¦ all ¦ duplicate-key mode-dropped
+opencode ¦ permission: ⏎   bash: {"*": deny, "git push *": deny, "git *": allow} ¦ Read; Write; Edit; NotebookEdit; Glob; Grep; LS; Bash(git *); Agent; TodoWrite; AskUserQuestion; WebFetch; WebSearch; Skill; mcp__*, not Bash(git push *) ¦ pattern-dropped
+copilot ¦ tools: [search/codebase, read/terminalLastCommand, web/fetch] ¦ Grep; WebFetch ¦ unknown-tool
+copilot ¦ tools: [codebase, findTestFiles, searchResults] ¦ Grep ¦ unknown-tool
+gemini ¦ kind: TASK ¦ all ¦ wrong-form
+cline ¦ tools: [read_files, search_codebase, run_commands] ¦ Read; Grep; Bash ¦
+cline ¦ tools: [editor, fetch_web_content, ask_question, skills, spawn_agent] ¦ Write; Edit; WebFetch; AskUserQuestion; Skill; Agent ¦
+kiro ¦ "tools":["web"] ¦ WebFetch; WebSearch ¦
+kiro ¦ "tools":["read","glob","grep"],"toolsSettings":{"glob":{"deniedPaths":["secrets/**"]},"grep":{"allowedPaths":["src/**"]}} ¦ Read ¦ pattern-dropped
+kiro ¦ "tools":["web_fetch","read"],"toolsSettings":{"web_fetch":{"blocked":[".*evil.*"],"trusted":["a.com"]}} ¦ Read ¦ pattern-dropped
+kiro ¦ "tools":["web_fetch"],"toolsSettings":{"web_fetch":{"blocked":[],"trusted":["a.com"]}} ¦ WebFetch ¦
+kiro ¦ "tools":["@git"],"toolsSettings":{"@git/push":{"enabled":"never"}} ¦ mcp__git, not mcp__git__push ¦ pattern-dropped
+kiro ¦ "tools":["shell"],"toolsSettings":{"shell":{"denyByDefault":true}} ¦ none ¦
+kiro ¦ "tools":["shell"],"toolsSettings":{"execute_cmd":{"allowedCommands":["git .*"],"autoAllowReadonly":true}} ¦ Bash(git *) ¦
+kiro ¦ "tools":["shell"],"toolsSettings":{"shell":{"network":"off"}} ¦ none ¦ pattern-dropped
+kiro ¦ "tools":["*"],"toolsSettings":{"grep":{"allowedPaths":["src/**"]}} ¦ Read; Write; Edit; Bash; Glob; WebFetch; WebSearch; Agent; TodoWrite; AskUserQuestion; Skill; NotebookEdit; mcp__* ¦ pattern-dropped
 `;
 
 const wrappers: Partial<Record<FormatId, (fields: string) => string>> = {

@@ -35,7 +35,7 @@ const shapes: readonly (readonly [
     fenced(
       "description: Helps.\ntools: ['codebase', 'editFiles', 'runCommands', 'fetch', 'usages', 'vscodeAPI']",
     ),
-    [["Bash", "Edit", "Glob", "Grep", "NotebookEdit", "WebFetch", "Write"]],
+    [["Bash", "Edit", "Grep", "NotebookEdit", "WebFetch", "Write"]],
     ["unknown-tool"],
   ],
   [
@@ -401,6 +401,42 @@ describe("opencode.json beside agents in files of their own", () => {
     ["opencode.json", '{"tools": {"bash": false}}'],
   ])("what %s denies holds for them, until they allow it [PRT-1]", (name, settings) => {
     expect(denials(write(settings, name))).toEqual([["Bash"]]);
+  });
+
+  test.each([
+    ["opencode.json", '{"agent": {"team/a": {"permission": {"bash": "deny"}}}}'],
+    ["opencode.json", '{"mode": {"team/a": {"tools": {"bash": false}}}}'],
+    [
+      ".opencode/opencode.json",
+      '{"agents": {"team/a": {"permission": {"bash": "deny", "webfetch": "deny"}}}}',
+    ],
+  ])("what %s denies an agent of the same name holds too, until its file allows it [PRT-1]", (name, settings) => {
+    const parsed = write(settings, name);
+    expect(denials(parsed)).toEqual([["Bash"]]);
+    expect(parsed.flatMap(({ diagnostics }) => diagnostics.map(({ code }) => code))).toContain(
+      "settings-count-too",
+    );
+  });
+
+  test("an agent that settings switch off is none, unless its file switches it on [PRT-1]", () => {
+    expect(denials(write('{"agent": {"team/a": {"disable": true}}}'))).toEqual([]);
+  });
+
+  test("settings between the root of the repository and the agent count, and what lies above does not [PRT-1]", () => {
+    const outside = realpathSync(mkdtempSync(join(tmpdir(), "retinue-opencode-")));
+    onTestFinished(() => rmSync(outside, { recursive: true, force: true }));
+    const within = join(outside, "repository", "packages", "shop");
+    const path = join(within, ".opencode", "agents");
+    mkdirSync(path, { recursive: true });
+    mkdirSync(join(outside, "repository", ".git"));
+    const deny = (folder: string, key: string) =>
+      writeFileSync(join(folder, "opencode.json"), JSON.stringify({ permission: { [key]: "deny" } }));
+    deny(outside, "edit");
+    deny(join(outside, "repository"), "bash");
+    deny(join(outside, "repository", "packages"), "webfetch");
+    const text = "---\ndescription: H.\n---\nHelp.\n";
+    const place = { scope: "project", path, format: "opencode", within } as const;
+    expect(denials(readForeignFile(text, join(path, "a.md"), place))).toEqual([["Bash", "WebFetch"]]);
   });
 
   test("one that cannot be read lets none of them be loaded [PRT-1]", () => {

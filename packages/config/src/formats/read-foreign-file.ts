@@ -1,12 +1,12 @@
 // @io
-import { readFileSync, realpathSync, statSync } from "node:fs";
-import { dirname, relative, resolve, sep } from "node:path";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import type { AgentScope } from "../agents/agent-source.ts";
 import type { ParsedAgent } from "../agents/parse-agent-definition.ts";
 import { agentFormats } from "./agent-formats.ts";
 import { definitionOf } from "./definition-of.ts";
-import type { FormatId } from "./format-facts.ts";
-import type { PortableReading } from "./portable-agent.ts";
+import { type FormatId, pathInPlace } from "./format-facts.ts";
+import type { FileAbove, PortableReading } from "./portable-agent.ts";
 import { largestSource } from "./read-fenced.ts";
 
 interface ForeignPlace {
@@ -14,6 +14,8 @@ interface ForeignPlace {
   readonly path: string;
   readonly format?: FormatId | undefined;
   readonly within?: string | undefined;
+  /** Gets each further file that what was read depends on, before it is looked at. */
+  readonly looksAt?: ((file: string) => void) | undefined;
 }
 
 /** The definitions in a file of another product, with what it says that means nothing here. */
@@ -26,15 +28,50 @@ export function readForeignFile(text: string, file: string, place: ForeignPlace)
 export function readPortableFile(
   text: string,
   file: string,
-  { path, format = "claude", within = dirname(file) }: Omit<ForeignPlace, "scope">,
+  { path, format = "claude", within = dirname(file), looksAt }: Omit<ForeignPlace, "scope">,
 ): PortableReading {
-  const below = relative(path, file).split(sep).join("/");
-  const named = below === "" || below.startsWith("..") ? (file.split(sep).at(-1) ?? file) : below;
+  const below = (path === file ? pathInPlace(file, format) : relative(path, file)) ?? "";
+  const named = below === "" || below.startsWith("..") ? basename(file) : below.split(sep).join("/");
   return agentFormats[format].read(text, {
     file,
     relative: named,
-    include: (name) => includedText(resolve(dirname(file), name), within),
+    include: (name) => {
+      const included = resolve(dirname(file), name);
+      looksAt?.(included);
+      return includedText(included, within);
+    },
+    above: (paths) =>
+      foldersFromRoot(within).flatMap((folder) =>
+        paths.flatMap((each) => {
+          const found = join(folder, each);
+          looksAt?.(found);
+          return fileAbove(found);
+        }),
+      ),
   });
+}
+
+/** From the root of the repository down to a folder; only the folder, where it is in none. */
+function foldersFromRoot(folder: string): readonly string[] {
+  const folders = [folder];
+  for (let at = folder; !existsSync(join(at, ".git")); ) {
+    const parent = dirname(at);
+    if (parent === at) return [folder];
+    folders.unshift(parent);
+    at = parent;
+  }
+  return folders;
+}
+
+/** Settings hold wherever a link brings them from: they only limit. */
+function fileAbove(file: string): readonly FileAbove[] {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats?.isFile() !== true) return [];
+  try {
+    return [{ file, text: stats.size > largestSource ? undefined : readFileSync(file, "utf8") }];
+  } catch {
+    return [{ file, text: undefined }];
+  }
 }
 
 /** Only what lies within the folder itself, wherever links lead: a file must not bring somebody else's text to a model. */

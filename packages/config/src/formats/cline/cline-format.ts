@@ -29,7 +29,15 @@ const words = createToolWords({
   alsoReads: `
     list_code_definition_names: search
     apply_patch: create change
-    web_search: websearch`,
+    web_search: websearch
+    read_files: read
+    search_codebase: search
+    editor: create change
+    run_commands: shell
+    fetch_web_content: fetch
+    ask_question: ask
+    skills: skill
+    spawn_agent: subagent`,
   readServer: (word) => (word === "use_mcp_tool" || word === "access_mcp_resource" ? [{}] : undefined),
   writeServer: ({ server, tool }) =>
     server === undefined && tool === undefined ? "use_mcp_tool" : undefined,

@@ -57,16 +57,12 @@ const words = createToolWords({
     search/fileSearch: find
     search/textSearch: search
     search/listDirectory: list
-    search/codebase: find search
+    search/codebase: search
     search/usages: search
-    read/problems: read
-    read/terminalLastCommand: read
     web/fetch: fetch
     agent/runSubagent: subagent
-    codebase: find search
+    codebase: search
     usages: search
-    searchResults: search
-    findTestFiles: find
     fetch: fetch
     web_search: websearch
     editFiles: create change notebook

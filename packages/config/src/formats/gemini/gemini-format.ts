@@ -1,4 +1,5 @@
 import type { Place } from "@retinue/base/foundation/diagnostic.ts";
+import { quote } from "@retinue/base/foundation/json-record.ts";
 import {
   allowedWords,
   emptyAgent,
@@ -70,7 +71,14 @@ export const geminiFormat: AgentFormat = {
     if ("refused" in fields) return refusedReading(fields);
     const taker = createFieldTaker(fields.values, context, fields.locate);
     const kind = taker.text("kind") ?? "local";
-    if (kind !== "local") return remoteAgents(context, fields.locate(["kind"]));
+    if (kind === "remote") return remoteAgents(context, fields.locate(["kind"]));
+    if (kind !== "local")
+      taker.report(
+        "warning",
+        "wrong-form",
+        `Gemini CLI refuses this file: it has no kind of agent ${quote(kind)}. It was read as \`local\`.`,
+        "kind",
+      );
     const id = needsText(taker, "name", "gemini");
     if (typeof fields.values.get("tools") === "string")
       taker.report(

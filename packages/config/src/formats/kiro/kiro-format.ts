@@ -46,6 +46,8 @@ const words = createToolWords({
     fs_read: read
     fs_write: create change notebook
     execute_bash: shell
+    execute_cmd: shell
+    web: fetch websearch
     subagent: subagent`,
   readServer(word) {
     if (!word.startsWith("@") || word === "@") return undefined;
@@ -217,19 +219,9 @@ function limitTools(
 ): Pick<PortableAgent, "tools" | "deny"> {
   let list = tools;
   const deny: PortableTool[] = [];
-  const known = new Set([
-    "shell",
-    "execute_bash",
-    "write",
-    "fs_write",
-    "read",
-    "fs_read",
-    "subagent",
-    "use_subagent",
-  ]);
   for (const name of Object.keys(settings)) {
     const meant = name.toLowerCase();
-    if (!known.has(name) && known.has(meant))
+    if (!knownLimits.has(name) && knownLimits.has(meant))
       taker.fails("toolsSettings", `Kiro has no tool ${quote(name)}; ${quote(meant)} may be meant`);
   }
   const part = (names: readonly string[], key: string): readonly string[] | undefined => {
@@ -254,7 +246,11 @@ function limitTools(
       kinds.includes(tool.class) ? patterns.map((pattern) => ({ ...tool, pattern })) : [tool],
     );
   };
-  const commands = part(["shell", "execute_bash"], "allowedCommands");
+  const shells = ["shell", "execute_bash", "execute_cmd"];
+  const isClosed = shells.some(
+    (name) => isRecord(settings[name]) && settings[name]["denyByDefault"] === true,
+  );
+  const commands = part(shells, "allowedCommands") ?? (isClosed ? [] : undefined);
   if (commands !== undefined) {
     const patterns = commands.map(patternOfCommands);
     for (const [index, pattern] of patterns.entries())
@@ -269,7 +265,7 @@ function limitTools(
       patterns.filter((pattern) => pattern !== undefined),
     );
   }
-  for (const command of part(["shell", "execute_bash"], "deniedCommands") ?? []) {
+  for (const command of part(shells, "deniedCommands") ?? []) {
     const pattern = patternOfCommands(anywhere(command));
     if (pattern === undefined)
       taker.loses(
@@ -291,7 +287,57 @@ function limitTools(
     deny.push({ class: "read", raw: "read", pattern });
   const readable = part(["read", "fs_read"], "allowedPaths");
   if (readable !== undefined) narrow(["read"], here(readable));
+  for (const [name, section] of Object.entries(settings)) {
+    const limit = limitNotKept(name, section);
+    const limited = limit === undefined ? [] : words.read(name).filter((tool) => tool.class !== "other");
+    if (limit === undefined || limited.length === 0) continue;
+    taker.loses(
+      "pattern-dropped",
+      `\`toolsSettings\` limits ${quote(name)} by ${quote(limit)}, which cannot be kept here; the agent does not have the tool.`,
+      "toolsSettings",
+    );
+    deny.push(...limited.filter((tool) => tool.class === "mcp"));
+    narrow(
+      limited.map((tool) => tool.class).filter((kind) => kind !== "mcp"),
+      [],
+    );
+  }
   return { tools: list, deny };
+}
+
+/** The settings of a tool that are read; the others may limit it in a way that is not known here. */
+const knownLimits: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    shell: ["allowedCommands", "deniedCommands", "denyByDefault"],
+    execute_bash: ["allowedCommands", "deniedCommands", "denyByDefault"],
+    execute_cmd: ["allowedCommands", "deniedCommands", "denyByDefault"],
+    write: ["allowedPaths", "deniedPaths"],
+    fs_write: ["allowedPaths", "deniedPaths"],
+    read: ["allowedPaths", "deniedPaths"],
+    fs_read: ["allowedPaths", "deniedPaths"],
+    subagent: ["availableAgents"],
+    use_subagent: ["availableAgents"],
+  }),
+);
+
+/** What needs no question there, which the session decides here. */
+const unasked: ReadonlySet<string> = new Set([
+  "autoAllowReadonly",
+  "allowReadOnly",
+  "trusted",
+  "trustedAgents",
+]);
+
+function limitNotKept(name: string, section: unknown): string | undefined {
+  if (!isRecord(section)) return undefined;
+  const isNothing = (key: string, value: unknown): boolean =>
+    value === false ||
+    value === null ||
+    (/^(?:denied|blocked)/.test(key) && Array.isArray(value) && value.length === 0);
+  return Object.entries(section).find(
+    ([key, value]) =>
+      !unasked.has(key) && knownLimits.get(name)?.includes(key) !== true && !isNothing(key, value),
+  )?.[0];
 }
 
 /** Whether an expression has to fit the whole command differs between versions: one that denies does it anywhere. */

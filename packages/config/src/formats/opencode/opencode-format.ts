@@ -1,3 +1,4 @@
+import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { matchesName } from "@retinue/gate/covers-path.ts";
 import {
@@ -11,7 +12,7 @@ import {
   usableName,
 } from "../common-fields.ts";
 import { createFieldTaker, type FieldTaker, reportRest } from "../field-reader.ts";
-import type { FormatId } from "../format-facts.ts";
+import { type FormatId, formatFacts } from "../format-facts.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import { allowedHere, allowedThere, deniedHere, deniedThere } from "../path-patterns.ts";
 import type {
@@ -32,13 +33,13 @@ export const opencodeFormat: AgentFormat = {
   read(text, context) {
     const fields = readFenced(text, context);
     if ("refused" in fields) return refusedReading(fields);
-    const ofAll = settingsOfAll(context);
-    if ("refused" in ofAll) return refusedReading(ofAll);
-    return readAgent(fields, context, {
-      format: "opencode",
-      id: context.relative.replace(/\.md$/i, ""),
-      ofAll,
-    });
+    const settings = settingsAbove(context);
+    if ("refused" in settings) return refusedReading(settings);
+    const id = context.relative.replace(/\.md$/i, "");
+    const written = fields.values.get("name");
+    const name = typeof written === "string" ? written : id;
+    const merged = withSettings(fields, settings, { name, file: context.file });
+    return readAgent(merged, context, { format: "opencode", id, ofAll: settings });
   },
   write: (agent, note) => writeFenced(fieldsOf(agent), agent.prompt, note),
   // Folders are part of the name.
@@ -55,13 +56,9 @@ export const opencodeJsonFormat: AgentFormat = {
   read(text, context) {
     const document = readJson(text, context, { comments: true });
     if ("refused" in document) return refusedReading(document);
-    // The next version says `agents` and `system`.
-    const entries = (["agent", "agents"] as const).flatMap((key) => {
-      const value = document.value[key];
-      return isRecord(value) ? Object.entries(value).map(([id, agent]) => ({ key, id, value: agent })) : [];
-    });
-    const readings = entries.map(({ key, id, value }): PortableReading => {
-      if (!isRecord(value)) return { agents: [], diagnostics: [] };
+    const settings = settingsAbove(context);
+    if ("refused" in settings) return refusedReading(settings);
+    const readings = entriesOf(document.value).map(({ key, id, value }): PortableReading => {
       const { prompt = value["system"], system: _same, ...others } = value;
       const fields: SourceFields = {
         values: new Map(Object.entries(others)),
@@ -83,10 +80,11 @@ export const opencodeJsonFormat: AgentFormat = {
             },
           ],
         };
-      return readAgent(fields, context, {
+      const merged = withSettings(fields, settings, { name: id, file: context.file });
+      return readAgent(merged, context, {
         format: "opencode-json",
         id,
-        ofAll: [document.value],
+        ofAll: [...settings, document.value],
       });
     });
     return {
@@ -109,22 +107,77 @@ export const opencodeJsonFormat: AgentFormat = {
   fileName: () => "opencode.json",
 };
 
-/** `opencode.json` of the project and of its `.opencode`: what it permits holds for agents in files of their own, too. */
-function settingsOfAll({
-  relative,
-  include,
-}: ReadContext): readonly Readonly<Record<string, unknown>>[] | SourceRefusal {
-  const folder = "../".repeat(relative.split("/").length);
-  const found: Readonly<Record<string, unknown>>[] = [];
-  for (const place of [`../${folder}`, folder])
-    for (const name of ["opencode.json", "opencode.jsonc"]) {
-      const text = include?.(`${place}${name}`);
-      if (text === undefined) continue;
-      const document = readJson(text, { file: name, relative: name }, { comments: true });
-      if ("refused" in document) return document;
-      found.push(document.value);
-    }
+type Settings = Readonly<Record<string, unknown>>;
+
+/** The agents in one `opencode.json`. The next version writes `agents` and `system`; `mode` is the old place of primary agents. */
+function entriesOf(
+  document: Settings,
+): readonly { readonly key: string; readonly id: string; readonly value: Settings }[] {
+  return (["mode", "agent", "agents"] as const).flatMap((key) => {
+    const value = document[key];
+    if (!isRecord(value)) return [];
+    return Object.entries(value).flatMap(([id, agent]) =>
+      isRecord(agent) ? [{ key, id, value: key === "mode" ? { ...agent, mode: "primary" } : agent }] : [],
+    );
+  });
+}
+
+/** What the other files of settings contain: what they permit holds for every agent below their folder. */
+function settingsAbove({ file, above }: ReadContext): readonly Settings[] | SourceRefusal {
+  const { project, user } = formatFacts["opencode-json"];
+  const isPersonal = file.replaceAll("\\", "/").includes("/.config/opencode/");
+  const found: Settings[] = [];
+  for (const each of above?.(isPersonal ? user : project) ?? []) {
+    if (each.file === file) continue;
+    const document =
+      each.text === undefined
+        ? { refused: [unreadableSettings(each.file)] }
+        : readJson(each.text, { file: each.file, relative: each.file }, { comments: true });
+    if ("refused" in document) return document;
+    found.push(document.value);
+  }
   return found;
+}
+
+function unreadableSettings(file: string): Diagnostic {
+  const message =
+    "This cannot be read, and may limit the agents of the project; none is loaded that it counts for.";
+  return { severity: "error", code: "unreadable-restriction", message, file, line: 1, column: 1 };
+}
+
+/** The fields of an agent over those that settings have for one of its name, as opencode merges them. */
+function withSettings(
+  fields: SourceFields,
+  settings: readonly Settings[],
+  { name, file }: { readonly name: string; readonly file: string },
+): SourceFields {
+  const under = settings.flatMap((document) =>
+    entriesOf(document).flatMap(({ id, value: { prompt: _prompt, system: _system, ...others } }) =>
+      id === name ? [others] : [],
+    ),
+  );
+  if (under.length === 0) return fields;
+  const merged = [...under, Object.fromEntries(fields.values)].reduce<Settings>(mergeFields, {});
+  const note: Diagnostic = {
+    severity: "note",
+    code: "settings-count-too",
+    message: `opencode.json has settings of ${quote(name)} too; both count.`,
+    file,
+    ...(fields.locate(["name"]) ?? fields.locate(["description"])),
+  };
+  return { ...fields, values: new Map(Object.entries(merged)), diagnostics: [...fields.diagnostics, note] };
+}
+
+function mergeFields(under: Settings, over: Settings): Settings {
+  const merged = new Map(Object.entries(under));
+  for (const [key, value] of Object.entries(over)) {
+    // A word for all tools is a rule among others.
+    const [before, after] = [merged.get(key), value].map((each) =>
+      key === "permission" && typeof each === "string" ? { "*": each } : each,
+    );
+    merged.set(key, isRecord(before) && isRecord(after) ? mergeFields(before, after) : value);
+  }
+  return Object.fromEntries(merged);
 }
 
 function promptOf(prompt: unknown, { include }: ReadContext): string {
@@ -171,6 +224,8 @@ function readAgent(
       "There is no `description`, by which a model decides when to use the agent.",
       "description",
     );
+  if (mode !== undefined && !["subagent", "primary", "all"].includes(mode))
+    taker.loses("mode-dropped", `opencode has no mode ${quote(mode)}; it has no effect here.`, "mode");
   const isPrimary = mode === "primary" || /(?:^|\/)modes?\//.test(context.file.replaceAll("\\", "/"));
   if (isPrimary)
     taker.report(
@@ -239,7 +294,7 @@ function permissionOf(agent: PortableAgent): Readonly<Record<string, unknown>> |
   }
   const serverKeys = (list: readonly PortableTool[]): readonly string[] =>
     list.flatMap((each) =>
-      each.class === "mcp" && each.server !== undefined ? [`${each.server}_${each.tool ?? "*"}`] : [],
+      each.class === "mcp" && each.server !== undefined ? [keyOfServer(each.server, each.tool)] : [],
     );
   const denied = serverKeys(deny);
   const allowed = tools === "all" ? [] : serverKeys(tools).filter((key) => !denied.includes(key));
@@ -247,6 +302,10 @@ function permissionOf(agent: PortableAgent): Readonly<Record<string, unknown>> |
   for (const key of allowed) result.push([key, "allow"]);
   for (const key of denied) result.push([key, "deny"]);
   return Object.fromEntries(result);
+}
+
+function keyOfServer(server: string, tool: string | undefined): string {
+  return tool === undefined && server.endsWith("*") ? server : `${server}_${tool ?? "*"}`;
 }
 
 /** Where reading is opened by a rule, files with secrets would be open too, which opencode asks about by itself. */
@@ -493,13 +552,15 @@ function settle(rules: readonly Rule[], key: string | undefined, taker: FieldTak
     const isDeny = rule.action === "deny";
     if (pattern === "*") Object.assign(state, { base: isDeny ? "deny" : "allow", allows: [], denies: [] });
     else if (isDeny) state.denies.push(pattern);
-    else if (state.base === "deny") state.allows.push(pattern);
-    else if (state.denies.length > 0)
-      taker.loses(
-        "pattern-dropped",
-        `\`permission.${rule.key}\` opens ${quote(pattern)} again inside what it denies; here the denial holds.`,
-        "permission",
-      );
+    else {
+      if (state.base === "deny") state.allows.push(pattern);
+      if (state.denies.length > 0)
+        taker.loses(
+          "pattern-dropped",
+          `\`permission.${rule.key}\` opens ${quote(pattern)} again inside what it denies; here the denial holds.`,
+          "permission",
+        );
+    }
   }
   return state;
 }
@@ -532,13 +593,17 @@ function namedTools(rules: readonly Rule[]): {
   const deny: PortableTool[] = [];
   for (const [key, { isAllowed, isPartDenied }] of named) {
     const split = splitsAtUnderscore(key).map((each): PortableTool => ({ class: "mcp", ...each, raw: key }));
-    // A star may stand for any server, and so may a name that is too long to be one.
-    const isAny = /[*?_]/.test(key);
-    const every: readonly PortableTool[] = isAny ? [{ class: "mcp", raw: key }] : [];
-    if (!isAllowed || isPartDenied) deny.push(...(split.length === 0 ? every : split));
+    if (!isAllowed || isPartDenied) deny.push(...(split.length === 0 ? serversOf(key) : split));
     else allow.push(...split);
   }
   return { allow, deny };
+}
+
+/** Servers that a key without an underscore means: those whose names begin as it does, or any. */
+function serversOf(key: string): readonly PortableTool[] {
+  const server = /^[^*?_]+\*$/.test(key) ? key : undefined;
+  // A sign may stand for any server, and so may a name that is too long to be one.
+  return /[*?_]/.test(key) ? [{ class: "mcp", server, raw: key }] : [];
 }
 
 /** Other names of the keys, and of tools that `edit` covers. */

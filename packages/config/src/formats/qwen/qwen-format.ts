@@ -89,7 +89,7 @@ export const qwenFormat: AgentFormat = {
     const isAll =
       Array.isArray(fields.values.get("tools")) &&
       (fields.values.get("tools") as readonly unknown[]).includes("*");
-    const tools = read("tools");
+    const tools = isAll ? void taker.take("tools") : read("tools");
     const run = taker.take("runConfig");
     const legacy = isRecord(run) ? run : {};
     const turns =
@@ -101,7 +101,7 @@ export const qwenFormat: AgentFormat = {
       id: needsText(taker, "name", "qwen"),
       description: needsText(taker, "description", "qwen"),
       prompt: fields.body,
-      tools: tools === undefined || isAll ? "all" : tools,
+      tools: tools ?? "all",
       deny: (read("disallowedTools") ?? []).flatMap(someCalls),
       model: modelOf(taker.text("model"), "qwen"),
       mode: modeOf(taker, approval),

@@ -174,7 +174,8 @@ function kiro(fields: Fields): Levels {
   const narrow = (kind: Kind, section: string, allowed: string, denied: string): void => {
     const some = settings[section]?.[allowed];
     if (Array.isArray(some)) found[kind] = Math.min(found[kind], some.length === 0 ? 0 : 1) as Level;
-    if (Array.isArray(settings[section]?.[denied])) found[kind] = Math.min(found[kind], 1) as Level;
+    const not = settings[section]?.[denied];
+    if (Array.isArray(not) && not.length > 0) found[kind] = Math.min(found[kind], 1) as Level;
   };
   narrow("shell", "shell", "allowedCommands", "deniedCommands");
   narrow("create", "write", "allowedPaths", "deniedPaths");

@@ -7,6 +7,7 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { findAgentFiles } from "@retinue/config/discovery/find-agent-files.ts";
 import {
   type FormatId,
+  folderAbove,
   formatFacts,
   formatIds,
   formatOf,
@@ -217,7 +218,7 @@ function findSources(
       throw new RetinueError("misuse", `The format of ${quote(source, 300)} cannot be told from its place.`, {
         advice: "Say it with --from FORMAT.",
       });
-    return readPlaces([{ path, format, within: dirname(path) }]);
+    return readPlaces([{ path, format, within: folderAbove(path, format) ?? dirname(path) }]);
   }
   const inside =
     given ??
@@ -229,7 +230,7 @@ function findSources(
           (id) =>
             formatFacts[id].source === formatFacts[inside].source && (id === inside || given === undefined),
         )
-        .map((format) => ({ path, format, within: path })),
+        .map((format) => ({ path, format, within: folderAbove(path, format) ?? path })),
     );
   return readPlaces(formatIds.flatMap((id) => placesBelow(path, id)));
 }
