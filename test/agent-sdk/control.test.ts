@@ -350,4 +350,26 @@ describe("permissions [DRP-1]", () => {
     expect(asked).toEqual(["AskUserQuestion"]);
     expect(body(stage, 1)).toContain("Blue");
   });
+
+  test("a question of a child names the child to the host [PRM-12, BGR-6]", async () => {
+    const options = ["Red", "Blue"].map((label) => ({ label, description: label }));
+    const question = { question: "Which colour?", header: "Colour", options, multiSelect: false };
+    const spawn = { description: "paint", prompt: "PAINT", run_in_background: true };
+    const stage = await createSdkStage([
+      { match: "PAINT", calls: [{ name: "AskUserQuestion", input: { questions: [question] } }] },
+      { match: "Blue", text: "Painted blue." },
+      { calls: [{ name: "Agent", input: spawn }] },
+      { text: "Waiting.", times: "any" },
+    ]);
+    const asked: (string | undefined)[] = [];
+    const messages = await stage.run("go", {
+      canUseTool: async (_name, input, { agentID }) => {
+        asked.push(agentID);
+        return { behavior: "allow", updatedInput: { ...input, answers: { "Which colour?": "Blue" } } };
+      },
+    });
+    const [started] = ofType(messages, "system", "task_started");
+    expect(started).toMatchObject({ task_id: expect.stringMatching(/^a/) });
+    expect(asked).toEqual([(started as { task_id?: string }).task_id]);
+  });
 });

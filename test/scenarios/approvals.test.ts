@@ -98,6 +98,40 @@ describe("approvals from the command line", () => {
     expect(shown.out).toMatch(/used +\S+ Bash of main/);
   });
 
+  test("equal questions of two sessions are told apart, and an answer reaches its own session only [APR-1, BGR-6]", async () => {
+    const spawn = { description: "append", prompt: "APPEND", run_in_background: true };
+    const call = { name: "Bash", input: { command: "echo ran >> log" } };
+    const { retinue, place } = await createStage([
+      { match: "APPEND", calls: [call], times: 2 },
+      { match: "Go.", calls: [{ name: "Agent", input: spawn }], times: 2 },
+      { text: "Done.", times: "any" },
+    ]);
+    place.write("ask.json", '{"backgroundAgents": {"questions": "ask"}}');
+    const ids = ["1a1b2c3d-0000-4000-8000-000000000000", "2a1b2c3d-0000-4000-8000-000000000000"] as const;
+    const runs = ids.map((id) =>
+      retinue(["-p", "Go.", "--session-id", id, "--approvals", "wait", "--settings", "ask.json"]),
+    );
+    const waiting = async (): Promise<readonly { readonly id: string; readonly session: string }[]> => {
+      const { approvals } = JSON.parse((await retinue(["approvals", "--json"])).out || '{"approvals": []}');
+      return approvals
+        .filter(({ state }: { state: string }) => state === "waiting")
+        .map(({ question }: { question: unknown }) => question);
+    };
+    await expect.poll(waiting).toHaveLength(2);
+    const { out: table } = await retinue(["approvals"]);
+    expect(table).toContain("SESSION");
+    for (const id of ids) expect(table).toContain(` ${id.slice(0, 8)} `);
+    const [one, two] = ids.map(
+      async (id) => (await waiting()).find(({ session }) => session === id)?.id ?? "",
+    );
+    expect((await retinue(["approve", (await one) ?? ""])).code).toBe(0);
+    expect((await runs[0])?.code).toBe(0);
+    expect(await waiting()).toMatchObject([{ session: ids[1] }]);
+    expect((await retinue(["deny", (await two) ?? ""])).code).toBe(0);
+    expect((await runs[1])?.code).toBe(0);
+    expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
+  });
+
   test.each([
     "SIGTERM",
     "SIGINT",

@@ -224,7 +224,7 @@ describe("[MCP-4] servers that want a login", () => {
     expect((await listed("robot-secret")).out).toMatch(/^robot: .+ - ✔ Connected, 1 tool$/m);
     expect(stage.files()).toEqual([]);
     const wrong = await listed("wrong-secret");
-    expect(wrong.out).toMatch(/invalid_client/);
+    expect(wrong.out).toMatch(/invalid_client\. Check `oauth\.clientId` and `oauth\.clientSecret`\.?$/m);
     expect(wrong.out + wrong.err).not.toContain("wrong-secret");
   });
 

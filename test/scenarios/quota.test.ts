@@ -68,6 +68,18 @@ describe("a quota of a key, over processes [LIM-7]", () => {
     }
   });
 
+  test("a run that prints JSON at its end says on stderr meanwhile that it waits", async () => {
+    await using provider = await startFakeProvider({
+      respond: reading(1),
+      quota: { requests: 1, everyMs: 1200 },
+    });
+    const words = ["-p", "Gamma, read.", "--settings", settings, "--output-format", "json"];
+    const { code, out, err } = await runInProcess(createQuotaPlace(1), words, keyed(provider));
+    expect({ code, result: JSON.parse(out).result }).toEqual({ code: 0, result: "All read for: Gamma, " });
+    expect(err).toContain("The quota of anthropic is used up; waiting");
+    expect(err).toContain("There is a new quota of anthropic");
+  });
+
   test("tasks shows who waits and until when, and after a crash resume --waiting continues without repeating", async () => {
     await using provider = await startFakeProvider({
       respond: reading(3),

@@ -47,7 +47,7 @@ test("[LIM-4, CLI-3] the JSON result has both, and worth shows what each child b
   const printed = await retinue("-p", "Go.", "--output-format", "json");
   const result = JSON.parse(printed.out);
   const [main, child] = result.agent_usage;
-  expect(main).toMatchObject({ agent_id: "main", num_turns: 2 });
+  expect(main).toMatchObject({ agent_id: "main", status: "completed", num_turns: 2 });
   expect(child).toMatchObject({
     agent_type: "Explore",
     parent_agent_id: "main",

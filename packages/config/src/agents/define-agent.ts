@@ -3,6 +3,7 @@ import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { HookRule } from "../hooks/read-hooks.ts";
 import type { AgentDefinition, AgentEnding, PromptContext } from "./agent-definition.ts";
+import type { RunnerInput } from "./agent-runner.ts";
 import { readDefinitionObject } from "./read-definition-object.ts";
 
 /** A definition made by a program. Lists may be arrays or comma-separated texts, as in files. */
@@ -18,6 +19,7 @@ export interface AgentInput
     | "skills"
     | "hooks"
     | "mcpServers"
+    | "runner"
   > {
   readonly name: string;
   readonly description: string;
@@ -27,6 +29,8 @@ export interface AgentInput
   readonly disallowedTools?: readonly string[] | string | undefined;
   readonly skills?: readonly string[] | string | undefined;
   readonly mcpServers?: readonly (string | Readonly<Record<string, unknown>>)[] | undefined;
+  /** A program of another vendor that does its work, as in a file. */
+  readonly runner?: RunnerInput | undefined;
   /** As in settings.json. */
   readonly hooks?: Readonly<Record<string, unknown>> | readonly HookRule[] | undefined;
   /** Called once when a run of this agent has ended, however it ended. */

@@ -106,7 +106,9 @@ describe("[LIM-4] what a delegation was worth", () => {
     [{ state: "failed" }, "it ended as failed"],
     [{ state: "running" }, "it still runs"],
   ] as const)("is nothing for one that is %j", (more, why) => {
-    const [child] = worth(agent("main", []), agent("a1", [turn(0, 5000, 50)], more)).children;
+    const { children, verdict } = worth(agent("main", []), agent("a1", [turn(0, 5000, 50)], more));
+    expect(verdict).toBe("0 of 1 delegations paid.");
+    const [child] = children;
     expect(child).toMatchObject({ paid: false, verdict: `did not pay: ${why}` });
   });
 

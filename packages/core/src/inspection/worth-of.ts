@@ -48,9 +48,9 @@ export function worthOf({ session, agents, totals }: Inspection): SessionWorth {
     const parent = child.parentId === undefined ? undefined : byId.get(child.parentId);
     return parent === undefined ? [] : [worthOfChild(child, parent, totals.costUsd)];
   });
-  const paid = children.filter((child) => child.paid === true).length;
+  const paid = children.filter((child) => child.paid === true);
   const unknown = children.filter((child) => child.paid === undefined).length;
-  const kept = children.reduce((sum, child) => sum + keptOut(child), 0);
+  const kept = paid.reduce((sum, child) => sum + keptOut(child), 0);
   return {
     version: 1,
     sessionId: session.id,
@@ -60,7 +60,14 @@ export function worthOf({ session, agents, totals }: Inspection): SessionWorth {
     verdict:
       children.length === 0
         ? "Nothing was handed to children."
-        : `${paid} of ${children.length} delegations paid${unknown === 0 ? "" : `, ${unknown} cannot be judged`}; together they kept ${kept} tokens out of the contexts of their parents.`,
+        : [
+            `${paid.length} of ${children.length} delegations paid`,
+            ...(unknown === 0 ? [] : [`, ${unknown} cannot be judged`]),
+            ...(paid.length === 0
+              ? []
+              : [`; those kept ${kept} tokens out of the contexts of their parents`]),
+            ".",
+          ].join(""),
   };
 }
 

@@ -116,8 +116,7 @@ export function createQuestionRegistry(options: QuestionRegistryOptions): Questi
         return stop === true ? { type: "deny-and-stop", ...said } : { type: "deny", ...said };
       },
     },
-    async askForm(fields, { signal, agent, callId }) {
-      const path = agent === undefined ? mainPath : [agent];
+    async askForm(fields, { signal, agentPath: path = mainPath, callId }) {
       const answer = await ask({ kind: "form", path, callId, fields }, signal);
       if (answer.type === "fields") return answer.answers;
       const message = denialOf(answer).message ?? "the person closed the questions without an answer";

@@ -1,4 +1,5 @@
 import { escapeControlTags } from "@retinue/base/foundation/escape-control-tags.ts";
+import { endSentence } from "@retinue/base/foundation/first-sentence.ts";
 import { isRecord, isUnreasonablyLarge, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { takeStart } from "../tools/limit-text.ts";
@@ -183,8 +184,10 @@ export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // What fetch says is in the cause; "fetch failed" does not help.
   const cause = error.cause instanceof Error ? ` (${causeText(error.cause)})` : "";
-  const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
-  return `${error.message}${cause}${advice}`;
+  const said = `${error.message}${cause}`;
+  if (!isRetinueError(error) || error.advice === undefined) return said;
+  // Whoever reports it ends the sentence.
+  return `${endSentence(said)} ${error.advice.replace(/\.$/, "")}`;
 }
 
 function causeText(cause: Error): string {

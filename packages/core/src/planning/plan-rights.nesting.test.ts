@@ -185,6 +185,16 @@ describe("[NST-1] what a subagent starts", () => {
     expect(refusal(own, definition)).toContain("brings MCP servers of its own (mine)");
   });
 
+  test("cannot be a program of another vendor that could do more than its parent, also where a person accepts it of others", () => {
+    const runner = { acp: "vendor --acp", unguarded: true };
+    const definition = agent({ name: "worker", tools: ["Read"], runner });
+    expect(planned(main(2), definition).runner).toMatchObject({ unguarded: true });
+    expect(refusal(own, definition)).toContain("also with `unguarded: true`");
+    const whole = planned(main(2), agent({ tools: ["Read", "Edit", "Write", "Bash", "Agent(worker)"] }));
+    const equal = agent({ name: "worker", runner });
+    expect(planned(whole, equal).runner).not.toHaveProperty("unguarded");
+  });
+
   test("shares the working tree of an isolated parent", () => {
     const isolated = { ...own, task: { ...own.task, isolation: "worktree" as const } };
     expect(refusal(isolated, worker, { changes: { isolation: "worktree" } })).toContain("which the agents");

@@ -41,12 +41,13 @@ export function planRunner(facts: RunnerFacts): RunnerPlanned {
   const misfit = refuseMisfit(facts, definition);
   if (misfit !== undefined) return refuse(misfit);
   const open = openRules(facts.rights, facts.sandboxed);
-  if (open.length > 0 && runner.unguarded !== true) {
-    const where = facts.sandboxed ? "The sandbox does not keep it from that" : "There is no sandbox for it";
+  // A person accepts that of the main agent's children. A subagent starts nothing that can do more than itself.
+  const isNested = (task?.ancestors ?? []).length > 0;
+  const unguarded = runner.unguarded === true && !isNested;
+  if (open.length > 0 && !unguarded)
     return refuse(
-      `${definition.name} runs in ${runner.name}, which also acts without asking Retinue, and could get around what is denied or limited: ${listShort(open)}. ${where}. ${facts.sandboxed ? "" : "Switch `sandbox.enabled` on in the settings, or "}${facts.sandboxed ? "W" : "w"}rite \`unguarded: true\` under \`runner\` if that is acceptable.`,
+      `${definition.name} runs in ${runner.name}, which also acts without asking Retinue, and could get around what is denied or limited: ${listShort(open)}. ${waysOut(facts.sandboxed, isNested)}`,
     );
-  }
   if (limits?.costUsd !== undefined && facts.refusesUnknownPrice)
     return refuse(
       `What ${runner.name} costs is known only after the fact, and the settings refuse calls of unknown price where money is limited (limits.unknownPrice).`,
@@ -67,11 +68,22 @@ export function planRunner(facts: RunnerFacts): RunnerPlanned {
       state: known?.state,
       ...(model === undefined || model === "inherit" ? {} : { model }),
       ...(session === undefined ? {} : { session }),
-      ...(runner.unguarded === true ? { unguarded: true } : {}),
+      ...(unguarded ? { unguarded: true } : {}),
       ...(facts.sandboxed ? { sandboxed: true } : {}),
     },
     notes: notesOf(facts, { open, name: runner.name, unasked: known?.unasked }),
   };
+}
+
+function waysOut(sandboxed: boolean, isNested: boolean): string {
+  const why = sandboxed ? "The sandbox does not keep it from that" : "There is no sandbox for it";
+  const ways = [
+    ...(sandboxed ? [] : ["switch `sandbox.enabled` on in the settings"]),
+    isNested
+      ? "have the main agent start it: what a subagent starts has no more rights than the subagent, also with `unguarded: true`"
+      : "write `unguarded: true` under `runner` if that is acceptable",
+  ].join(", or ");
+  return `${why}. ${ways[0]?.toUpperCase()}${ways.slice(1)}.`;
 }
 
 /** What was asked for and cannot be had in such a program. */

@@ -179,6 +179,8 @@ export interface ToolHost {
           readonly signal: AbortSignal;
           /** The agent that asks. */
           readonly agent?: { readonly id: string; readonly name: string } | undefined;
+          /** The agents from the main one to it. */
+          readonly agentPath?: readonly { readonly id: string; readonly name: string }[] | undefined;
           /** The call that asks. */
           readonly callId?: string | undefined;
         },

@@ -56,7 +56,8 @@ type CallQuestion = PermissionQuestion | FormQuestion | PlanQuestion;
 /** All of them are asked as a call that may run or not. */
 function requestOf(question: CallQuestion, directory: string): JsonRecord & { readonly subtype: string } {
   const subtype = "can_use_tool";
-  const about = { tool_use_id: question.callId ?? "", requires_user_interaction: true };
+  const asking = question.path.length === 1 ? {} : { agent_id: question.path.at(-1)?.id };
+  const about = { tool_use_id: question.callId ?? "", ...asking, requires_user_interaction: true };
   if (question.kind === "form") {
     const tool = { tool_name: "AskUserQuestion", display_name: "AskUserQuestion" };
     return { subtype, ...tool, input: { questions: question.fields }, ...about };
@@ -65,7 +66,7 @@ function requestOf(question: CallQuestion, directory: string): JsonRecord & { re
     const input = question.plan === undefined ? {} : { plan: question.plan };
     return { subtype, tool_name: "ExitPlanMode", input, ...about, display_name: "ExitPlanMode" };
   }
-  const { tool, input, callId, reason, outsidePaths = [], server, path, quote, preview } = question;
+  const { tool, input, callId, reason, outsidePaths = [], server, quote, preview } = question;
   const [blocked] = outsidePaths;
   const suggestions = suggestUpdates(question, directory);
   return {
@@ -82,7 +83,7 @@ function requestOf(question: CallQuestion, directory: string): JsonRecord & { re
     ...(quote === undefined
       ? preview === undefined && descriptionOf(input, directory)
       : { description: quoteRows(quote).join("\n"), quote }),
-    ...(path.length === 1 ? {} : { agent_id: path.at(-1)?.id }),
+    ...asking,
     ...(server === undefined
       ? {}
       : {

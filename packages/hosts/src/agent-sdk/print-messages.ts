@@ -89,9 +89,11 @@ export function createMessageOutput(
   return {
     write(line: string): void {
       const message = JSON.parse(line) as JsonRecord;
-      const { subtype, error_message: cause, retry_delay_ms: delayMs } = message;
+      const { subtype, error_message: cause, retry_delay_ms: delayMs, content } = message;
       if (subtype === "api_retry" && typeof cause === "string" && typeof delayMs === "number")
         stderr.write(`${stripControlCharacters(retrySentence({ message: cause, delayMs }))}\n`);
+      if ((subtype === "quota_waiting" || subtype === "quota_renewed") && typeof content === "string")
+        stderr.write(`${stripControlCharacters(content)}\n`);
       if (verbose) kept.push(message);
       else if (message["type"] === "result") kept.splice(0, 1, aloneResult(message));
     },

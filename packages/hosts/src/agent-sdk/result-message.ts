@@ -27,7 +27,7 @@ export interface SessionTotals {
   lines(): { readonly added: number; readonly removed: number };
   modelUsage(): JsonRecord;
   /** The same by agent, each by model; undefined where there is none but the main agent. */
-  agentUsage(): readonly JsonRecord[] | undefined;
+  agentUsage(main: RunEnding["status"]): readonly JsonRecord[] | undefined;
   /** The same for what came after the last call of this; a result says both. */
   takeNewUsage(): JsonRecord;
 }
@@ -44,14 +44,15 @@ export function createSessionTotals(): SessionTotals {
     );
   return {
     lines: () => lines,
-    agentUsage() {
+    agentUsage(main) {
       const { agents } = tree.totals();
       if (agents.length < 2) return undefined;
       return agents.map(({ agentId, agentType, parentId, status, ...spent }) => ({
         agent_id: agentId,
         agent_type: agentType,
         parent_agent_id: parentId,
-        status,
+        // The result is written before the end of the main agent's run is counted.
+        status: agentId === mainAgentId ? main : status,
         ...spentRecord(spent),
       }));
     },
@@ -161,7 +162,7 @@ export interface ResultContext {
 export function resultMessage(ending: RunEnding, context: ResultContext): SdkMessage {
   const { totals } = ending;
   const { interrupted } = context;
-  const agentUsage = context.totals.agentUsage();
+  const agentUsage = context.totals.agentUsage(ending.status);
   const subtype = subtypeOf(ending, interrupted);
   const failure = answerFailureOf(ending);
   return {

@@ -45,6 +45,8 @@ export interface ShownApproval {
   readonly state: string;
   readonly at: number;
   readonly tool: string;
+  /** Of which session of a folder. */
+  readonly session?: string;
   /** Whose question it is. */
   readonly agents: string;
   readonly call: string;
@@ -74,35 +76,40 @@ export function writeApprovals<Found>(
     return 0;
   }
   const now = Date.now();
-  const rows = found
-    .map(rowOf)
-    .map(({ id, state, at, tool, agents, call }) =>
-      [id, state, describeAge(now - at), tool, agents, call].map(stripControlCharacters),
-    );
+  const shown = found.map(rowOf);
+  // Equal calls of several sessions differ only in that.
+  const isOne = new Set(shown.map(({ session }) => session)).size < 2;
+  const rows = shown.map(({ id, state, at, tool, session = "", agents, call }) =>
+    [id, state, describeAge(now - at), tool, ...(isOne ? [] : [session.slice(0, 8)]), agents, call].map(
+      stripControlCharacters,
+    ),
+  );
   const paint = createPaint(host.stdout.isColourAllowed);
+  const columns = isOne ? allColumns.filter(({ heading }) => heading !== "SESSION") : allColumns;
   host.stdout.write(renderTable({ columns, rows, width: host.stdout.columns, paint }));
   return 0;
 }
 
-const columns: readonly Column[] = [
+const allColumns: readonly Column[] = [
   { heading: "ID", atLeast: 12, style: "name" },
   { heading: "STATE", atLeast: 7 },
   { heading: "AGE", atLeast: 4 },
   { heading: "TOOL", atLeast: 6, atMost: 20 },
+  { heading: "SESSION", atLeast: 8 },
   { heading: "AGENTS", atLeast: 8, atMost: 36 },
   { heading: "CALL", atLeast: 16, elseBelow: 30, style: "dim" },
 ];
 
 function shownOf(approval: Approval): ShownApproval {
   const { question, state, answer } = approval;
-  const { id, at, tool, places, input, quote } = question;
+  const { id, at, tool, session, places, input, quote } = question;
   const agents = places.length === 1 ? (places[0]?.path ?? "") : `${places.length} places`;
   const what = answer?.type === "allow" ? `${describeGrant(answer, approval)}: ` : "";
   const call =
     quote === undefined
       ? describeInput(input)
       : `start ${plural(quote.agents.length, "agent")}: ${describeBands(quote.total)}`;
-  return { id, state, at, tool, agents, call: what + call };
+  return { id, state, at, tool, session, agents, call: what + call };
 }
 
 export function describeInput(input: unknown): string {

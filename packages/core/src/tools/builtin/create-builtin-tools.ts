@@ -174,7 +174,7 @@ export const askUserQuestionTool: Tool = builtinTool<z.infer<typeof questionInpu
   description:
     "Asks the person to choose when the work hangs on something only they can decide: unclear wishes, a choice between ways. Put the choice you advise first and mark it (Recommended). Do not ask what you can find out yourself.",
   input: questionInput,
-  async call({ questions }, { host, signal, agent, callId }) {
+  async call({ questions }, { host, signal, agent, agentPath, callId }) {
     if (host.ask === undefined) {
       return failed(
         "Nobody can be asked in this run. Decide for yourself, and say in your answer what you assumed.",
@@ -186,7 +186,7 @@ export const askUserQuestionTool: Tool = builtinTool<z.infer<typeof questionInpu
       multiSelect: one.multiSelect ?? false,
     }));
     try {
-      const answers = await host.ask(asked, { signal, agent, callId });
+      const answers = await host.ask(asked, { signal, agent, agentPath, callId });
       const lines = asked.map(
         ({ question: text }) =>
           `${text}\n→ ${Object.hasOwn(answers, text) ? (answers[text] ?? "") : "(no answer)"}`,
