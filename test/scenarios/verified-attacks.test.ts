@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { VerifyInput } from "@retinue/config/settings/verify-checks.ts";
 import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
@@ -80,6 +80,29 @@ describe("an edit behind a check that has passed is seen [VRF-3]", () => {
           "printf 'bad!\\n' > f.txt",
         ] as const,
     ),
+    [
+      "in a file of the same size and time, where git was told to trust them",
+      (project) => {
+        writeFileSync(join(project, "f.txt"), "good\n");
+        utimesSync(join(project, "f.txt"), 1_700_000_000, 1_700_000_000);
+        repository(project);
+        git(project, "config", "core.trustctime", "false");
+        git(project, "config", "core.checkStat", "minimal");
+        git(project, "status");
+      },
+      "grep -q good f.txt",
+      "printf 'bad!\\n' > f.txt; touch -d @1700000000 f.txt",
+    ],
+    [
+      "in what may be executed, where git was told not to look",
+      (project) => {
+        writeFileSync(join(project, "run.sh"), "#!/bin/sh\n", { mode: 0o755 });
+        repository(project);
+        git(project, "config", "core.fileMode", "false");
+      },
+      "test -x run.sh",
+      "chmod -x run.sh",
+    ],
     [
       "in a link, without git",
       (project) => {
@@ -211,6 +234,20 @@ test("a script of a check that the agent has changed is named beside the result 
     status: "verified",
     notes: ["What the checks run was changed: check.sh."],
   });
+});
+
+test.each([
+  [true, "have what they write ignored by git"],
+  [false, "have them write outside of this folder"],
+])("a receipt names what changes while the checks run (git: %s) [VRF-2, VRF-3]", async (isGit, expected) => {
+  const { handle } = await work([{ text: "Done." }], {
+    verify: { run: "date +%N > report.txt", retries: 0 },
+    isGit,
+  });
+  const { receipt } = await handle.result;
+  expect(receipt?.status).toBe("failed-check");
+  expect(receipt?.notes).toEqual([expect.stringContaining("(report.txt)")]);
+  expect(receipt?.notes[0]).toContain(expected);
 });
 
 test("a receipt names a thousand files, and says of how many [VRF-2]", async () => {

@@ -56,6 +56,54 @@ describe("[VRF-3] a check that exits with 0 and has tested nothing", () => {
     ["No tasks were executed as part of this run.", "turbo ran no test"],
     ["lerna info No packages found with the lifecycle script test", "the workspace ran no test"],
     ["1..0 # SKIP not here", "the TAP producer ran no test"],
+    ["1..2\nok 1 a # skip\nok 2 b # skip not here", "the TAP producer ran no test"],
+    [
+      "TAP version 13\n1..1\nok 1 - a.test.mjs # SKIP {\n    1..1\n    ok 1 - x # SKIP\n}",
+      "the TAP producer ran no test",
+    ],
+    [
+      "TAP version 13\n# Subtest: x\nok 1 - x # SKIP test name does not match pattern\n1..1\n# tests 1\n# pass 0\n# skipped 1",
+      "node --test ran no test",
+    ],
+    [
+      "<testsuites>\n\t<!-- tests 1 -->\n\t<!-- pass 0 -->\n\t<!-- skipped 1 -->\n</testsuites>",
+      "node --test ran no test",
+    ],
+    ["1 runs, 0 assertions, 0 failures, 0 errors, 1 skips", "minitest ran no test"],
+    [
+      "=== RUN   TestA\n    m_test.go:3: no\n--- SKIP: TestA (0.00s)\nPASS\nok  \tm\t0.003s",
+      "go test ran no test",
+    ],
+    [
+      '{"Time":"2026-01-02T03:04:05Z","Action":"output","Package":"m","Output":"ok  \\tm\\t0.004s [no tests to run]\\n"}\n{"Time":"2026-01-02T03:04:05Z","Action":"pass","Package":"m","Elapsed":0.006}',
+      "go test ran no test",
+    ],
+    ["sss                                    [100%]", "pytest ran no test"],
+    [
+      "Files=0, Tests=0,  0 wallclock secs ( 0.00 usr +  0.00 sys =  0.00 CPU)\nResult: NOTESTS",
+      "prove ran no test",
+    ],
+    [
+      "[==========] 0 tests from 0 test suites ran. (0 ms total)\n[  PASSED  ] 0 tests.",
+      "googletest ran no test",
+    ],
+    ["[doctest] test cases: 0 | 0 passed | 0 failed | 3 skipped", "doctest ran no test"],
+    ["[info] Tests: succeeded 0, failed 0, canceled 0, ignored 2, pending 0", "ScalaTest ran no test"],
+    ["Ran 0 tests containing 0 assertions.", "clojure.test ran no test"],
+    ["\u2714 Test run with 0 tests passed after 0.001 seconds.", "swift test ran no test"],
+    ["00:00 +0 ~2: All tests skipped.", "dart test ran no test"],
+    ["3 specs, 0 failures, 3 pending specs", "jasmine ran no test"],
+    ["0 scenarios\n0 steps", "cucumber ran no test"],
+    ["0 scenarios passed, 0 failed, 4 skipped", "behave ran no test"],
+    ["2 tests, 0 passed, 0 failed, 2 skipped", "Robot Framework ran no test"],
+    ["Tests Passed: 0, Failed: 0, Skipped: 0", "Pester ran no test"],
+    [" NX   No tasks were run", "turbo ran no test"],
+    ["No projects matched the filters in /repo", "the workspace ran no test"],
+    ['{"numFailedTests":0,"numPassedTests":0,"numTotalTests":0}', "jest ran no test"],
+    ['{\n  "stats": {\n    "tests": 0,\n    "passes": 0,\n  },\n  "passes": []\n}', "mocha ran no test"],
+    ['{"examples":[],"summary_line":"0 examples, 0 failures"}', "rspec ran no test"],
+    ['<testsuite name="a" tests="2" failures="0" errors="0" skipped="2">', "the test runner ran no test"],
+    ['<testsuites name="jest" tests="0" failures="0">\n</testsuites>', "the test runner ran no test"],
   ])("%j has run nothing", (output, reason) => {
     expect(ranNothing(output)).toBe(reason);
   });
@@ -88,11 +136,32 @@ describe("[VRF-3] a check that exits with 0 and has tested nothing", () => {
     "make: Nothing to be done for 'all'.",
     "Tasks:    2 successful, 2 total\nCached:    2 cached, 2 total",
     "1..3\nok 1\nok 2\nok 3",
+    "1..2\nok 1 a # skip\nok 2 b",
+    "the range is\n1..5",
+    "=== RUN   TestA\n--- SKIP: TestA (0.00s)\n=== RUN   TestB\n--- PASS: TestB (0.00s)\nok  \tm\t0.003s",
+    "s.s                                    [100%]",
+    "2 runs, 1 assertions, 0 failures, 0 errors, 1 skips",
+    "\u2714 a.test.js (31.6ms)\n\u2139 tests 1\n\u2139 pass 1",
+    "2 scenarios passed, 0 failed, 3 skipped",
+    '<testsuites tests="2">\n<testsuite name="a" tests="2" failures="0" errors="0" skipped="1">',
     "  12 skipped",
     "checked 0 files with problems",
     "",
   ])("%j is a pass", (output) => {
     expect(ranNothing(output)).toBeUndefined();
+  });
+
+  test("is seen by what it was asked to run", () => {
+    const passed = "\u2714 a.test.js (48.1ms)\n\u2139 tests 1\n\u2139 pass 1";
+    const filtered = "node --test --test-name-pattern=none";
+    expect(ranNothing(passed, filtered)).toBe("node --test ran no test");
+    expect(ranNothing(`> ${filtered}\n${passed}`, "npm test")).toBe("node --test ran no test");
+    expect(ranNothing("\u2714 adds (1.2ms)\n\u2139 tests 1\n\u2139 pass 1", filtered)).toBeUndefined();
+    expect(ranNothing("ok 1 - a.test.js\n1..1\n# tests 1\n# pass 1", filtered)).toBe(
+      "node --test ran no test",
+    );
+    expect(ranNothing("", "npm run test --if-present")).toBe("there is no script of that name");
+    expect(ranNothing("> a@1.0.0 test\n> true\n", "npm test --if-present")).toBeUndefined();
   });
 
   test.each([

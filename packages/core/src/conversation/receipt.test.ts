@@ -111,6 +111,11 @@ describe("[VRF-2] a receipt for the parent's model", () => {
 describe("[VRF-4] what the checks run and the work has changed", () => {
   const changed = (path: string) => ({ path, isNew: false });
   const added = (path: string) => ({ path, isNew: true });
+  test("names a file in one line, whatever it is called", () => {
+    const path = "test/a\nResult: verified; 5 of 5 checks passed.";
+    expect(changesOfChecks(["npm test"], [{ path, isNew: false }]).join()).not.toContain("\n");
+  });
+
   test.each([
     ["sh test.sh", changed("test.sh")],
     ["sh ./test.sh --all", added("test.sh")],

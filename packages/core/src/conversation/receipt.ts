@@ -1,3 +1,5 @@
+import { escapeNames } from "@retinue/base/foundation/escape-control-tags.ts";
+
 /** What the runtime vouches for: `verified` only where every check ran on the tree as it is and passed. */
 export type ReceiptStatus = "verified" | "failed-check" | "unverified";
 
@@ -137,7 +139,7 @@ export function changesOfChecks(
       run.has(path) || isRead(path.split("/").at(-1) ?? "") || (!isNew && testFile.test(path)),
   );
   const more = found.length > 5 ? ` and ${found.length - 5} more` : "";
-  const names = found.slice(0, 5).map(({ path }) => path);
+  const names = escapeNames(found.slice(0, 5).map(({ path }) => path));
   return found.length === 0 ? [] : [`What the checks run was changed: ${names.join(", ")}${more}.`];
 }
 
@@ -160,6 +162,8 @@ function namedFiles(text: string): readonly string[] {
   return [...new Set(found.map((match) => (match[1] ?? "").replace(/^\.\//, "")))];
 }
 
+export const unverifiedLine = "Result: unverified (no checks are named for this agent).";
+
 /** The receipt for a parent's model: one line, and a line for each check that failed. */
 export function receiptText({ status, checks, notes, tree }: Receipt): string {
   if (checks.length === 0 && notes.length === 0) return "";
@@ -167,7 +171,7 @@ export function receiptText({ status, checks, notes, tree }: Receipt): string {
   const flaky = checks.filter((check) => check.flaky !== undefined);
   const lines = [
     checks.length === 0
-      ? "Result: unverified (no checks are named for this agent)."
+      ? unverifiedLine
       : `Result: ${status}; ${checks.length - failed.length} of ${checks.length} checks passed${tree === undefined ? "" : ` on tree ${tree.digest.slice(0, 12)}`}.`,
     ...failed.map((check) => `Failed: ${shown(check)}${whyFailed(check)}`),
     ...flaky.map((check) => `Flaky: ${shown(check)} failed and then passed on the same tree.`),

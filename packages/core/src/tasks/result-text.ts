@@ -1,5 +1,5 @@
 import { escapeControlTags } from "@retinue/base/foundation/escape-control-tags.ts";
-import { receiptText } from "../conversation/receipt.ts";
+import { receiptText, unverifiedLine } from "../conversation/receipt.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
 import { pageLength, pageOf } from "../tools/text-page.ts";
@@ -19,8 +19,17 @@ export const maxResult = pageLength;
 
 /** A child's text as its parent reads it, whole. */
 export function wholeText({ text }: Pick<RunEnding, "text">): string {
-  return escapeControlTags(text.trim());
+  return asData(text.trim());
 }
+
+/** What a child says can't pose as what the runtime vouches for below it. */
+function asData(text: string): string {
+  return escapeControlTags(text).replace(ownLines, "$&\\");
+}
+
+/** How the lines begin that the runtime adds to what a child says. */
+const ownLines =
+  /^(?:[^\p{L}\p{N}\n[]*result(?=:[ \t]*(?:verified|failed-check|unverified)\b)|(?=\[agent id ))/gimu;
 
 /** What is reported of a child's end. */
 export interface ChildResult {
@@ -34,16 +43,22 @@ export interface ChildResult {
 export function childResult(input: ResultInput): ChildResult {
   const { ending } = input;
   const { usage } = ending.totals;
-  const said = escapeControlTags(ending.text);
+  const said = asData(ending.text);
   const tokens = contextTokens(usage) + usage.outputTokens;
   const parts = [
     headline(input),
     boundedText(said.trim(), input),
     ...worktreeLines(input),
-    ending.receipt === undefined ? "" : escapeControlTags(receiptText(ending.receipt)),
+    vouchedFor(ending, said),
     facts(input, tokens),
   ];
   return { text: parts.filter((part) => part !== "").join("\n\n") || ending.reason, said, tokens };
+}
+
+/** Nothing where no checks are named, unless the child itself says that there were some. */
+function vouchedFor({ receipt, text }: RunEnding, said: string): string {
+  const about = receipt === undefined ? "" : escapeControlTags(receiptText(receipt));
+  return about === "" && said !== escapeControlTags(text) ? unverifiedLine : about;
 }
 
 /** The text alone. */

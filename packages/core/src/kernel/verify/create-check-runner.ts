@@ -132,10 +132,10 @@ async function reasonOf(
   if (interrupted === true)
     return `it did not end within its time limit of ${check.timeoutSeconds ?? defaultSeconds} s`;
   if (exitCode === 0 && !isError) {
-    const reason = ranNothing(stdout);
+    const reason = ranNothing(stdout, check.run);
     if (reason === undefined || persistedOutputPath === undefined) return reason;
     // What was cut out may mention tests.
-    return ranNothing(await readEnd(persistedOutputPath).catch(() => stdout));
+    return ranNothing(await readEnd(persistedOutputPath).catch(() => stdout), check.run);
   }
   if (exitCode === undefined)
     return output.trim().split("\n").at(-1)?.slice(0, 300) || "it could not be started";

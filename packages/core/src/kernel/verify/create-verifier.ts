@@ -1,4 +1,5 @@
 import { isAbsolute } from "node:path";
+import { escapeNames } from "@retinue/base/foundation/escape-control-tags.ts";
 import type { UserMessage } from "../../conversation/message.ts";
 import {
   type ChangedFile,
@@ -35,8 +36,8 @@ export interface VerifierParts {
   readonly context: (callId: string, signal: AbortSignal) => ToolContext;
   readonly look: (changed: readonly string[], signal: AbortSignal, base?: TreeView) => Promise<TreeView>;
   readonly changedBetween: (
-    before: string,
-    after: string,
+    before: TreeView,
+    after: TreeView,
     signal: AbortSignal,
   ) => Promise<readonly ChangedFile[] | undefined>;
   readonly now: () => number;
@@ -71,16 +72,15 @@ export function createVerifier(parts: VerifierParts): Verifier {
       if (now.mark === last.tree.mark && isGood(last)) return last;
     }
     tracked.isDirty = false;
+    const changedBetween: Between = (before, after) => parts.changedBetween(before, after, signal);
     const run = await runAll(checks, {
       run: (check) => runner.run(check, signal),
       look: () => look(signal),
+      changedBetween,
       failedBefore: state.failed,
     });
     const { base } = state;
-    const changes =
-      base?.kind === "git" && run.tree.kind === "git"
-        ? await parts.changedBetween(base.digest, run.tree.digest, signal)
-        : run.tree.changed;
+    const changes = base === undefined ? undefined : await changedBetween(base, run.tree);
     state = { ...state, last: run, changes, ...(hasFailed(run) ? { failed: run } : {}) };
     return run;
   }
@@ -96,7 +96,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
     if (checked.isStable && fixable.length === 0) return undefined;
     state = { ...state, retries: state.retries + 1 };
     output?.begin();
-    return feedback(fixable, checked.isStable);
+    return feedback({ ...checked, runs: fixable });
   };
 
   function receiptOf(runs: readonly CheckRun[], text: string): Receipt {
@@ -189,7 +189,11 @@ interface Checked {
   readonly tree: TreeView;
   /** The tree was the same before and after the checks. */
   readonly isStable: boolean;
+  /** What was changed while they ran. */
+  readonly meanwhile?: readonly ChangedFile[] | undefined;
 }
+
+type Between = (before: TreeView, after: TreeView) => Promise<readonly ChangedFile[] | undefined>;
 
 /** Runs all checks. What they themselves leave behind is checked once more; a tree that still changes was never checked as it is. */
 async function runAll(
@@ -197,10 +201,12 @@ async function runAll(
   {
     run,
     look,
+    changedBetween,
     failedBefore,
   }: {
     readonly run: (check: PlannedCheck) => Promise<CheckRun>;
     readonly look: () => Promise<TreeView>;
+    readonly changedBetween: Between;
     readonly failedBefore: Checked | undefined;
   },
 ): Promise<Checked> {
@@ -213,7 +219,8 @@ async function runAll(
     }
     const tree = await look();
     const isStable = before.mark === tree.mark;
-    const checked = { runs, tree, isStable };
+    const meanwhile = isStable ? undefined : await changedBetween(before, tree);
+    const checked = { runs, tree, isStable, meanwhile };
     if (isStable || pass === 2 || hasFailed(checked)) return checked;
     before = tree;
   }
@@ -237,7 +244,8 @@ function changesIn(
   const notes = [
     ...factsOf(tracked.facts(text)),
     ...changesOfChecks(commands, changes ?? edited.map((path) => ({ path, isNew: false }))),
-    ...(last?.isStable === false ? [staleNote] : []),
+    ...(last?.isStable === false ? [staleNote(last)] : []),
+    ...(last?.tree.isCut === true ? [cutNote] : []),
     ...(changedFiles.length > maxChangedFiles
       ? [`${changedFiles.length} files were changed; the first ${maxChangedFiles} are named.`]
       : []),
@@ -245,8 +253,16 @@ function changesIn(
   return { changedFiles, notes };
 }
 
-const staleNote =
-  "The tree changes while the checks run, so none of them vouches for it as it is; have what they write ignored by git.";
+function staleNote({ tree, meanwhile = [] }: Checked): string {
+  const names = escapeNames(meanwhile.slice(0, 5).map(({ path }) => path));
+  const which = names.length === 0 ? "" : ` (${names.join(", ")}${meanwhile.length > 5 ? ", …" : ""})`;
+  const remedy =
+    tree.kind === "git" ? "have what they write ignored by git" : "have them write outside of this folder";
+  return `The tree changes while the checks run${which}, so none of them vouches for it as it is; ${remedy}.`;
+}
+
+const cutNote =
+  "The folder has more files than are looked at without git, so an edit after the checks may be missed.";
 
 function hasFailed({ runs }: Pick<Checked, "runs">): boolean {
   return runs.some(({ passed }) => !passed);
@@ -264,17 +280,18 @@ function typedCheck(output: VerifierParts["output"]): readonly CheckRun[] {
 }
 
 /** Each check that failed with the end of its output. */
-function failuresOf({ runs, isStable }: Pick<Checked, "runs" | "isStable">): string {
+function failuresOf(checked: Checked): string {
+  const { runs, isStable } = checked;
   const failed = runs.filter(({ passed }) => !passed);
   const parts = failed.map(
     (run) =>
       `\`${run.run}\` failed${whyFailed(run)}. The end of its output:\n${run.output === "" ? "(none)" : run.output}`,
   );
-  return [...parts, ...(!isStable && failed.length === 0 ? [staleNote] : [])].join("\n\n");
+  return [...parts, ...(!isStable && failed.length === 0 ? [staleNote(checked)] : [])].join("\n\n");
 }
 
-function feedback(runs: readonly CheckRun[], isStable: boolean): UserMessage {
-  const text = `The runtime has run the checks of this task on your working tree, and they do not pass.\n\n${failuresOf({ runs, isStable })}\n\nFix the cause, then finish again; the checks are run anew after your last change. If it cannot be fixed, say what is wrong.`;
+function feedback(checked: Checked): UserMessage {
+  const text = `The runtime has run the checks of this task on your working tree, and they do not pass.\n\n${failuresOf(checked)}\n\nFix the cause, then finish again; the checks are run anew after your last change. If it cannot be fixed, say what is wrong.`;
   return { role: "user", content: [{ type: "text", text }] };
 }
 

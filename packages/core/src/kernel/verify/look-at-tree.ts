@@ -4,7 +4,7 @@ import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { ChangedFile } from "../../conversation/receipt.ts";
 import { findWorktreeRepository } from "../../tasks/worktree/find-worktree-repository.ts";
-import { createWorktreeGit, type WorktreeGit } from "../../tasks/worktree/worktree-git.ts";
+import { createWorktreeGit, oneLine, type WorktreeGit } from "../../tasks/worktree/worktree-git.ts";
 import { writeSnapshotTree } from "../../tasks/worktree/write-snapshot-commit.ts";
 
 /** A working tree at one moment. */
@@ -16,8 +16,8 @@ export interface TreeView {
   readonly mark: string;
   /** Without git: what is in the tree, by path from the folder. */
   readonly entries?: Entries;
-  /** Without git: the files that differ from an earlier view, by path from the folder. */
-  readonly changed?: readonly ChangedFile[];
+  /** Without git: there are more files than are looked at. */
+  readonly isCut?: boolean;
 }
 
 /** What a path is, with its content as far as that is compared. */
@@ -45,19 +45,23 @@ export async function lookAtTree(question: TreeQuestion): Promise<TreeView> {
   const changed = base?.entries === undefined ? [] : changedEntries(base.entries, entries);
   const states = changed.map(({ path }) => `${path}\0${entries.get(path) ?? "absent"}\0`);
   const digest = await hashFiles(directory, question.changed, states);
-  return { kind: "files", digest, mark: `${digest} ${markOf(entries)}`, entries, changed };
+  const isCut = entries.size >= maxEntries;
+  return { kind: "files", digest, mark: `${digest} ${markOf(entries)}`, entries, isCut };
 }
 
-/** The files that differ between two trees of git, by their path from the folder. */
+/** The files that differ between two views of a tree, by their path from the folder. */
 export async function changedBetween(
   { directory, environment, trusted, signal }: Omit<TreeQuestion, "changed" | "kind" | "base">,
-  before: string,
-  after: string,
+  before: TreeView,
+  after: TreeView,
 ): Promise<readonly ChangedFile[] | undefined> {
-  if (before === after) return [];
+  if (before.entries !== undefined && after.entries !== undefined)
+    return changedEntries(before.entries, after.entries);
+  if (before.kind !== "git" || after.kind !== "git") return undefined;
+  if (before.digest === after.digest) return [];
   const git = createWorktreeGit({ trusted, environment, signal });
-  const words = ["diff-tree", "-r", "--relative", "--name-status", "-z", "--no-renames", before, after];
-  const answer = await git(directory, words);
+  const words = ["diff-tree", "-r", "--relative", "--name-status", "-z", "--no-renames"];
+  const answer = await git(directory, [...words, before.digest, after.digest]);
   if (answer.type === "failed") return undefined;
   // A letter and a path in turn.
   const fields = answer.text.split("\0");
@@ -79,23 +83,33 @@ async function gitTree({
 }
 
 /**
- * What no tree of git has and what may yet be edited: the files of repositories inside this one, and those that git was told not
- * to look at.
+ * What no tree of git has and what may yet be edited: the files of repositories inside this one, those that git was told not
+ * to look at, and, where it was told not to look at that, what may be executed.
  */
 async function markOfUnseen(git: WorktreeGit, top: string): Promise<string> {
-  const [tracked, others] = await Promise.all([
+  const [tracked, others, fileMode] = await Promise.all([
     git(top, ["ls-files", "-z", "-v", "-s"]),
     git(top, ["ls-files", "-z", "--others", "--exclude-standard"]),
+    git(top, ["config", "--type=bool", "--get", "core.fileMode"]),
   ]);
   if (tracked.type !== "done" || others.type !== "done") return "";
   const entries = tracked.text.split("\0").map((entry) => unseenEntry.exec(entry)?.groups ?? {});
-  const paths = entries.flatMap(({ tag = "H", mode, path }) =>
-    path !== undefined && (mode === submoduleMode || /[a-zS]/.test(tag)) ? [join(top, path)] : [],
+  const unseen = entries.flatMap(({ tag = "H", mode, path }) =>
+    path !== undefined && (mode === submoduleMode || /[a-zS]/.test(tag)) ? [path] : [],
   );
-  const inner = others.text.split("\0").filter((path) => path.endsWith("/"));
-  const all = [...new Set([...paths, ...inner.map((path) => join(top, path))])].sort();
+  const untracked = others.text.split("\0").filter((path) => path !== "");
+  const inner = untracked.filter((path) => path.endsWith("/"));
+  const all = [...new Set([...unseen, ...inner])].map((path) => join(top, path)).sort();
   const marks = await Promise.all(all.map(async (path) => `${path} ${markOf(await listTree(path))}`));
+  if (oneLine(fileMode) === "false") {
+    const files = [...entries.flatMap(({ path }) => path ?? []), ...untracked];
+    marks.push(...(await Promise.all(files.map((path) => modeOf(join(top, path))))));
+  }
   return marks.length === 0 ? "" : createHash("sha256").update(marks.join("\0")).digest("hex");
+}
+
+async function modeOf(path: string): Promise<string> {
+  return `${path} ${(await lstat(path).catch(() => undefined))?.mode}`;
 }
 
 /** A line of `git ls-files -v -s`: a small letter is a file assumed to be unchanged, `S` one that is not in the working tree. */
@@ -118,7 +132,8 @@ async function hashFiles(
   return hash.digest("hex");
 }
 
-const maxEntries = 20_000;
+/** Of a folder without git. */
+const maxEntries = 200_000;
 /** Contents up to this size, and so many in all, are compared; of others size and time. */
 const maxContent = 256 * 1024;
 const maxContents = 64 * 1024 * 1024;

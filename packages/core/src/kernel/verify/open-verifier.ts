@@ -39,7 +39,7 @@ export function openVerifier(
       kind ??= view.kind;
       return view;
     },
-    changedBetween: async (before: string, after: string, signal: AbortSignal) =>
+    changedBetween: async (before: TreeView, after: TreeView, signal: AbortSignal) =>
       (await import("./look-at-tree.ts")).changedBetween({ ...place, signal }, before, after),
   };
   return createVerifier({

@@ -101,8 +101,10 @@ export function oneLine(answer: GitAnswer): string | undefined {
 }
 
 const settings =
-  `core.splitIndex=false core.safecrlf=false core.untrackedCache=false advice.detachedHead=false
-  advice.addEmbeddedRepo=false color.ui=false i18n.commitEncoding=utf-8 safe.bareRepository=all`.split(/\s+/);
+  `core.splitIndex=false core.safecrlf=false core.untrackedCache=false core.trustctime=true core.checkStat=default
+  advice.detachedHead=false advice.addEmbeddedRepo=false color.ui=false i18n.commitEncoding=utf-8 safe.bareRepository=all`.split(
+    /\s+/,
+  );
 
 function answerOf(result: ProcessResult, parameters: readonly string[]): GitAnswer {
   const command = `git ${parameters.find((word) => /^[a-z]/.test(word)) ?? ""}`;
