@@ -181,8 +181,9 @@ describe("loading stays light", () => {
     }
   });
 
-  test("running brings the schema library, which is loaded with the first session", () => {
-    expect(packagesLoadedBy("packages/core/src/kernel/open-session.ts")).toContain("zod");
+  test("running loads no schema library; a typed result does", () => {
+    expect(packagesLoadedBy("packages/core/src/kernel/open-session.ts")).not.toContain("zod");
+    expect(packagesLoadedBy("packages/core/src/kernel/options/read-output-schema.ts")).toContain("zod");
   });
 
   test("the root entry never pulls in the command line or a terminal", () => {

@@ -4,8 +4,8 @@ import { checkArgument, checks, checkTable } from "@retinue/base/foundation/chec
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { RunEnding } from "@retinue/core/conversation/run-event.ts";
 import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
+import { checkOutput } from "@retinue/core/kernel/options/read-output-schema.ts";
 import type { RuntimeStore, StoreRunRequest } from "@retinue/core/kernel/options/runtime-options.ts";
-import { checkOutput } from "@retinue/core/kernel/options/typed-output.ts";
 import { followSession } from "./follow-session.ts";
 import { type OpenStoreOptions, openingChecks, openStore } from "./open-store.ts";
 import { readPlanAgents, toTravellingOptions } from "./session/session-plan.ts";

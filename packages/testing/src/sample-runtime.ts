@@ -67,7 +67,9 @@ export async function createWorkspace(): Promise<Workspace> {
       };
     },
     async call(tool, input, context = workspace.context()) {
-      const outcome = await tool.call(tool.input === undefined ? input : tool.input.parse(input), context);
+      const checked = tool.input?.safeParse(input) ?? { success: true, data: input };
+      if (!checked.success) throw new Error(checked.error.issues.map(({ message }) => message).join("; "));
+      const outcome = await tool.call(checked.data, context);
       return { text: textOf(outcome), isError: outcome.isError ?? false, outcome };
     },
     [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }),

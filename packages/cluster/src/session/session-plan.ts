@@ -6,8 +6,8 @@ import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts
 import { readSessionAgents } from "@retinue/config/agents/read-definition-object.ts";
 import { decidingKeys } from "@retinue/core/journal/session-choices.ts";
 import { isRunId, isSessionId } from "@retinue/core/journal/session-files.ts";
+import { outputForm } from "@retinue/core/kernel/options/read-output-schema.ts";
 import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
-import { outputForm } from "@retinue/core/kernel/options/typed-output.ts";
 import type { AgentPlan, ChildPlan } from "@retinue/core/planning/agent-plan.ts";
 import { readAgentPlan } from "@retinue/core/planning/read-agent-plan.ts";
 import type { JsonValue } from "../store.ts";

@@ -1,6 +1,6 @@
 import type { PermissionMode } from "@retinue/base/foundation/option-words.ts";
-import * as z from "zod";
 import type { RuleUpdate } from "../protocol/op.ts";
+import * as t from "../tools/input-type.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 import type { QuestionRegistry } from "./question-registry.ts";
 
@@ -39,7 +39,7 @@ export function createPlanTools(options: PlanToolOptions): readonly Tool[] {
             required: ["plan"],
           },
         }
-      : { input: z.object({ plan: z.string().optional().describe("The plan, as Markdown.") }) }),
+      : { input: t.object({ plan: t.string().optional().describe("The plan, as Markdown.") }) }),
     async call({ plan }, { callId, signal, agent }) {
       const text = plan ?? "";
       if (isForPerson) {
@@ -77,7 +77,7 @@ export function createPlanTools(options: PlanToolOptions): readonly Tool[] {
     name: "EnterPlanMode",
     description: "Switches to planning: only looking, no changes, until a plan is approved.",
     effect: "interact",
-    input: z.object({}),
+    input: t.object({}),
     async call() {
       modeBefore = mode();
       setMode("plan");

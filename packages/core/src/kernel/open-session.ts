@@ -118,7 +118,7 @@ async function openMain<Output>(
   const maxRetries = runtime.variables.maxStructuredOutputRetries;
   const output =
     options.output &&
-    createTypedOutput(options.output, { maxRetries, remindsOnce: live?.remindsOnceOfOutput === true });
+    (await createTypedOutput(options.output, { maxRetries, remindsOnce: live?.remindsOnceOfOutput }));
   const session = await planMain(runtime, options, given);
   const { plan, model, tasks, control, system, servers, commands, tools, limits } = session;
   const { memory } = plan;

@@ -421,7 +421,7 @@ async function begin(
   host.catch(() => undefined);
   const { spawner, tasks, outputs } = await abortable(host, signal);
   const remindsOnce = "plan" in what && what.plan.task.workflow !== undefined;
-  const output = options.output === undefined ? undefined : outputs.ask(id, options.output, { remindsOnce });
+  const output = options.output && (await outputs.ask(id, options.output, { remindsOnce }));
   const stopWatching = tasks.onEvent(({ agentId, event }) => {
     if (agentId === id) record.take(event);
   });

@@ -2,8 +2,8 @@ import { escapeControlTags } from "@retinue/base/foundation/escape-control-tags.
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { mcpIdentity } from "@retinue/config/mcp/mcp-tool-name.ts";
 import type { McpIdentity } from "@retinue/gate/call-facts.ts";
-import * as z from "zod";
 import { declared } from "../tools/builtin/builtin-tool.ts";
+import * as t from "../tools/input-type.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { ServerLink } from "./connect-again.ts";
 import { boundedText } from "./listed-tool.ts";
@@ -21,11 +21,11 @@ export function createResourceTools(links: readonly ServerLink[], options: Resou
   return [listTool(links, options) as Tool, readTool(links, options) as Tool];
 }
 
-const listInput = z.object({
-  server: z.string().optional().describe("The server to ask; absent means all that have resources."),
+const listInput = t.object({
+  server: t.string().optional().describe("The server to ask; absent means all that have resources."),
 });
 
-function listTool(links: readonly ServerLink[], options: ResourceOptions): Tool<z.infer<typeof listInput>> {
+function listTool(links: readonly ServerLink[], options: ResourceOptions): Tool<t.Infer<typeof listInput>> {
   return {
     name: "ListMcpResourcesTool",
     description:
@@ -64,12 +64,12 @@ function describe(resource: JsonRecord): JsonRecord {
   return Object.fromEntries(texts);
 }
 
-const readInput = z.object({
-  server: z.string().describe("The server that has the resource."),
-  uri: z.string().describe("The URI of the resource, as it was listed or linked."),
+const readInput = t.object({
+  server: t.string().describe("The server that has the resource."),
+  uri: t.string().describe("The URI of the resource, as it was listed or linked."),
 });
 
-function readTool(links: readonly ServerLink[], options: ResourceOptions): Tool<z.infer<typeof readInput>> {
+function readTool(links: readonly ServerLink[], options: ResourceOptions): Tool<t.Infer<typeof readInput>> {
   return {
     name: "ReadMcpResourceTool",
     description: "Reads one resource of a connected MCP server.",

@@ -3,9 +3,9 @@ import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts
 import { describeAgents } from "@retinue/config/agents/describe-agents.ts";
 import type { SpawnRule } from "@retinue/config/tools/tool-grants.ts";
 import { parsePermissionMode, permissionModes } from "@retinue/gate/permission-policy.ts";
-import * as z from "zod";
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import { builtinTool } from "../tools/builtin/builtin-tool.ts";
+import * as t from "../tools/input-type.ts";
 import { jsonSchemaOf } from "../tools/json-schema-of.ts";
 import type { Tool } from "../tools/tool.ts";
 
@@ -53,51 +53,48 @@ export function createAgentTool(options: AgentToolOptions): Tool {
   });
 }
 
-const mode = z.string().refine((text) => parsePermissionMode(text) !== undefined, {
+const mode = t.string().refine((text) => parsePermissionMode(text) !== undefined, {
   message: `expected one of ${permissionModes.join(", ")}`,
 });
 
-const input = z.object({
-  description: z
+const input = t.object({
+  description: t
     .string()
     .min(1)
     .describe("What the agent does, in three to five words, for the person who watches."),
-  prompt: z.string().min(1).describe("The whole task. The agent sees nothing of this conversation."),
-  subagent_type: z.string().optional().describe("Which agent; general-purpose when left out."),
-  model: z.string().optional().describe("Only if another model than the agent's own is needed."),
-  resume: z.string().optional().describe("The id of an earlier agent, to continue where it ended."),
-  run_in_background: z
+  prompt: t.string().min(1).describe("The whole task. The agent sees nothing of this conversation."),
+  subagent_type: t.string().optional().describe("Which agent; general-purpose when left out."),
+  model: t.string().optional().describe("Only if another model than the agent's own is needed."),
+  resume: t.string().optional().describe("The id of an earlier agent, to continue where it ended."),
+  run_in_background: t
     .boolean()
     .optional()
     .describe("Continue immediately; you are notified when it has ended."),
-  max_turns: z.coerce.number().int().positive().optional().describe("The most turns it may take."),
-  name: z.string().optional().describe("A name to address it by."),
-  team_name: z.string().optional().describe("The team it joins; your own when left out."),
+  max_turns: t.coerce.number().int().positive().optional().describe("The most turns it may take."),
+  name: t.string().optional().describe("A name to address it by."),
+  team_name: t.string().optional().describe("The team it joins; your own when left out."),
   mode: mode.optional().describe("A narrower permission mode for it."),
-  isolation: z.string().optional().describe("worktree: gives it its own copy of the repository."),
-  cwd: z.string().min(1).optional().describe("The folder it starts in, inside yours."),
-  env: z
-    .record(z.string(), z.string())
-    .optional()
-    .describe("Variables for its commands, such as NODE_ENV or CI."),
-  timeout: z.coerce.number().positive().optional().describe("The most seconds it may take."),
-  verify: z
-    .union([z.string(), z.array(z.string())])
+  isolation: t.string().optional().describe("worktree: gives it its own copy of the repository."),
+  cwd: t.string().min(1).optional().describe("The folder it starts in, inside yours."),
+  env: t.record(t.string()).optional().describe("Variables for its commands, such as NODE_ENV or CI."),
+  timeout: t.coerce.number().positive().optional().describe("The most seconds it may take."),
+  verify: t
+    .union([t.string(), t.array(t.string())])
     .optional()
     .describe("Commands that must pass; the runtime runs them after the agent's last turn."),
-  effort: z.string().optional().describe("How hard it should think: low, medium, high, xhigh or max."),
+  effort: t.string().optional().describe("How hard it should think: low, medium, high, xhigh or max."),
 });
 
-type AgentInput = z.infer<typeof input>;
+type AgentInput = t.Infer<typeof input>;
 
 /** What is offered; what is only accepted, such as a background that is switched off, is answered by a call. */
 function offeredSchema({ agents, background, teams }: AgentToolOptions): Pick<Tool, "inputSchema"> {
   const hasDefault = agents.some(({ name, source }) => (source.id ?? name) === "general-purpose");
   if (hasDefault && background && teams === true) return {};
-  const type = z.string().describe("Which agent of the list.");
+  const type = t.string().describe("Which agent of the list.");
   const typed = hasDefault ? input : input.extend({ subagent_type: type });
-  const here = teams === true ? typed : typed.omit({ team_name: true });
-  return { inputSchema: jsonSchemaOf(background ? here : here.omit({ run_in_background: true })) };
+  const here = teams === true ? typed : typed.omit("team_name");
+  return { inputSchema: jsonSchemaOf(background ? here : here.omit("run_in_background")) };
 }
 
 /** The request of a call, for decisions about it before it runs. */

@@ -1,6 +1,6 @@
 import { escapeControlTags, escapeName } from "@retinue/base/foundation/escape-control-tags.ts";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
-import * as z from "zod";
+import * as t from "../tools/input-type.ts";
 import type { Tool, ToolOutcome } from "../tools/tool.ts";
 import { type BoardTask, claimableTasks, lineOf, openBlockers, sortedTasks } from "./board.ts";
 import type { TaskDraft } from "./board-store.ts";
@@ -14,13 +14,13 @@ export function createBoardTools(teamContext: TeamContext): readonly Tool[] {
 }
 
 const common = { effect: "coordinate", origin: "builtin" } as const;
-const text = (about: string) => z.string().optional().describe(about);
-const ids = (about: string) => z.array(z.coerce.string()).optional().describe(about);
-const metadata = z.record(z.string(), z.unknown()).optional().describe("Anything else worth keeping.");
+const text = (about: string) => t.string().optional().describe(about);
+const ids = (about: string) => t.array(t.coerce.string()).optional().describe(about);
+const metadata = t.record(t.unknown()).optional().describe("Anything else worth keeping.");
 
-const createInput = z.object({
-  subject: z.string().min(1).describe("The task in a few words, as an order."),
-  description: z
+const createInput = t.object({
+  subject: t.string().min(1).describe("The task in a few words, as an order."),
+  description: t
     .string()
     .default("")
     .describe("What is to be done, with everything the one who does it needs."),
@@ -31,7 +31,7 @@ const createInput = z.object({
 });
 
 function createTool(teamContext: TeamContext): Tool {
-  const tool: Tool<z.infer<typeof createInput>> = {
+  const tool: Tool<t.Infer<typeof createInput>> = {
     ...common,
     name: "TaskCreate",
     description:
@@ -64,10 +64,10 @@ function createTool(teamContext: TeamContext): Tool {
   return tool as Tool;
 }
 
-const updateInput = z.object({
-  taskId: z.coerce.string().describe("The id of the task."),
-  status: z
-    .enum(["pending", "in_progress", "completed", "deleted"])
+const updateInput = t.object({
+  taskId: t.coerce.string().describe("The id of the task."),
+  status: t
+    .oneOf(["pending", "in_progress", "completed", "deleted"])
     .optional()
     .describe("in_progress claims it for you; completed when it is done."),
   owner: text("Who does it; empty gives it back."),
@@ -80,7 +80,7 @@ const updateInput = z.object({
 });
 
 function updateTool(teamContext: TeamContext): Tool {
-  const tool: Tool<z.infer<typeof updateInput>> = {
+  const tool: Tool<t.Infer<typeof updateInput>> = {
     ...common,
     name: "TaskUpdate",
     description:
@@ -120,7 +120,7 @@ function listTool(teamContext: TeamContext): Tool {
     ...common,
     name: "TaskList",
     description: "Shows the team's board: every task with its status, owner and blockers.",
-    input: z.object({}),
+    input: t.object({}),
     isConcurrencySafe: () => true,
     repeats: "pure",
     async call() {
@@ -135,10 +135,10 @@ function listTool(teamContext: TeamContext): Tool {
   };
 }
 
-const getInput = z.object({ taskId: z.coerce.string().describe("The id of the task.") });
+const getInput = t.object({ taskId: t.coerce.string().describe("The id of the task.") });
 
 function getTool(teamContext: TeamContext): Tool {
-  const tool: Tool<z.infer<typeof getInput>> = {
+  const tool: Tool<t.Infer<typeof getInput>> = {
     ...common,
     name: "TaskGet",
     description: "Shows one task of the team's board in full.",

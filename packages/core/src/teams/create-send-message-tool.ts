@@ -1,8 +1,8 @@
 // @io
 
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import * as z from "zod";
 import type { Messenger, SendOutcome } from "../tasks/messenger.ts";
+import * as t from "../tools/input-type.ts";
 import { jsonSchemaOf } from "../tools/json-schema-of.ts";
 import type { Tool, ToolOutcome } from "../tools/tool.ts";
 import { findMember, leadName, withMember } from "./team-config.ts";
@@ -58,36 +58,36 @@ function describe({ messenger, teamContext }: SendMessageOptions): string {
     .join("\n\n");
 }
 
-const to = z.string().min(1).describe("The id or the name of the agent.");
-const message = z.string().min(1).describe("What you want to say, in full.");
-const summary = z.string().optional().describe("The message in a few words, for the person who watches.");
-const offered = z.object({ to, message, summary });
+const to = t.string().min(1).describe("The id or the name of the agent.");
+const message = t.string().min(1).describe("What you want to say, in full.");
+const summary = t.string().optional().describe("The message in a few words, for the person who watches.");
+const offered = t.object({ to, message, summary });
 const types = ["message", "shutdown_request", "shutdown_response", "plan_approval_response"] as const;
-const offeredInTeam = z.object({
+const offeredInTeam = t.object({
   to,
-  message: z
+  message: t
     .string()
     .optional()
     .describe("What you want to say, in full; with a type: the reason or feedback."),
   summary,
-  type: z.enum(types).optional().describe("message when left out."),
-  request_id: z.string().optional().describe("Which request a response answers."),
-  approve: z.boolean().optional().describe("Whether a response agrees."),
+  type: t.oneOf(types).optional().describe("message when left out."),
+  request_id: t.string().optional().describe("Which request a response answers."),
+  approve: t.boolean().optional().describe("Whether a response agrees."),
 });
 
 /** Also the field names of older versions. */
-const input = z.object({
-  to: z.string().optional(),
-  recipient: z.string().optional(),
-  message: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
-  content: z.string().optional(),
-  type: z.string().optional(),
-  request_id: z.string().optional(),
-  approve: z.boolean().optional(),
-  summary: z.string().optional(),
+const input = t.object({
+  to: t.string().optional(),
+  recipient: t.string().optional(),
+  message: t.union([t.string(), t.record(t.unknown())]).optional(),
+  content: t.string().optional(),
+  type: t.string().optional(),
+  request_id: t.string().optional(),
+  approve: t.boolean().optional(),
+  summary: t.string().optional(),
 });
 
-type SendInput = z.infer<typeof input>;
+type SendInput = t.Infer<typeof input>;
 
 interface TextMessage {
   readonly type: "text";

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
-import * as z from "zod";
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import type { TeamMembership } from "../planning/agent-plan.ts";
 import { handInPlanTool } from "../planning/plan-rights.ts";
 import type { Standby } from "../tasks/run-agent.ts";
+import * as t from "../tools/input-type.ts";
 import type { Tool } from "../tools/tool.ts";
 import { type BoardTask, claimableTasks } from "./board.ts";
 import { createBoardTools } from "./create-board-tools.ts";
@@ -231,12 +231,12 @@ function noticing(tool: Tool, onReport: () => void): Tool {
   };
 }
 
-const planInput = z.object({ plan: z.string().min(1).describe("The whole plan, in Markdown.") });
+const planInput = t.object({ plan: t.string().min(1).describe("The whole plan, in Markdown.") });
 
 /** A member in plan mode hands in its plan and waits, idle, for the answer of the lead. */
 function planTools(teamContext: TeamContext, { approvedMode, member }: TeamMembership): readonly Tool[] {
   if (approvedMode === undefined) return [];
-  const tool: Tool<z.infer<typeof planInput>> = {
+  const tool: Tool<t.Infer<typeof planInput>> = {
     name: handInPlanTool,
     description:
       "Hands in your plan to the lead, who approves it or rejects it with feedback. End your turn after it.",

@@ -1,8 +1,8 @@
 import type { ToolName } from "@retinue/base/foundation/tool-table.ts";
-import * as z from "zod";
 import { estimateRequestTokens, estimateTextTokens } from "../conversation/estimate-request-tokens.ts";
 import { type Message, type ToolReferenceBlock, toolCallsOf } from "../conversation/message.ts";
 import type { ToolSpecification } from "../models/model.ts";
+import * as t from "./input-type.ts";
 import { foundSpecificationOf, shared, specificationOf } from "./json-schema-of.ts";
 import type { Tool } from "./tool.ts";
 
@@ -44,15 +44,14 @@ export function createToolSearch(deferred: readonly Tool[], loaded: readonly str
     }
   }
 
-  const tool: Tool = {
+  const tool: Tool<t.Infer<typeof searchInput>> = {
     name: toolSearchName,
     description: describe(deferred),
     effect: "read",
     origin: "builtin",
     findsTools: true,
     input: searchInput,
-    async call(input) {
-      const { query, max_results: limit } = searchInput.parse(input);
+    async call({ query, max_results: limit }) {
       const matches = searchTools(deferred, { query, limit }).slice(0, maxFound);
       const data = { query, matches: matches.map(({ name }) => name), total_deferred_tools: deferred.length };
       if (matches.length === 0) return { content: nothingFound(deferred), data };
@@ -64,7 +63,7 @@ export function createToolSearch(deferred: readonly Tool[], loaded: readonly str
   };
 
   return {
-    tool,
+    tool: tool as Tool,
     present(tools, messages) {
       follow(messages);
       // What is there may be wrapped, and is another object than what was given.
@@ -83,13 +82,13 @@ export function createToolSearch(deferred: readonly Tool[], loaded: readonly str
 /** More in one answer would be what the search is there to avoid. */
 const maxFound = 20;
 
-const searchInput = z.object({
-  query: z
+const searchInput = t.object({
+  query: t
     .string()
     .min(1)
     .max(2_000)
     .describe("Words for what the tool should do, or select:NAME,NAME for tools whose names you know."),
-  max_results: z.coerce.number().int().min(1).max(maxFound).default(5).describe("The most tools to load."),
+  max_results: t.coerce.number().int().min(1).max(maxFound).default(5).describe("The most tools to load."),
 });
 
 function toolNamesIn(message: Message): readonly string[] {

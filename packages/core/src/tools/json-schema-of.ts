@@ -1,6 +1,7 @@
-import * as z from "zod";
+import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import type { Repeats } from "../conversation/interrupted-agent.ts";
 import type { ToolSpecification } from "../models/model.ts";
+import { type InputCheck, InputType } from "./input-type.ts";
 import type { Tool } from "./tool.ts";
 
 /** A tool's schema never changes, so it is made once; the same objects turn after turn also keep prompt caches valid. */
@@ -55,10 +56,20 @@ export function foundSpecificationOf(tool: Tool): ToolSpecification {
   return known;
 }
 
-/** The JSON Schema that a model sees of a zod type. */
-export function jsonSchemaOf(type: z.ZodType): Readonly<Record<string, unknown>> {
-  const { $schema: _schema, ...schema } = z.toJSONSchema(type, { io: "input" });
+/** The JSON Schema that a model sees of a type. Those of zod make it themselves. */
+export function jsonSchemaOf(type: InputCheck): Readonly<Record<string, unknown>> {
+  if (type instanceof InputType) return type.jsonSchema;
+  const { $schema: _schema, ...schema } = standardJsonSchema(type) ?? {};
   return schema;
+}
+
+/** Libraries that follow the JSON part of Standard Schema define how a model should see it. */
+export function standardJsonSchema(type: object): JsonRecord | undefined {
+  const standard = Reflect.get(type, "~standard");
+  const part = isRecord(standard) ? standard["jsonSchema"] : undefined;
+  const make = isRecord(part) ? part["input"] : undefined;
+  const made: unknown = typeof make === "function" ? make.call(part, { target: "draft-2020-12" }) : undefined;
+  return isRecord(made) ? made : undefined;
 }
 
 /** What repeating a call of this tool does: as the tool or its server says, else by what using it does to the world. */

@@ -5,10 +5,10 @@ import type { NoteTemporary } from "@retinue/base/storage/create-temporary-notes
 import type { CallPreview } from "@retinue/gate/approver.ts";
 import type { McpIdentity } from "@retinue/gate/call-facts.ts";
 import type { AllowedBy, JudgedCommand } from "@retinue/gate/decide.ts";
-import type { z } from "zod";
 import type { Repeats } from "../conversation/interrupted-agent.ts";
 import type { DocumentBlock, ImageBlock, TextBlock, ToolReferenceBlock } from "../conversation/message.ts";
 import type { FileLedger, WriteInTurn } from "./file-ledger.ts";
+import type { InputCheck, InputType } from "./input-type.ts";
 import type { WallRules } from "./sandbox/wall-rules.ts";
 
 /** What a tool may use while it runs. Everything it needs of the world comes through here. */
@@ -93,7 +93,7 @@ export interface Tool<Input = unknown> {
   /** For tools that reach several servers: what rules about the server of this call are compared with. */
   readonly mcpOf?: ((input: Input) => McpIdentity | undefined) | undefined;
   /** Checks the input; its JSON Schema is what the model sees. Absent for tools that bring a JSON Schema of their own. */
-  readonly input?: z.ZodType<Input> | undefined;
+  readonly input?: InputCheck<Input> | undefined;
   readonly inputSchema?: Readonly<Record<string, unknown>> | undefined;
   /** Whether this call may run beside others; absent means: when the effect is `read`. */
   readonly isConcurrencySafe?: ((input: Input) => boolean) | undefined;
@@ -112,6 +112,7 @@ export interface Tool<Input = unknown> {
 
 /** A schema of zod, or of any library that follows Standard Schema, whose values are of a type. */
 type InputSchema<Input> =
+  | InputType<Input>
   | { readonly _output: Input }
   | { readonly "~standard": { readonly types?: { readonly output: Input } | undefined } };
 

@@ -56,10 +56,28 @@ export function quoteName(text: string): string {
  * `>` a file that is written, `@` a file that is read when it begins with `@`, `!` it starts a program or widens
  * what the command does, `~` the value may be missing at the end, `-` the value may look like an option.
  */
-export type OptionTable = ReadonlyMap<string, string>;
+export type OptionTable = Pick<
+  ReadonlyMap<string, string>,
+  "get" | "has" | "keys" | "values" | typeof Symbol.iterator
+>;
 
-/** Reads a table from text such as `o:> output:> n i?! compress-program:!`. */
+/** Reads a table from text such as `o:> output:> n i?! compress-program:!`, when it is first looked at: most programs are never called. */
 export function optionTable(text: string): OptionTable {
+  let table: ReadonlyMap<string, string> | undefined;
+  const read = () => {
+    table ??= readTable(text);
+    return table;
+  };
+  return {
+    get: (name) => read().get(name),
+    has: (name) => read().has(name),
+    keys: () => read().keys(),
+    values: () => read().values(),
+    [Symbol.iterator]: () => read()[Symbol.iterator](),
+  };
+}
+
+function readTable(text: string): ReadonlyMap<string, string> {
   const entries = text.split(/\s+/).filter((entry) => entry !== "");
   return new Map(
     entries.map((entry) => {

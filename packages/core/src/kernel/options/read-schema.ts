@@ -1,6 +1,8 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import * as z from "zod";
+import type { ZodType } from "zod";
+import { type InputCheck, InputType, object } from "../../tools/input-type.ts";
+import { jsonSchemaOf, standardJsonSchema } from "../../tools/json-schema-of.ts";
 
 export type Checked =
   | { readonly type: "valid"; readonly value: unknown }
@@ -8,8 +10,8 @@ export type Checked =
 
 /** A schema as a program gives it, in the form that a model sees and a way to check values. */
 interface SchemaReading {
-  /** A type of zod 4, which the caller checks by itself. */
-  readonly type?: z.ZodType;
+  /** A type of zod 4 or one of ours, which the caller checks by itself. */
+  readonly type?: InputCheck;
   readonly jsonSchema?: Readonly<Record<string, unknown>>;
   /** Checks by the schema's own library. */
   readonly check?: (value: unknown) => Promise<Checked>;
@@ -27,24 +29,45 @@ interface SchemaNames {
 /** Reads zod 4, zod 3, Standard Schema, the fields of a zod object, or JSON Schema. */
 export function readSchema(schema: unknown, names: SchemaNames): SchemaReading {
   if (schema === undefined) return {};
-  if (isZod4(schema)) return { type: schema };
+  if (isZod4(schema) || schema instanceof InputType) return { type: schema };
   if (isZod3(schema)) return { jsonSchema: zod3JsonSchema(schema), check: standardCheck(names, schema) };
   if (isStandard(schema)) {
-    const jsonSchema = standardJsonSchema(schema) ?? plainSchema(names.written);
+    const jsonSchema = ownJsonSchema(schema) ?? plainSchema(names.written);
     if (jsonSchema === undefined) throw unusable(names, "its library gives no JSON Schema");
     return { jsonSchema, check: standardCheck(names, schema) };
   }
   if (!isRecord(schema)) throw unusable(names, "it is not an object");
   const shape = Object.values(schema);
   // The Agent SDK takes the fields of an object alone.
-  if (shape.length > 0 && shape.every(isZod4)) return { type: z.object(schema as z.ZodRawShape) };
+  if (shape.length > 0 && shape.every(isZod4))
+    return { type: objectOf(schema as Readonly<Record<string, ZodType>>) };
   if (isRecord(schema["jsonSchema"])) return { jsonSchema: schema["jsonSchema"] };
   if (plainSchema(schema) === undefined) throw unusable(names, 'it has no "type": "object"');
   return { jsonSchema: schema };
 }
 
-function isZod4(schema: unknown): schema is z.ZodType {
+export function isZod4(schema: unknown): schema is ZodType {
   return typeof schema === "object" && schema !== null && "_zod" in schema;
+}
+
+/** Zod itself is not loaded for it: the types of the fields have all that is needed. */
+function objectOf(fields: Readonly<Record<string, ZodType>>): InputCheck {
+  const entries = Object.entries(fields);
+  return object(Object.fromEntries(entries.map(([key, type]) => [key, fieldOf(type)])));
+}
+
+function fieldOf(type: ZodType): InputType<unknown> {
+  return new InputType({
+    schema: jsonSchemaOf(type),
+    mayBeAbsent: type._zod.optin === "optional",
+    read(value, path, flaws) {
+      const reading = type.safeParse(value);
+      if (reading.success) return reading.data;
+      const own = reading.error.issues.map((issue) => ({ ...issue, path: [...path, ...issue.path] }));
+      flaws.push(...own.map((issue) => ({ path: issue.path, message: issue.message, isFinal: true })));
+      return value;
+    },
+  });
 }
 
 type Foreign = Readonly<Record<string, unknown>>;
@@ -59,13 +82,9 @@ function isStandard(schema: unknown): schema is Foreign {
   return isThing && isRecord(Reflect.get(schema, "~standard"));
 }
 
-/** Libraries that follow the JSON part of Standard Schema define how a model should see it. */
-function standardJsonSchema(schema: Foreign): Foreign | undefined {
-  const standard = Reflect.get(schema, "~standard");
-  const part = isRecord(standard) ? standard["jsonSchema"] : undefined;
-  const make = isRecord(part) ? part["input"] : undefined;
-  const made: unknown = typeof make === "function" ? make.call(part, { target: "draft-2020-12" }) : undefined;
-  if (isRecord(made)) return made;
+function ownJsonSchema(schema: Foreign): Foreign | undefined {
+  const made = standardJsonSchema(schema);
+  if (made !== undefined) return made;
   // ArkType and others have a method of their own.
   const own: unknown = Reflect.get(schema, "toJsonSchema");
   const written: unknown = typeof own === "function" ? own.call(schema) : undefined;

@@ -176,8 +176,11 @@ describe("typed output [SDK-4]", () => {
     });
   });
 
-  it("keeps what references point to at the root of the schema", () => {
-    const { tool } = createTypedOutput({ $defs: { a: { type: "string" } }, anyOf: [{ $ref: "#/$defs/a" }] });
+  it("keeps what references point to at the root of the schema", async () => {
+    const { tool } = await createTypedOutput({
+      $defs: { a: { type: "string" } },
+      anyOf: [{ $ref: "#/$defs/a" }],
+    });
     expect(tool.inputSchema).toEqual({
       type: "object",
       properties: { value: { anyOf: [{ $ref: "#/$defs/a" }] } },

@@ -3,7 +3,6 @@ import { escapeControlTags, escapeName } from "@retinue/base/foundation/escape-c
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
-import * as z from "zod";
 import { type Board, type BoardTask, openBlockers, sortedTasks } from "../../teams/board.ts";
 import {
   type ApproveTask,
@@ -11,6 +10,7 @@ import {
   createBoardStore,
   type TaskDraft,
 } from "../../teams/board-store.ts";
+import * as t from "../../tools/input-type.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../tools/tool.ts";
 import type { Session } from "../session.ts";
 
@@ -41,20 +41,20 @@ export function createTaskListTools({ environment, session, approve }: TaskListO
   return [createTool(parts), updateTool(parts), listTool(parts), getTool(parts)];
 }
 
-const text = (about: string) => z.string().optional().describe(about);
-const ids = (about: string) => z.array(z.coerce.string()).optional().describe(about);
-const metadata = z.record(z.string(), z.unknown()).optional().describe("Anything else worth keeping.");
-const taskId = z.coerce.string().describe("The id of the task.");
+const text = (about: string) => t.string().optional().describe(about);
+const ids = (about: string) => t.array(t.coerce.string()).optional().describe(about);
+const metadata = t.record(t.unknown()).optional().describe("Anything else worth keeping.");
+const taskId = t.coerce.string().describe("The id of the task.");
 
-const createInput = z.object({
-  subject: z.string().min(1).describe("The task in a few words, as an order."),
-  description: z.string().default("").describe("What is to be done."),
+const createInput = t.object({
+  subject: t.string().min(1).describe("The task in a few words, as an order."),
+  description: t.string().default("").describe("What is to be done."),
   activeForm: text("What is shown while it is worked on."),
   metadata,
 });
 
 function createTool({ board, approve }: TaskListParts): Tool {
-  return defineTool<z.infer<typeof createInput>>({
+  return defineTool<t.Infer<typeof createInput>>({
     name: "TaskCreate",
     description:
       "Adds a task to the list of this session. Use it for work of several steps, and keep the list up to date with TaskUpdate.",
@@ -73,10 +73,10 @@ function createTool({ board, approve }: TaskListParts): Tool {
   });
 }
 
-const updateInput = z.object({
+const updateInput = t.object({
   taskId,
-  status: z
-    .enum(["pending", "in_progress", "completed", "deleted"])
+  status: t
+    .oneOf(["pending", "in_progress", "completed", "deleted"])
     .optional()
     .describe("in_progress when you begin, completed when it is done."),
   subject: text("A new subject."),
@@ -89,7 +89,7 @@ const updateInput = z.object({
 });
 
 function updateTool({ board, approve }: TaskListParts): Tool {
-  return defineTool<z.infer<typeof updateInput>>({
+  return defineTool<t.Infer<typeof updateInput>>({
     name: "TaskUpdate",
     description: "Changes a task of the list: its status, its text, or what it waits for.",
     effect: "coordinate",
@@ -121,7 +121,7 @@ function listTool({ board }: TaskListParts): Tool {
     name: "TaskList",
     description: "Shows the list of this session: every task with its status and what it waits for.",
     effect: "coordinate",
-    input: z.object({}),
+    input: t.object({}),
     async call() {
       const tasks = board().read();
       const shown = sortedTasks(tasks).map((task) => {
@@ -138,10 +138,10 @@ function listTool({ board }: TaskListParts): Tool {
   });
 }
 
-const getInput = z.object({ taskId });
+const getInput = t.object({ taskId });
 
 function getTool({ board }: TaskListParts): Tool {
-  return defineTool<z.infer<typeof getInput>>({
+  return defineTool<t.Infer<typeof getInput>>({
     name: "TaskGet",
     description: "Shows one task of the list in full.",
     effect: "coordinate",

@@ -5,7 +5,6 @@ import { existsSync } from "node:fs";
 import { sleep } from "@retinue/base/foundation/abortable.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
-import * as z from "zod";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
@@ -37,6 +36,7 @@ import {
 import { offerTasks, type TeamContext } from "../../teams/team-context.ts";
 import type { TeamSettings } from "../../teams/team-settings.ts";
 import type { TeamStore } from "../../teams/team-store.ts";
+import * as t from "../../tools/input-type.ts";
 import type { Tool, ToolOutcome } from "../../tools/tool.ts";
 import type { EquippedAgent } from "../agent/agent-services.ts";
 import {
@@ -539,19 +539,19 @@ interface TeamAdministration {
   remove(options: { readonly force: boolean }): Promise<{ readonly name: string } | string>;
 }
 
-const createInput = z.object({
-  team_name: z.string().min(1).describe("The name of the new team."),
-  description: z.string().optional().describe("What the team is for."),
-  agent_type: z.string().optional(),
+const createInput = t.object({
+  team_name: t.string().min(1).describe("The name of the new team."),
+  description: t.string().optional().describe("What the team is for."),
+  agent_type: t.string().optional(),
 });
 
-const deleteInput = z.object({
-  force: z.boolean().optional().describe("True also stops members that still work."),
+const deleteInput = t.object({
+  force: t.boolean().optional().describe("True also stops members that still work."),
 });
 
 /** TeamCreate and TeamDelete, for the lead. */
 function createTeamTools(administration: TeamAdministration): readonly Tool[] {
-  const create: Tool<z.infer<typeof createInput>> = {
+  const create: Tool<t.Infer<typeof createInput>> = {
     name: "TeamCreate",
     description:
       "Creates a team that you lead. Start its members with the Agent tool and a `name`; they keep their context, share a board of tasks and write to each other, until they are shut down. Without it, the first named agent starts a team by itself.",
@@ -568,7 +568,7 @@ function createTeamTools(administration: TeamAdministration): readonly Tool[] {
       };
     },
   };
-  const remove: Tool<z.infer<typeof deleteInput>> = {
+  const remove: Tool<t.Infer<typeof deleteInput>> = {
     name: "TeamDelete",
     description:
       "Deletes your team with its board and its mail. Refused while members are active, unless forced.",

@@ -1,7 +1,7 @@
 import { isRetinueError, type RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import * as z from "zod";
 import { workflowFiles } from "../../journal/session-files.ts";
 import { builtinTool, failed } from "../../tools/builtin/builtin-tool.ts";
+import * as t from "../../tools/input-type.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import type { Capability } from "../agent/open-agent.ts";
 import { previewWorkflow } from "./bill-workflow.ts";
@@ -16,22 +16,22 @@ interface WorkflowToolOptions {
   readonly transcripts: string;
 }
 
-const optional = (description: string) => z.string().optional().describe(description);
+const optional = (description: string) => t.string().optional().describe(description);
 
-const input = z
+const input = t
   .object({
-    script: z.string().max(524_288).optional().describe("The text of a workflow script, to run it once."),
+    script: t.string().max(524_288).optional().describe("The text of a workflow script, to run it once."),
     name: optional("The name of a saved workflow."),
     scriptPath: optional("A file with a workflow script, such as one that an earlier call has named."),
-    args: z.unknown().optional().describe("What the script reads as `args`: any JSON value."),
-    resumeFromRunId: z
+    args: t.unknown().optional().describe("What the script reads as `args`: any JSON value."),
+    resumeFromRunId: t
       .string()
       .regex(/^wf_[a-z0-9-]{6,}$/)
       .optional()
       .describe("An earlier run: its finished steps are taken from its journal, whatever else changed."),
     title: optional("Ignored."),
     description: optional("Ignored."),
-    phases: z.unknown().optional().describe("Ignored."),
+    phases: t.unknown().optional().describe("Ignored."),
   })
   .refine(
     ({ script, name, scriptPath }) => script !== undefined || name !== undefined || scriptPath !== undefined,
@@ -55,7 +55,7 @@ export interface WorkflowCalls {
   readonly beforeCall: NonNullable<Capability["beforeCall"]>;
 }
 
-type Input = z.infer<typeof input>;
+type Input = t.Infer<typeof input>;
 
 export function createWorkflowTool(options: WorkflowToolOptions): WorkflowCalls {
   const prepared = new Map<string, Prepared>();

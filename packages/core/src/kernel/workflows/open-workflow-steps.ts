@@ -205,7 +205,9 @@ async function runStep(order: StepOrder, { outer, spawner, runId }: StepPlace): 
   const wrong = schema === undefined ? undefined : refuseSchema(schema);
   if (wrong !== undefined) return refused(wrong);
   const output =
-    schema === undefined ? undefined : outputs.ask(agentId, schema as OutputSchema, { remindsOnce: true });
+    schema === undefined
+      ? undefined
+      : await outputs.ask(agentId, schema as OutputSchema, { remindsOnce: true });
   const request: SpawnRequest = {
     ...stepRequest(options, runId, phase),
     description: label,

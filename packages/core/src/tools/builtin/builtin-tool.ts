@@ -1,5 +1,5 @@
 import { type ToolFacts, type ToolName, toolFacts } from "@retinue/base/foundation/tool-table.ts";
-import * as z from "zod";
+import * as t from "../input-type.ts";
 import { pathForRules } from "../resolve-workspace-path.ts";
 import type { Tool, ToolOutcome } from "../tool.ts";
 
@@ -74,36 +74,36 @@ const troubles: ReadonlyMap<string, string> = new Map([
 
 /** Models send numbers as text and null for what they leave out; both are taken for what was meant. */
 export function optionalNumber(description: string) {
-  return z
+  return t
     .preprocess((value) => {
       const given = dropEmpty(value);
       const number = typeof given === "string" && given.trim() !== "" ? Number(given) : given;
       return typeof number === "number" && Number.isFinite(number) ? Math.trunc(number) : given;
-    }, z.number().optional())
+    }, t.number().optional())
     .describe(description);
 }
 
 export function optionalFlag(description: string) {
-  return z
+  return t
     .preprocess((value) => {
       const given = dropEmpty(value);
       if (typeof given !== "string") return given;
       const word = given.trim().toLowerCase();
       if (word === "true") return true;
       return word === "false" ? false : given;
-    }, z.boolean().optional())
+    }, t.boolean().optional())
     .describe(description);
 }
 
 export function optionalText(description: string) {
-  return z.preprocess(dropEmpty, z.string().optional()).describe(description);
+  return t.preprocess(dropEmpty, t.string().optional()).describe(description);
 }
 
 export function optionalChoice<const Choices extends readonly [string, ...string[]]>(
   choices: Choices,
   description: string,
 ) {
-  return z.preprocess(dropEmpty, z.enum(choices).optional()).describe(description);
+  return t.preprocess(dropEmpty, t.oneOf(choices).optional()).describe(description);
 }
 
 function dropEmpty(value: unknown): unknown {

@@ -12,10 +12,10 @@ import {
   shellArguments,
   withoutPatterns,
 } from "@retinue/gate/command-environment.ts";
-import * as z from "zod";
 import { type CommandOutputView, createCommandOutput } from "../command/command-output.ts";
 import type { OpenCommand } from "../command/recover-commands.ts";
 import type { OfferedCommand, Shells } from "../command/shells.ts";
+import * as t from "../input-type.ts";
 import { wallFailure } from "../sandbox/wall.ts";
 import type { TaskView } from "../task-source.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
@@ -46,8 +46,8 @@ const description = `Runs a command in a fresh bash and returns what it wrote, s
 - Long output is cut in the middle and kept whole in a file that the result names.
 - Join commands that depend on each other with &&; make separate calls for those that do not.`;
 
-const input = z.object({
-  command: z.string().min(1).describe("The command, as you would type it into bash."),
+const input = t.object({
+  command: t.string().min(1).describe("The command, as you would type it into bash."),
   timeout: optionalNumber("How long it may take, in milliseconds."),
   description: optionalText("What the command does, in five to ten words, for the person who reads along."),
   run_in_background: optionalFlag(
@@ -55,7 +55,7 @@ const input = z.object({
   ),
 });
 
-type BashInput = z.infer<typeof input>;
+type BashInput = t.Infer<typeof input>;
 
 interface Command {
   readonly input: BashInput;

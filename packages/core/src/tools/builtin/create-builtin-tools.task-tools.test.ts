@@ -121,10 +121,9 @@ describe("TaskOutput", () => {
 
   test("takes numbers and flags that a model wrote as text", () => {
     const tool = createTaskOutputTool({ sources: [], now });
-    expect(tool.input?.parse({ task_id: "b", block: "false", timeout: "50" })).toEqual({
-      task_id: "b",
-      block: false,
-      timeout: 50,
+    expect(tool.input?.safeParse({ task_id: "b", block: "false", timeout: "50" })).toEqual({
+      success: true,
+      data: { task_id: "b", block: false, timeout: 50 },
     });
   });
 });

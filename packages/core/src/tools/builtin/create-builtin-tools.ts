@@ -1,6 +1,6 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
-import * as z from "zod";
 import type { Shells } from "../command/shells.ts";
+import * as t from "../input-type.ts";
 import type { TaskSource, TaskView } from "../task-source.ts";
 import { describePage, pageOf, type TextPage } from "../text-page.ts";
 import type { TodoItem, Tool, ToolContext, ToolOutcome } from "../tool.ts";
@@ -46,14 +46,14 @@ export function createBuiltinTools(options: BuiltinToolsOptions): readonly Tool[
   ];
 }
 
-const stopInput = z.object({
+const stopInput = t.object({
   task_id: optionalText("The id of the task to stop."),
   shell_id: optionalText("The old name of task_id."),
 });
 
 /** Ends a background task with all its processes; what it has written stays readable. */
 export function createTaskStopTool({ sources }: Pick<TaskToolOptions, "sources">): Tool {
-  return builtinTool<z.infer<typeof stopInput>>({
+  return builtinTool<t.Infer<typeof stopInput>>({
     name: "TaskStop",
     description:
       "Stops a background task (a shell or an agent) with everything it has started. What it wrote stays readable with TaskOutput.",
@@ -91,13 +91,13 @@ export function createTodoStore(): TodoStore {
   };
 }
 
-const todoInput = z.object({
-  todos: z
+const todoInput = t.object({
+  todos: t
     .array(
-      z.object({
-        content: z.string().trim().min(1).describe("The step as an order: Run the tests"),
-        status: z.enum(["pending", "in_progress", "completed"]),
-        activeForm: z.string().trim().min(1).describe("The step while it is done: Running the tests"),
+      t.object({
+        content: t.string().trim().min(1).describe("The step as an order: Run the tests"),
+        status: t.oneOf(["pending", "in_progress", "completed"]),
+        activeForm: t.string().trim().min(1).describe("The step while it is done: Running the tests"),
       }),
     )
     .max(200)
@@ -106,7 +106,7 @@ const todoInput = z.object({
 
 /** Keeps an agent's own list of steps, so that it and the person see what is done and what is next. */
 export function createTodoWriteTool({ todos: store }: { readonly todos: TodoStore }): Tool {
-  return builtinTool<z.infer<typeof todoInput>>({
+  return builtinTool<t.Infer<typeof todoInput>>({
     name: "TodoWrite",
     description:
       "Writes down the steps of your work and how far each is. Use it for work of three steps or more; leave it for small things. Send the whole list each time, keep exactly one step in_progress while you work, and mark a step completed as soon as it is done and only then.",
@@ -135,14 +135,14 @@ function advise(todos: readonly TodoItem[]): readonly string[] {
 
 const maxHeader = 12;
 
-const question = z.object({
-  question: z.string().trim().min(1).describe("The whole question, ending in a question mark."),
-  header: z.string().trim().min(1).describe(`A label of at most ${maxHeader} characters, such as Database.`),
-  options: z
+const question = t.object({
+  question: t.string().trim().min(1).describe("The whole question, ending in a question mark."),
+  header: t.string().trim().min(1).describe(`A label of at most ${maxHeader} characters, such as Database.`),
+  options: t
     .array(
-      z.object({
-        label: z.string().trim().min(1).describe("The choice in one to five words."),
-        description: z.string().describe("What choosing it means."),
+      t.object({
+        label: t.string().trim().min(1).describe("The choice in one to five words."),
+        description: t.string().describe("What choosing it means."),
       }),
     )
     .min(2)
@@ -151,8 +151,8 @@ const question = z.object({
   multiSelect: optionalFlag("Whether several choices may be taken together."),
 });
 
-const questionInput = z.object({
-  questions: z
+const questionInput = t.object({
+  questions: t
     .array(question)
     .min(1)
     .max(4)
@@ -169,7 +169,7 @@ const questionInput = z.object({
 });
 
 /** Puts questions with choices to the person, where there is one. */
-export const askUserQuestionTool: Tool = builtinTool<z.infer<typeof questionInput>>({
+export const askUserQuestionTool: Tool = builtinTool<t.Infer<typeof questionInput>>({
   name: "AskUserQuestion",
   description:
     "Asks the person to choose when the work hangs on something only they can decide: unclear wishes, a choice between ways. Put the choice you advise first and mark it (Recommended). Do not ask what you can find out yourself.",
@@ -207,8 +207,8 @@ interface TaskToolOptions {
   readonly now: () => number;
 }
 
-const input = z.object({
-  task_id: z.string().min(1).describe("The id that was given when the task was started."),
+const input = t.object({
+  task_id: t.string().min(1).describe("The id that was given when the task was started."),
   block: optionalFlag("Wait until the task has ended; true unless you say false or give an offset."),
   timeout: optionalNumber("How long to wait at most, in milliseconds: 30000 unless given, at most 600000."),
   offset: optionalNumber("Read on from this character of a long output, as an earlier answer says."),
@@ -216,7 +216,7 @@ const input = z.object({
 
 /** Reads what a background task has written, and waits for its end where asked to. */
 export function createTaskOutputTool({ sources, now }: TaskToolOptions): Tool {
-  return builtinTool<z.infer<typeof input>>({
+  return builtinTool<t.Infer<typeof input>>({
     name: "TaskOutput",
     description:
       "Reads what a background task (a shell or an agent) has written so far, and how it is doing. With `block` it waits for the end, at most `timeout` milliseconds. Use block: false for a look in between. What is too long for one answer is read on with `offset`.",

@@ -1,21 +1,21 @@
-import * as z from "zod";
+import * as t from "../input-type.ts";
 import type { SkillToolSource, Tool } from "../tool.ts";
 import { builtinTool, optionalText } from "./builtin-tool.ts";
 
 /** Rules match the name alone, so it is read before they see the call: people and models write a slash before it. */
-const name = z.preprocess(
+const name = t.preprocess(
   (value) => (typeof value === "string" ? value.trim().replace(/^\//, "") : value),
-  z.string().min(1),
+  t.string().min(1),
 );
 
-const input = z.object({
+const input = t.object({
   skill: name.describe("The name of the skill, as listed."),
   args: optionalText("What it is to work on, as a person would write it behind the name."),
 });
 
 /** Loads a skill's instructions, or runs the skill in an agent of its own where it says so. */
 export function createSkillTool({ list, call }: SkillToolSource): Tool {
-  return builtinTool<z.infer<typeof input>>({
+  return builtinTool<t.Infer<typeof input>>({
     name: "Skill",
     description: `Loads the instructions of a skill: a way of working that somebody wrote down for a kind of task.
 

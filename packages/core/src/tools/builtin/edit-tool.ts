@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import * as z from "zod";
 import { decodeText, encodeText, looksBinary } from "../decode-text.ts";
 import { explainMismatch } from "../explain-mismatch.ts";
+import * as t from "../input-type.ts";
 import { diffLines } from "../line-diff.ts";
 import { type CellChange, changeNotebook } from "../notebook/change-notebook.ts";
 import { readNotebookJson } from "../notebook/notebook.ts";
@@ -10,14 +10,14 @@ import type { Tool, ToolOutcome } from "../tool.ts";
 import { builtinTool, optionalChoice, optionalFlag, optionalText } from "./builtin-tool.ts";
 import { type ChangeDecision, type CurrentFile, changeFile } from "./change-file.ts";
 
-const editInput = z.object({
-  file_path: z.string().describe("The file; absolute, or relative to the working directory."),
-  old_string: z.string().describe("The text to replace, exactly as it appears in the file."),
-  new_string: z.string().describe("What to put there instead."),
+const editInput = t.object({
+  file_path: t.string().describe("The file; absolute, or relative to the working directory."),
+  old_string: t.string().describe("The text to replace, exactly as it appears in the file."),
+  new_string: t.string().describe("What to put there instead."),
   replace_all: optionalFlag("Replace every occurrence instead of exactly one."),
 });
 
-type EditInput = z.infer<typeof editInput>;
+type EditInput = t.Infer<typeof editInput>;
 
 export const editTool: Tool = builtinTool<EditInput>({
   name: "Edit",
@@ -115,12 +115,12 @@ function refused(reason: string): ChangeDecision {
   return { type: "refused", reason };
 }
 
-const writeInput = z.object({
-  file_path: z.string().describe("The file; absolute, or relative to the working directory."),
-  content: z.string().describe("All that the file is to hold."),
+const writeInput = t.object({
+  file_path: t.string().describe("The file; absolute, or relative to the working directory."),
+  content: t.string().describe("All that the file is to hold."),
 });
 
-export const writeTool: Tool = builtinTool<z.infer<typeof writeInput>>({
+export const writeTool: Tool = builtinTool<t.Infer<typeof writeInput>>({
   name: "Write",
   description: `Makes a file, or replaces all of one, and makes the folders above it. To change a part of a file use Edit.
 - A file that exists must have been read whole with Read; one that has changed since then is refused.
@@ -175,13 +175,13 @@ export function plural(count: number, word: string): string {
 
 const maxKept = 16_000;
 
-const notebookInput = z.object({
-  notebook_path: z.string().describe("The .ipynb file; absolute, or relative to the working directory."),
+const notebookInput = t.object({
+  notebook_path: t.string().describe("The .ipynb file; absolute, or relative to the working directory."),
   cell_id: optionalText(
     "The cell, as Read names it, or its place as cell-0, cell-1 and so on. With insert: the cell to insert after; absent means at the top.",
   ),
-  new_source: z
-    .preprocess((value) => value ?? "", z.string())
+  new_source: t
+    .preprocess((value) => value ?? "", t.string())
     .describe("The source of the cell; unused with delete."),
   cell_type: optionalChoice(
     ["code", "markdown"],
@@ -190,7 +190,7 @@ const notebookInput = z.object({
   edit_mode: optionalChoice(["replace", "insert", "delete"], "What to do; replace if absent."),
 });
 
-type NotebookEditInput = z.infer<typeof notebookInput>;
+type NotebookEditInput = t.Infer<typeof notebookInput>;
 
 export const notebookEditTool: Tool = builtinTool<NotebookEditInput>({
   name: "NotebookEdit",

@@ -1,9 +1,9 @@
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { escapeName } from "@retinue/base/foundation/escape-control-tags.ts";
-import * as z from "zod";
 import { excludedFolders, globArguments, planGlob, versionControlFolders } from "../glob-plan.ts";
 import { createPathReader } from "../grep-record.ts";
+import * as t from "../input-type.ts";
 import { pathForRules, shownPath } from "../resolve-workspace-path.ts";
 import { runRipgrep } from "../run-ripgrep.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
@@ -18,12 +18,12 @@ import {
   searchTimeLimitMs,
 } from "./search-root.ts";
 
-const input = z.object({
-  pattern: z.string().min(1).describe("Such as **/*.ts, src/**/*.{js,css} or README*."),
+const input = t.object({
+  pattern: t.string().min(1).describe("Such as **/*.ts, src/**/*.{js,css} or README*."),
   path: optionalText("The folder to search; the working directory if absent."),
 });
 
-type GlobInput = z.infer<typeof input>;
+type GlobInput = t.Infer<typeof input>;
 
 export const globTool: Tool = builtinTool<GlobInput>({
   name: "Glob",

@@ -1,9 +1,9 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import * as z from "zod";
 import { boundOutput } from "../bound-output.ts";
 import { excludedFolders, splitGlobs, versionControlFolders } from "../glob-plan.ts";
 import { createPathReader, createRecordReader, type FoundLine, type GrepRecord } from "../grep-record.ts";
+import * as t from "../input-type.ts";
 import { takeStart } from "../limit-text.ts";
 import { shownPath } from "../resolve-workspace-path.ts";
 import { runRipgrep } from "../run-ripgrep.ts";
@@ -27,8 +27,8 @@ import {
   searchTimeLimitMs,
 } from "./search-root.ts";
 
-const input = z.object({
-  pattern: z
+const input = t.object({
+  pattern: t
     .string()
     .min(1)
     .describe("A regular expression in ripgrep's syntax; look-around and back references work."),
@@ -53,7 +53,7 @@ const input = z.object({
   offset: optionalNumber("How many lines or entries to leave out first."),
 });
 
-type GrepInput = z.infer<typeof input>;
+type GrepInput = t.Infer<typeof input>;
 
 export const grepTool: Tool = builtinTool<GrepInput>({
   name: "Grep",

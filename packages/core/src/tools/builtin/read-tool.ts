@@ -1,10 +1,10 @@
 import type { Stats } from "node:fs";
 import { extname } from "node:path";
 import { TextDecoder } from "node:util";
-import * as z from "zod";
 import { decodeText, looksBinary, shapeOf } from "../decode-text.ts";
 import { addSeenLines } from "../file-ledger.ts";
 import { imageTypeOf } from "../image-size.ts";
+import * as t from "../input-type.ts";
 import { takeStart } from "../limit-text.ts";
 import { notebookText, readNotebookJson } from "../notebook/notebook.ts";
 import { readImageBlock } from "../read-image-block.ts";
@@ -21,15 +21,15 @@ import { locateDecided } from "./change-file.ts";
 import { fingerprintOf, type LoadedFile, loadBytes, openFile, readAt } from "./open-file.ts";
 import { describeMissing } from "./search-root.ts";
 
-const input = z.object({
-  file_path: z.string().describe("The file; absolute, or relative to the working directory."),
+const input = t.object({
+  file_path: t.string().describe("The file; absolute, or relative to the working directory."),
   offset: optionalNumber("The first line to show, counted from 1."),
   limit: optionalNumber("How many lines to show; 2000 if absent."),
   pages: optionalText('Pages of a PDF, such as "3" or "10-20"; at most 20 in one call.'),
   allow_large: optionalFlag("Show up to 400,000 characters instead of 100,000."),
 });
 
-type ReadInput = z.infer<typeof input>;
+type ReadInput = t.Infer<typeof input>;
 
 export const readTool: Tool = builtinTool<ReadInput>({
   name: "Read",

@@ -267,9 +267,18 @@ interface Tool extends ToolSpec {
   readonly filling: ReadonlySet<string>;
 }
 
-const known: ReadonlyMap<string, readonly Tool[]> = tools.reduce((map, [name, spec]) => {
+/** The tools of each name, made when one of them is first called. */
+const known = new Map<string, readonly Tool[]>();
+
+function toolsNamed(name: string): readonly Tool[] {
+  const made = known.get(name) ?? tools.filter(([each]) => each === name).map(([, spec]) => toolOf(spec));
+  if (made.length > 0) known.set(name, made);
+  return made;
+}
+
+function toolOf(spec: ToolSpec): Tool {
   const words = (text: string | undefined) => new Set((text ?? "").split(" "));
-  const tool: Tool = {
+  return {
     ...spec,
     table: optionTable(spec.options),
     commandNames: spec.commands === undefined ? undefined : words(spec.commands),
@@ -278,19 +287,16 @@ const known: ReadonlyMap<string, readonly Tool[]> = tools.reduce((map, [name, sp
     writing: words(spec.writes),
     filling: words(spec.fills),
   };
-  return map.set(name, [...(map.get(name) ?? []), tool]);
-}, new Map<string, readonly Tool[]>());
+}
 
 /** Reads a call of a tool of developers; undefined for one that is not listed. */
 export function judgeDevelopment(words: readonly Word[]): Judgement | undefined {
   const [program, command] = words;
   const name = program?.text ?? "";
-  const tool = known
-    .get(name)
-    ?.find(
-      ({ commandNames }) =>
-        commandNames === undefined || (command?.literal === true && commandNames.has(command.text)),
-    );
+  const tool = toolsNamed(name).find(
+    ({ commandNames }) =>
+      commandNames === undefined || (command?.literal === true && commandNames.has(command.text)),
+  );
   if (tool === undefined) return undefined;
   const from = tool.commandNames === undefined ? 1 : 2;
   const end = words.findIndex(({ text }) => text === "--");

@@ -1,6 +1,7 @@
 import type { JudgeCommand, Judgement, OperandUse, UnreadableName, UsedPath, Word } from "../model.ts";
 import {
   type FoundOption,
+  type OptionTable,
   optionTable,
   plainWord,
   quoteWord,
@@ -117,8 +118,6 @@ export interface ProgramSpec extends OperandSpec, ReadingSpec {
 /** Makes the reader of a program from its table. */
 export function programJudge(spec: ProgramSpec): JudgeCommand {
   const table = optionTable(spec.options ?? "");
-  const acts = [...table.values()].some((signs) => /[>!]/.test(signs));
-  const reads = [...table.values()].some((signs) => /[<@]/.test(signs));
   return (words) => {
     const program = words[0]?.text ?? "";
     const scanned = scanOptions(words.slice(1), table, {
@@ -128,7 +127,7 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
     const skipped = hasAny(spec.instead ?? "", scanned.options) ? 0 : (spec.skip ?? 0);
     const operands = scanned.operands.slice(skipped);
     const tooMany = spec.maxOperands !== undefined && scanned.operands.length > spec.maxOperands;
-    const isCertain = !scanned.loose || (spec.operands === "text" && !acts && !reads);
+    const isCertain = !scanned.loose || (spec.operands === "text" && !hasSign(table, /[<>@!]/));
     const isReader =
       spec.readOnly === true ||
       (scanned.options.length > 0 &&
@@ -138,7 +137,7 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
     const judged = judgement(isReader && isCertain, usedPaths(used, scanned, operands), [
       optionRisk(program, scanned),
       // Where no option acts, it does not matter to a rule what a word turns out to be.
-      scanned.loose && !acts ? undefined : scanned.unclear,
+      scanned.loose && !hasSign(table, /[>!]/) ? undefined : scanned.unclear,
       spec.optionsFirst === true && scanned.options.some(({ late }) => late === true)
         ? `an option of ${program} is after an operand`
         : undefined,
@@ -165,6 +164,10 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
       anywhere: spec.obeysDirectory !== true,
     };
   };
+}
+
+function hasSign(table: OptionTable, sign: RegExp): boolean {
+  return [...table.values()].some((signs) => sign.test(signs));
 }
 
 /** A program that writes the files it is given, called so that it only reads them. */

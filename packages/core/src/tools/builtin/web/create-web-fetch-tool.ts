@@ -1,5 +1,5 @@
 import { escapeControlTags, escapeName } from "@retinue/base/foundation/escape-control-tags.ts";
-import * as z from "zod";
+import * as t from "../../input-type.ts";
 import { takeStart } from "../../limit-text.ts";
 import type { Tool } from "../../tool.ts";
 import { builtinTool, failed, optionalNumber } from "../builtin-tool.ts";
@@ -19,16 +19,16 @@ export interface WebFetchOptions {
 const maxShown = 50_000;
 const maxSummarised = 200_000;
 
-const input = z.object({
-  url: z.string().min(1).describe("The complete address, such as https://example.com/page."),
-  prompt: z.string().describe("What you want to know from the page."),
+const input = t.object({
+  url: t.string().min(1).describe("The complete address, such as https://example.com/page."),
+  prompt: t.string().describe("What you want to know from the page."),
   offset: optionalNumber("Where to continue in a page that was longer than one answer."),
 });
 
 /** Reads a page of the public web as text. */
 export function createWebFetchTool(options: WebFetchOptions): Tool {
   const cache = createPageCache(options.now);
-  return builtinTool<z.infer<typeof input>>({
+  return builtinTool<t.Infer<typeof input>>({
     name: "WebFetch",
     description: `Fetches a web page and returns its readable text as Markdown, with what you asked of it.
 
