@@ -619,6 +619,20 @@ describe("retinue doctor", () => {
     expect(checked.out).toContain("circular-import");
   });
 
+  it("and the check name a saved workflow that is broken, with its line [CLI-5, WFL-1]", async () => {
+    const fixture = createFixture();
+    fixture.write("project/.claude/workflows/bad.js", "const x = 1\nreturn x\n");
+    const { code, out } = await fixture.run(["doctor", "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(out).checks).toContainEqual({
+      name: "workflows",
+      state: "warning",
+      text: expect.stringMatching(/^1 saved workflow\. .claude\/workflows\/bad.js:1:1: The first statement/),
+      advice: expect.any(String),
+    });
+    expect((await fixture.run(["agents", "check"])).out).toContain("bad.js:1:1");
+  });
+
   it("shows how to trust a folder in which something waits for it [CLI-5, PRM-11]", async () => {
     const fixture = createFixture();
     fixture.write("project/.claude/agents/a.md", agent("a", "permissionMode: acceptEdits\n"));

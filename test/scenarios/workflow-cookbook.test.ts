@@ -143,16 +143,23 @@ const builtins: Readonly<Record<string, readonly Play[]>> = {
         prompt.includes("Several reviewers")
           ? { summary: "One holds.", findings: [finding] }
           : { findings: prompt.includes("only: bugs") ? [finding] : [] },
-      result: { summary: "One holds.", findings: [finding] },
+      result: { summary: "One holds.", findings: [finding], notReviewed: [] },
       agents: 3,
-      logs: ["1 findings"],
+      logs: ["findings: 1"],
     },
     {
       args: undefined,
       answer: () => ({ findings: [] }),
-      result: { findings: [], summary: "Nothing was found." },
+      result: { findings: [], summary: "Nothing was found.", notReviewed: [] },
       agents: 4,
-      logs: ["0 findings"],
+      logs: ["findings: 0"],
+    },
+    {
+      args: { lenses: ["bugs", "names"] },
+      answer: (prompt) => (prompt.includes("only: bugs") ? "I could not look." : { findings: [] }),
+      result: { findings: [], summary: "Nothing was found.", notReviewed: ["bugs"] },
+      agents: 2,
+      logs: [expect.stringMatching(/^parallel\[0\] failed/), "findings: 0; not reviewed: bugs"],
     },
   ],
   "sweep-files": [
@@ -160,19 +167,21 @@ const builtins: Readonly<Record<string, readonly Play[]>> = {
       args: { task: "Add a header", pattern: "*.ts" },
       answer(prompt) {
         if (prompt.includes("List the files")) return { files: ["a.ts", "b.ts"] };
-        if (prompt.includes("Somebody worked")) return { passes: prompt.includes("a.ts"), reason: "looked" };
+        if (prompt.includes("Another agent worked"))
+          return { passes: prompt.includes("a.ts"), reason: "looked" };
         return "added";
       },
       result: {
-        files: 2,
         passed: 1,
+        failed: ["b.ts"],
+        notFinished: [],
         results: [
           { file: "a.ts", report: "added", check: { passes: true, reason: "looked" } },
           { file: "b.ts", report: "added", check: { passes: false, reason: "looked" } },
         ],
       },
       agents: 5,
-      logs: ["2 files"],
+      logs: ["files: 2"],
     },
   ],
   research: [
@@ -189,6 +198,7 @@ const builtins: Readonly<Record<string, readonly Play[]>> = {
           { claim: "light scatters", source: "book:1" },
           { claim: "light scatters", source: "book:1" },
         ],
+        notSearched: [],
       },
       agents: 6,
     },
@@ -203,9 +213,33 @@ test.each(
   for (const play of cases) {
     const sample = await openSample(play.answer);
     const state = await sample.runtime.workflow(name, play.args).ended;
-    expect(state).toMatchObject({ status: "completed", failures: [] });
+    expect(state.status).toBe("completed");
     expect(JSON.parse(state.result ?? "null")).toEqual(play.result);
     expect(state.steps).toHaveLength(play.agents);
     expect(state.logs).toEqual(play.logs ?? []);
   }
+});
+
+const hopeless: readonly (readonly [string, unknown, Answer, string])[] = [
+  ["review-diff", undefined, () => "no", "No review was finished"],
+  [
+    "review-diff",
+    undefined,
+    (prompt) => (prompt.includes("Several reviewers") ? "no" : { findings: [finding] }),
+    "StructuredOutput",
+  ],
+  [
+    "research",
+    "Why?",
+    (prompt) => (prompt.includes("Name up to") ? { angles: ["a"] } : { claims: [] }),
+    "No claim with a source",
+  ],
+];
+
+test.each(
+  hopeless,
+)("%s does not pass off agents that found out nothing as a result: %j [WFL-1]", async (name, args, answer, text) => {
+  const sample = await openSample(answer);
+  const { status, error } = await sample.runtime.workflow(name, args).ended;
+  expect([status, error]).toEqual(["failed", expect.stringContaining(text)]);
 });

@@ -220,11 +220,58 @@ describe("the command", () => {
     expect(Object.fromEntries(counts)).toEqual({ a: 2, bad: 2 });
   });
 
+  test("a script file is planned as it is run, and a step that fails at once is shown once [WFL-5]", async () => {
+    const { place, run } = await stage();
+    place.write(
+      "job.js",
+      `${meta}phase('Work')\nreturn await parallel([() => agent('conv:a x', { label: 'a' }), () => agent('b', { label: 'b', isolation: 'remote' })])\n`,
+    );
+    const plan = await run("workflow", "plan", "job.js");
+    expect([plan.code, plan.out]).toEqual([
+      0,
+      expect.stringMatching(/^many: Many agents\n {2}from job\.js\n[\s\S]*2 agents, together likely/),
+    ]);
+    const ran = await run("workflow", "run", "job.js");
+    expect(ran.code).toBe(0);
+    expect(ran.err.match(/✗ b /g)).toHaveLength(1);
+  });
+
+  test("a label that no step has is reported, and so is a saved script that has changed since [WFL-3, WFL-5]", async () => {
+    const { place, run, counts } = await stage();
+    place.write(".claude/workflows/many.js", `${meta}return await agent('conv:a x', { label: 'first' })\n`);
+    const ran = await run("workflow", "run", "many");
+    const runId = /wf_[0-9a-f]{8}-[0-9a-f]{3}/.exec(ran.err)?.[0] ?? "";
+    const unknown = await run("workflow", "resume", runId, "--fresh", "frist");
+    expect(unknown.err).toContain('No step was called "frist", so none of that name ran again.');
+    expect((await run("workflow", "resume", runId)).err).not.toContain("differs");
+    place.write(".claude/workflows/many.js", `${meta}return await agent('conv:b x', { label: 'first' })\n`);
+    const resumed = await run("workflow", "resume", runId);
+    expect(resumed.err).toContain(
+      "The run continues with its own script; .claude/workflows/many.js differs from it.",
+    );
+    expect(Object.fromEntries(counts)).toEqual({ a: 1 });
+  });
+
+  test("what is no file that could be a script is not read [WFL-2, WFL-5]", async () => {
+    const { place, run } = await stage();
+    place.write(
+      "job.js",
+      `${meta}const t = (scriptPath) => workflow({ scriptPath }).catch((error) => error.message)\nreturn [await t('/dev/zero'), await t('.'), await t('big.js')]\n`,
+    );
+    place.write("big.js", "/".repeat(3_000_000));
+    const { out } = await run("workflow", "run", "job.js");
+    expect(JSON.parse(out)).toEqual([
+      "The script /dev/zero is not a regular file.",
+      expect.stringMatching(/ is not a regular file\.$/),
+      expect.stringContaining("has 3000000 bytes; the most is 524288 characters."),
+    ]);
+  });
+
   test.each([
     [["workflow", "run", "nothing"], 2, 'Workflow "nothing" not found. Available: '],
     [["workflow", "run", "x", "--args", "{n"], 2, "--args is not JSON."],
     [["workflow", "show", "wf_none"], 1, "There is no workflow run"],
-    [["workflow", "plan", "nothing"], 2, "There is no workflow"],
+    [["workflow", "plan", "nothing"], 2, 'Workflow "nothing" not found. Available: '],
   ])("%j is refused with %i [WFL-5]", async (words, code, text) => {
     const { run } = await stage();
     const ended = await run(...words);

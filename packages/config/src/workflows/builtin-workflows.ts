@@ -22,22 +22,34 @@ export const builtinWorkflows: readonly BuiltinWorkflow[] = [
     },
     `const base = (args && args.base) || 'main'
 const lenses = (args && args.lenses) || ['bugs and broken edge cases', 'security', 'tests that are missing or cannot fail', 'names and structure']
-const findings = {
+const finding = {
   type: 'object',
-  properties: { findings: { type: 'array', items: { type: 'object', properties: { file: { type: 'string' }, line: { type: 'number' }, problem: { type: 'string' }, evidence: { type: 'string' } }, required: ['file', 'problem', 'evidence'] } } },
-  required: ['findings'],
+  properties: { file: { type: 'string' }, line: { type: 'number' }, problem: { type: 'string' }, evidence: { type: 'string' } },
+  required: ['file', 'problem', 'evidence'],
 }
+const findings = { type: 'array', items: finding }
+
 phase('Look')
-const seen = await parallel(lenses.map((lens) => () =>
-  agent('Review the changes of this repository against ' + base + ' (git diff ' + base + '...HEAD, and what is not committed) for one thing only: ' + lens + '. Read the code around each change. Report only what you can show in the code.', { label: lens, schema: findings })))
-const all = seen.flatMap((one, index) => (one ? one.findings.map((finding) => ({ ...finding, lens: lenses[index] })) : []))
-log(all.length + ' findings')
-if (all.length === 0) return { findings: [], summary: 'Nothing was found.' }
+const reviews = await parallel(lenses.map((lens) => () =>
+  agent('Review the changes of this repository against ' + base + ' (git diff ' + base + '...HEAD, and what is not committed) for one thing only: ' + lens + '.'
+    + ' Read the code around each change. Report only what you can show in the code.', {
+    label: lens,
+    schema: { type: 'object', properties: { findings }, required: ['findings'] },
+  })))
+const notReviewed = lenses.filter((lens, index) => !reviews[index])
+if (notReviewed.length === lenses.length) throw new Error('No review was finished, so nothing is known about the changes.')
+const found = reviews.flatMap((review, index) => (review ? review.findings.map((one) => ({ ...one, lens: lenses[index] })) : []))
+log('findings: ' + found.length + (notReviewed.length > 0 ? '; not reviewed: ' + notReviewed.join(', ') : ''))
+if (found.length === 0) return { summary: 'Nothing was found.', findings: [], notReviewed }
+
 phase('Judge')
-return await agent('Several reviewers looked at the changes against ' + base + '. Check each finding below in the code yourself. Keep those that are true and matter, merge those that say the same, most serious first.\\n' + JSON.stringify(all), {
+const judged = await agent('Several reviewers looked at the changes against ' + base + '. Check each finding below in the code yourself.'
+  + ' Keep those that are true and matter, merge those that say the same, most serious first.\\n' + JSON.stringify(found), {
   label: 'judge',
-  schema: { type: 'object', properties: { summary: { type: 'string' }, findings: findings.properties.findings }, required: ['summary', 'findings'] },
+  schema: { type: 'object', properties: { summary: { type: 'string' }, findings }, required: ['summary', 'findings'] },
 })
+if (!judged) throw new Error('The findings were not judged. A resume takes them from the journal and asks the judge again.')
+return { ...judged, notReviewed }
 `,
   ),
   builtin(
@@ -56,22 +68,31 @@ if (!files) {
     label: 'find',
     schema: { type: 'object', properties: { files: { type: 'array', items: { type: 'string' } } }, required: ['files'] },
   })
-  files = found ? found.files : []
+  if (!found) throw new Error('The files could not be listed. Name them with args.files, or resume the run.')
+  files = found.files
 }
-log(files.length + ' files')
-const results = await pipeline(files,
+log('files: ' + files.length)
+
+const verdict = { type: 'object', properties: { passes: { type: 'boolean' }, reason: { type: 'string' } }, required: ['passes', 'reason'] }
+const worked = await pipeline(files,
   (file) => agent('Work on the file ' + file + ' only: ' + args.task, { label: file, phase: 'Work' }),
   async (report, file) => ({
     file,
     report,
-    check: await agent('Somebody worked on ' + file + ' with this task: ' + args.task + '\\nTheir report: ' + report + '\\nCheck the file itself' + (args.check ? ': ' + args.check : ' against the task') + '. Change nothing.', {
+    check: await agent('Another agent worked on ' + file + ' with this task: ' + args.task + '\\nIts report: ' + report
+      + '\\nCheck the file itself' + (args.check ? ': ' + args.check : ' against the task') + '. Change nothing.', {
       label: 'check ' + file,
       phase: 'Check',
-      schema: { type: 'object', properties: { passes: { type: 'boolean' }, reason: { type: 'string' } }, required: ['passes', 'reason'] },
+      schema: verdict,
     }),
   }))
-const done = results.filter(Boolean)
-return { files: files.length, passed: done.filter(({ check }) => check && check.passes).length, results: done }
+const results = worked.filter(Boolean)
+return {
+  passed: results.filter(({ check }) => check && check.passes).length,
+  failed: results.filter(({ check }) => !check || !check.passes).map(({ file }) => file),
+  notFinished: files.filter((file, index) => !worked[index]),
+  results,
+}
 `,
   ),
   builtin(
@@ -83,16 +104,35 @@ return { files: files.length, passed: done.filter(({ check }) => check && check.
     },
     `const question = typeof args === 'string' ? args : args && args.question
 if (!question) throw new Error('args must be the question, or { question }.')
-const list = (name, item) => ({ type: 'object', properties: { [name]: { type: 'array', items: item } }, required: [name] })
+const claim = { type: 'object', properties: { claim: { type: 'string' }, source: { type: 'string' } }, required: ['claim', 'source'] }
+const listOf = (name, items) => ({ type: 'object', properties: { [name]: { type: 'array', items } }, required: [name] })
+
 phase('Plan')
-const plan = await agent('Name up to ' + ((args && args.angles) || 4) + ' different directions from which this question should be looked into, each one sentence: ' + question, { label: 'plan', schema: list('angles', { type: 'string' }) })
-const claims = list('claims', { type: 'object', properties: { claim: { type: 'string' }, source: { type: 'string' } }, required: ['claim', 'source'] })
-const checked = await pipeline(plan ? plan.angles : [question],
-  (angle) => agent('Look into this, for the question "' + question + '": ' + angle + '\\nReport claims, each with its source (an address, or a file with its line). No claim without a source you have opened.', { label: angle, phase: 'Search', schema: claims }),
-  (found, angle) => agent('Open the source of each claim and keep only the claims that their source really supports, corrected where they overstate:\\n' + JSON.stringify(found.claims), { label: 'check ' + angle, phase: 'Check', schema: claims }))
-const kept = checked.filter(Boolean).flatMap((one) => one.claims)
+const plan = await agent('Name up to ' + ((args && args.angles) || 4) + ' different directions from which this question should be looked into, each one sentence: ' + question, {
+  label: 'plan',
+  schema: listOf('angles', { type: 'string' }),
+})
+const angles = plan ? plan.angles : [question]
+
+const checked = await pipeline(angles,
+  (angle) => agent('Look into this, for the question "' + question + '": ' + angle
+    + '\\nReport claims, each with its source (an address, or a file with its line). No claim without a source you have opened.', {
+    label: angle,
+    phase: 'Search',
+    schema: listOf('claims', claim),
+  }),
+  (found, angle) => agent('Open the source of each claim and keep only the claims that their source really supports, corrected where they overstate:\\n' + JSON.stringify(found.claims), {
+    label: 'check ' + angle,
+    phase: 'Check',
+    schema: listOf('claims', claim),
+  }))
+const claims = checked.filter(Boolean).flatMap((one) => one.claims)
+const notSearched = angles.filter((angle, index) => !checked[index])
+if (claims.length === 0) throw new Error('No claim with a source that supports it was found.')
+
 phase('Write')
-return { answer: await agent('Answer this question from the claims below and nothing else; cite the source behind each sentence, and say what stays open.\\n' + question + '\\n' + JSON.stringify(kept), { label: 'write' }), claims: kept }
+const answer = await agent('Answer this question from the claims below and nothing else; cite the source behind each sentence, and say what stays open.\\n' + question + '\\n' + JSON.stringify(claims), { label: 'write' })
+return { answer, claims, notSearched }
 `,
   ),
 ];

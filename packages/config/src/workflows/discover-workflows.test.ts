@@ -22,6 +22,7 @@ beforeAll(() => {
   write("repo/deep/.claude/workflows/b.js", "one", "NEAR");
   write("home/.claude/workflows/c.js", "one", "USER");
   write("home/.claude/workflows/d.js", "mine", "USER");
+  write("home/.claude/workflows/f.js", "mine", "LATER");
   write("repo/.claude/workflows/sub/e.js", "deep", "SUB");
   write("repo/.claude/workflows/e.mjs", "module", "MJS");
   write("plugin/workflows/p.js", "tool", "PLUGIN");
@@ -60,7 +61,18 @@ it("the project's files are left out where only the user's count [WFL-1]", () =>
 it("a broken file is reported with its line [WFL-1]", () => {
   expect(find().diagnostics).toMatchObject([
     { code: "workflow-broken", file: join(root, "repo/.claude/workflows/broken.js"), line: 1 },
+    expect.anything(),
   ]);
+});
+
+it("of two files of one folder with the same name the second is reported [WFL-1]", () => {
+  expect(find().diagnostics).toContainEqual({
+    severity: "warning",
+    code: "same-name",
+    message: 'd.js beside it has the same name, "mine", so this file is left out.',
+    advice: "Give each its own `meta.name`.",
+    file: join(root, "home/.claude/workflows/f.js"),
+  });
 });
 
 it("the three of our own can be read [WFL-1]", () => {

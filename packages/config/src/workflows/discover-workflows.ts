@@ -1,5 +1,6 @@
 // @io
 import { readFileSync, statSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { errorCode } from "@retinue/base/foundation/file-error.ts";
 import {
@@ -25,7 +26,19 @@ export function discoverWorkflows(search: WorkflowSearch): DiscoveredWorkflows {
     ...(search.disableBuiltin === true ? [] : builtinSaved()),
   ];
   const workflows = new Map<string, SavedWorkflow>();
-  for (const workflow of found) if (!workflows.has(workflow.name)) workflows.set(workflow.name, workflow);
+  for (const workflow of found) {
+    const { name, file } = workflow;
+    const other = workflows.get(name);
+    if (other === undefined) workflows.set(name, workflow);
+    else if (file !== undefined && other.file !== undefined && dirname(file) === dirname(other.file))
+      diagnostics.push({
+        severity: "warning",
+        code: "same-name",
+        message: `${basename(other.file)} beside it has the same name, ${JSON.stringify(name)}, so this file is left out.`,
+        advice: "Give each its own `meta.name`.",
+        file,
+      });
+  }
   return { workflows, diagnostics };
 }
 

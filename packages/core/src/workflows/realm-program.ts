@@ -61,7 +61,9 @@ function openScript(
   const setTimeout = (call: unknown, after?: unknown, ...given: readonly unknown[]): number => {
     if (typeof call !== "function") throw new TypeError("setTimeout() expects a function.");
     if (timers.length >= maxTimers) throw new Error(`A workflow may have ${maxTimers} timers at once.`);
-    const wait = Math.min(2_147_483_647, Math.max(1, Math.trunc(Number(after)) || 0));
+    const asked = Math.trunc(Number(after));
+    // As everywhere in JavaScript, a wait that is no time or too long is none.
+    const wait = asked >= 1 && asked <= 2_147_483_647 ? asked : 1;
     count += 1;
     const timer = { id: count, due: clock + wait, wait, call: () => void call(...given) };
     const later = timers.findIndex(({ due }) => due > timer.due);

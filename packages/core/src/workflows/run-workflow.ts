@@ -115,6 +115,10 @@ interface Run extends WorkflowRunOptions {
   realm: ScriptRealm | undefined;
   calls: number;
   lastScope: number;
+  /** Labels of `fresh` that no step had so far. */
+  readonly freshLeft: Set<string>;
+  /** Settles when what every call so far would be is decided. */
+  decided: Promise<unknown>;
 }
 
 type Ending = Omit<Extract<WorkflowChange, { type: "ended" }>, "type" | "at">;
@@ -137,6 +141,8 @@ export async function runWorkflow(options: WorkflowRunOptions): Promise<Ending> 
     realm: undefined,
     calls: 0,
     lastScope: 1,
+    freshLeft: new Set(options.fresh),
+    decided: Promise.resolve(),
   };
   const events: RealmEvents = {
     message: (scope, message) => {
@@ -156,6 +162,11 @@ export async function runWorkflow(options: WorkflowRunOptions): Promise<Ending> 
   stop.abort(new RetinueError("workflow-over", "The workflow has ended."));
   await settledSoon(Promise.all(run.working), stop.signal, endingMs).catch(() => undefined);
   await run.realm?.[Symbol.asyncDispose]();
+  for (const label of run.freshLeft)
+    options.emit({
+      type: "log",
+      text: `No step was called ${JSON.stringify(label)}, so none of that name ran again.`,
+    });
   options.emit({ type: "ended", at: options.epochMs(), ...ending });
   return ending;
 }
@@ -307,18 +318,19 @@ function refuseStep(
     readonly inPhase: { agents: number } | undefined;
   },
 ): StepOutcome | undefined {
-  const { total, spent } = run.budget;
-  if (total !== null && spent() >= total)
-    return refused(`The budget of ${total} output tokens is used up.`, "WorkflowBudgetError");
   if (options.isolation === "remote")
     return refused('There is no isolation "remote" here; "worktree" is the one there is.');
   const limit = run.workflow.phases?.find(({ title }) => title === phase)?.maxAgents;
   if (limit !== undefined && inPhase !== undefined && inPhase.agents > limit)
     return refused(`The phase ${JSON.stringify(phase)} may start ${limit} agents, and it has.`);
-  return refuseBroken(run, phase);
+  return refuseNow(run, phase);
 }
 
-function refuseBroken(run: Run, phase = ""): StepOutcome | undefined {
+/** What may have changed while a step waited for its place. */
+function refuseNow(run: Run, phase = ""): StepOutcome | undefined {
+  const { total, spent } = run.budget;
+  if (total !== null && spent() >= total)
+    return refused(`The budget of ${total} output tokens is used up.`, "WorkflowBudgetError");
   const failure = run.failures.get(phase);
   if (failure === undefined || failure.count < run.breaker) return undefined;
   const where = phase === "" ? "The workflow" : `The phase ${JSON.stringify(phase)}`;
@@ -355,7 +367,7 @@ interface StepCall extends Pick<StepOrder, "index" | "label" | "prompt" | "phase
 async function takeOrWork(run: Run, step: StepCall): Promise<StepOutcome> {
   const { journal, steps } = run;
   const { options, prompt, phase, label, change } = step;
-  const shape = await steps.shape(options, phase).catch((error: unknown) => {
+  const shape = await inOrder(run, steps.shape(options, phase)).catch((error: unknown) => {
     journal.append({ type: "failed", error: reasonOf(error) });
     throw error;
   });
@@ -365,6 +377,7 @@ async function takeOrWork(run: Run, step: StepCall): Promise<StepOutcome> {
   change({ key, agentType: shape.agentType, model: shape.model });
   const before = comparedWith(run, label, key);
   const isFresh = run.fresh?.has(label) === true;
+  run.freshLeft.delete(label);
   const finished = isFresh ? undefined : journal.finished.get(key);
   const lost = finished && (await steps.isLost(finished));
   if (finished !== undefined && lost === undefined) {
@@ -391,6 +404,17 @@ async function takeOrWork(run: Run, step: StepCall): Promise<StepOutcome> {
     agentId: isContinued && started !== undefined ? started.agentId : steps.newAgentId(key),
     shape,
   });
+}
+
+/**
+ * Calls are decided together, but numbered and begun in the order in which the script made them: equal steps would otherwise change
+ * places when a run is resumed.
+ */
+async function inOrder<Value>(run: Run, deciding: Promise<Value>): Promise<Value> {
+  const before = run.decided;
+  run.decided = Promise.allSettled([before, deciding]);
+  await before;
+  return await deciding;
 }
 
 /** The earlier step that a step is to be compared with: itself, else the first of its label that is left. */
@@ -431,8 +455,8 @@ async function work(
   const { change, label, phase } = step;
   const signal = AbortSignal.any([run.signal, run.stop.signal]);
   using _place = await slots.enter(signal);
-  const broken = refuseBroken(run, phase);
-  if (broken !== undefined) return broken;
+  const refusal = refuseNow(run, phase);
+  if (refusal !== undefined) return refusal;
   journal.append({
     ...{ type: "started", key, agentId, label, parts },
     ...(phase === undefined ? {} : { phase }),
@@ -448,11 +472,13 @@ async function work(
   const isWarm = await slots.warmUp(`${shape.agentType}\0${shape.model}`, signal);
   try {
     const { index, prompt, options } = step;
-    const outcome = await steps.run({
-      ...{ index, label, phase, prompt, options, agentId, isContinued, signal },
-      progress: change,
-      answered: isWarm,
-    });
+    const outcome =
+      refuseNow(run, phase) ??
+      (await steps.run({
+        ...{ index, label, phase, prompt, options, agentId, isContinued, signal },
+        progress: change,
+        answered: isWarm,
+      }));
     if (outcome.type === "done") {
       writeResult(run, { key, agentId, outcome });
       finish(run, step, { agentId, taken: false, outcome });

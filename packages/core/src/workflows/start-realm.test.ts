@@ -116,6 +116,15 @@ it("timers run in the order in which they are due, whatever the machine does mea
   expect(result).toEqual(["late 2"]);
 });
 
+it("a wait that is no time, or longer than a timer can wait, is none [WFL-2]", async () => {
+  const { result } = await play(`
+    const seen = []
+    const after = (ms) => new Promise((done) => setTimeout(() => { seen.push(String(ms)); done() }, ms))
+    await Promise.all([after(20), after(Infinity), after(2 ** 31), after(-1), after('x')])
+    return seen`);
+  expect(result).toEqual(["Infinity", "2147483648", "-1", "x", "20"]);
+});
+
 const clockAndChance = [
   "Date['now']()",
   "Reflect.construct(Date, [])",

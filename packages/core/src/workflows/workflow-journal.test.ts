@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -41,4 +41,16 @@ it("one process works on a run at a time [WFL-3]", async () => {
   await expect(openJournal(runId, at)).rejects.toMatchObject({ code: "workflow-running" });
   first.close();
   (await openJournal(runId, at)).close();
+});
+
+it("a journal that is there but cannot be read does not pass for one without steps [WFL-3]", async () => {
+  const at = place();
+  (await openJournal(runId, at)).close();
+  const { journal } = workflowFiles(at.transcripts, sessionId, runId);
+  rmSync(journal);
+  mkdirSync(journal);
+  const other = { ...at, sessionId: "4f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00" };
+  await expect(openJournal(runId, other)).rejects.toMatchObject({
+    message: expect.stringContaining(journal),
+  });
 });

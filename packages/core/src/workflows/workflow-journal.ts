@@ -1,5 +1,5 @@
 // @io
-import { closeSync, fstatSync, mkdirSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync, writeSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
@@ -172,8 +172,9 @@ export async function readEarlierSteps(transcripts: string, runId: string): Prom
   const folded: Folded = { finished: new Map(), started: new Map(), failed: new Map(), tried: new Map() };
   for (const session of (await sessionsOfRun(transcripts, runId)).toReversed()) {
     const { journal } = workflowFiles(transcripts, session, runId);
-    const lines = await readLines(journal).catch(() => undefined);
-    for (const line of lines?.values ?? []) foldLine(line, session, folded);
+    // One that is there but cannot be read must not pass for one without steps: they would be paid again.
+    if (!existsSync(journal)) continue;
+    for (const line of (await readLines(journal)).values) foldLine(line, session, folded);
   }
   return { ...folded, tried: [...folded.tried.values()] };
 }

@@ -5,7 +5,12 @@ import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { billRows, type WorkflowBill } from "@retinue/core/kernel/workflows/bill-workflow.ts";
 import type { FoundRun } from "@retinue/core/kernel/workflows/find-runs.ts";
-import type { WorkflowInput, WorkflowOptions } from "@retinue/core/kernel/workflows/start-workflow.ts";
+import type { FoundWorkflow } from "@retinue/core/kernel/workflows/session-workflows.ts";
+import {
+  type WorkflowInput,
+  type WorkflowOptions,
+  workflowsOff,
+} from "@retinue/core/kernel/workflows/start-workflow.ts";
 import type { WorkflowEvent } from "@retinue/core/kernel/workflows/workflow-runs.ts";
 import {
   progressList,
@@ -70,19 +75,15 @@ export async function workflowPlan(
   options: { readonly args?: string; readonly json?: boolean },
 ): Promise<number> {
   const { host } = context;
-  const project = openProject(context);
-  const { workflows } = await project.workflows.list();
-  const found = workflows.find((workflow) => workflow.name === name);
-  if (found === undefined)
-    throw unknown(
-      name,
-      workflows.map((workflow) => workflow.name),
-    );
+  const { found, bill } = await planOf(context, name, argsOf(options.args)).catch((error: unknown) => {
+    throw refusal(error);
+  });
   const { workflowStarts } = await import("@retinue/core/kernel/project/workflow-starts.ts");
   const starts = workflowStarts(found.text);
-  const { meta, file, scope } = found;
+  const { meta, saved } = found;
+  const file = found.file ?? saved?.file;
+  const scope = saved?.scope ?? "file";
   const phases = Array.isArray(meta.phases) ? meta.phases : [];
-  const bill = await billOf(context, name, argsOf(options.args));
   if (options.json === true)
     return printJson(context, {
       version: 1,
@@ -95,7 +96,7 @@ export async function workflowPlan(
     });
   const place = file === undefined ? scope : displayPath(file, host);
   const lines = [
-    `${plain(name)}: ${plain(meta.description)}`,
+    `${plain(saved?.name ?? meta.name)}: ${plain(meta.description)}`,
     `  from ${place}`,
     ...(meta.whenToUse === undefined ? [] : [`  ${plain(meta.whenToUse)}`]),
     ...phases.map(
@@ -110,17 +111,28 @@ export async function workflowPlan(
   return 0;
 }
 
-/** What a run with these args is expected to take; undefined where workflows are switched off. */
-async function billOf(
+/** The workflow, and what a run with these args is expected to take. */
+async function planOf(
   context: CommandContext,
   name: string,
   args: unknown,
-): Promise<WorkflowBill | undefined> {
-  const request = readPrintOptions({}, { words: [], cwd: context.host.cwd, session: context.session });
+): Promise<{ readonly found: FoundWorkflow; readonly bill: WorkflowBill | undefined }> {
+  const print = readPrintOptions({}, { words: [], cwd: context.host.cwd, session: context.session });
   await using runtime = createPrintRuntime(context, { sessionPersistence: false });
-  const options = { ...request.session, planOnly: true };
+  const options = { ...print.session, planOnly: true };
   await using session = await openPrintSession(runtime, options, new AbortController().signal);
-  return session.workflows?.bill({ name, args });
+  const { workflows } = session;
+  if (workflows === undefined) throw workflowsOff();
+  const scriptPath = scriptFile(context, name);
+  const request = scriptPath === undefined ? { name } : { scriptPath };
+  const found = await workflows.find(request);
+  return { found, bill: await workflows.bill({ ...request, args }, found) };
+}
+
+/** The script file that a word of the command names, if it names one. */
+function scriptFile({ host }: CommandContext, word: string): string | undefined {
+  const file = resolve(host.cwd, word);
+  return /\.[cm]?js$/.test(word) && existsSync(file) ? file : undefined;
 }
 
 /** Each agent of a phase is in the sum; one by one they would only be long. */
@@ -148,8 +160,8 @@ export async function workflowRun(
   name: string,
   options: WorkflowRunOptions,
 ): Promise<number> {
-  const file = resolve(context.host.cwd, name);
-  const what: WorkflowInput = /\.[cm]?js$/.test(name) && existsSync(file) ? { scriptPath: file } : name;
+  const scriptPath = scriptFile(context, name);
+  const what: WorkflowInput = scriptPath === undefined ? name : { scriptPath };
   return runIt(context, { what, args: argsOf(options.args), run: undefined }, options);
 }
 
@@ -159,7 +171,8 @@ export async function workflowResume(
   written: string,
   options: WorkflowRunOptions,
 ): Promise<number> {
-  const run = await openProject(context).workflows.run(written);
+  const project = openProject(context);
+  const run = await project.workflows.run(written);
   if (run.status === "running")
     throw new RetinueError("workflow-running", `${run.runId} still runs.`, {
       advice: `\`retinue workflow stop ${run.runId}\` ends it.`,
@@ -174,6 +187,15 @@ export async function workflowResume(
       `The run ${run.runId} was a function of a program, and only that can continue it.`,
     );
   const what: WorkflowInput = isThere ? { scriptPath: file } : run.script;
+  if (options.script === undefined) {
+    const { workflows } = await project.workflows.list();
+    const saved = workflows.find(({ name }) => name === run.name);
+    const text = isThere ? readFileSync(file, "utf8") : run.script;
+    if (saved?.file !== undefined && saved.text !== text)
+      context.host.stderr.write(
+        `The run continues with its own script; ${project.nameOf(saved.file)} differs from it. --script FILE continues it with another.\n`,
+      );
+  }
   const args = options.args === undefined ? run.args : argsOf(options.args);
   return runIt(context, { what, args, run }, options);
 }
@@ -252,9 +274,11 @@ function progressTo({ host: { stderr } }: CommandContext): (event: WorkflowEvent
     if (change.type === "phase") say(`· ${change.phase.title}`);
     if (change.type === "log") say(`  ${change.text}`);
     if (change.type === "failure") say(`  ! ${change.text}`);
-    if (change.type !== "step" || change.step.state === undefined) return;
-    const step = state.steps[change.step.index - 1];
-    if (step === undefined || step.state === "waiting" || step.state === "running") return;
+    if (change.type !== "step") return;
+    // The state is as it is now; what became of the step is in the change.
+    const { index, state: became = "waiting" } = change.step;
+    const step = state.steps[index - 1];
+    if (step === undefined || became === "waiting" || became === "running") return;
     const how = step.taken === true ? "taken from the journal" : step.state;
     say(
       `  ${step.state === "done" ? "✓" : "✗"} ${step.label} (${how}${step.costUsd === undefined || step.taken === true ? "" : `, $${step.costUsd.toFixed(4)}`})`,
@@ -388,13 +412,6 @@ export function argsOf(written: string | undefined): unknown {
       throw misuse("--args is not JSON.", "Write JSON, a plain text, or @FILE with JSON.");
     return text;
   }
-}
-
-function unknown(name: string, known: readonly string[]): RetinueError {
-  return misuse(
-    `There is no workflow ${JSON.stringify(name)}.`,
-    known.length === 0 ? "They are files in .claude/workflows." : `There are ${known.join(", ")}.`,
-  );
 }
 
 function plain(text: string): string {

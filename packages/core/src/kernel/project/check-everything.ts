@@ -53,7 +53,9 @@ export async function checkEverything(facts: ProjectFacts): Promise<AgentCheck> 
 }
 
 /** Saved workflows; the parser is loaded only where there are some. */
-async function checkWorkflows({ discovered: { paths, plugins } }: ProjectFacts): Promise<{
+export async function checkWorkflows({
+  discovered: { paths, plugins },
+}: Pick<ProjectFacts, "discovered">): Promise<{
   readonly files: readonly string[];
   readonly diagnostics: readonly Diagnostic[];
 }> {

@@ -17,6 +17,7 @@ import { chooseLocalModel, localPlaces } from "../../models/local-models.ts";
 import { chooseAdapter } from "../../models/model-factory.ts";
 import { findProvider } from "../../models/provider-entry.ts";
 import { mayLoadHere } from "../session-rules.ts";
+import { checkWorkflows } from "./check-everything.ts";
 import { checkMachine } from "./check-machine.ts";
 import { scopeWords } from "./project-agents.ts";
 import type { ProjectFacts } from "./project-facts.ts";
@@ -62,6 +63,7 @@ export function projectDoctor(gather: () => Promise<ProjectFacts>): ProjectDocto
         checkTrust(facts),
         checkDefinitions(facts),
         await checkInstructions(facts),
+        await checkSavedWorkflows(facts),
         ...checkPlugins(facts),
         checkMcpServers(await servers.list({ check: true, signal })),
         keys,
@@ -81,23 +83,36 @@ async function checkInstructions({
   environment,
   platform,
 }: DoctorFacts): Promise<Checkup> {
-  const name = "instructions";
   const { files, conditional, diagnostics } = await loadSessionInstructions(discovered, {
     disabled: readEnvironment(environment).options.claudeMdDisabled === true,
     mayLoad: mayLoadHere(discovered, platform),
   });
   const count = files.length + conditional.length;
   const read = count === 0 ? "No instruction files." : `${plural(count, "instruction file")} read.`;
+  return withFirstProblem({ name: "instructions", text: read }, { diagnostics, nameOf });
+}
+
+/** The scripts that are saved here; one that is broken can be called by nothing. */
+async function checkSavedWorkflows(facts: DoctorFacts): Promise<Checkup> {
+  const { files, diagnostics } = await checkWorkflows(facts);
+  const text = files.length === 0 ? "No saved workflows." : `${plural(files.length, "saved workflow")}.`;
+  return withFirstProblem({ name: "workflows", text }, { diagnostics, nameOf: facts.nameOf });
+}
+
+function withFirstProblem(
+  { name, text }: Pick<Checkup, "name" | "text">,
+  { diagnostics, nameOf }: { readonly diagnostics: readonly Diagnostic[] } & Pick<DoctorFacts, "nameOf">,
+): Checkup {
   const counts = countBySeverity(diagnostics);
   const [first] = diagnostics.filter(({ severity }) => severity !== "note");
-  if (first === undefined) return { name, state: "ok", text: read };
+  if (first === undefined) return { name, state: "ok", text };
   const place = first.file === undefined ? "" : `${placeText(first, nameOf)}: `;
   const others = counts.error + counts.warning - 1;
   const more = others === 0 ? "" : ` (and ${plural(others, "more problem")})`;
   return {
     name,
     state: "warning",
-    text: `${read} ${place}${first.message}${more}`,
+    text: `${text} ${place}${first.message}${more}`,
     advice: first.advice,
   };
 }

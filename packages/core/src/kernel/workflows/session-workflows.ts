@@ -1,7 +1,7 @@
 // @io
 import { randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { cpus } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { placeText } from "@retinue/base/foundation/diagnostic.ts";
@@ -177,8 +177,20 @@ async function findWorkflow(
 
 async function readFileText(file: string): Promise<string> {
   try {
+    const stats = await stat(file);
+    if (!stats.isFile())
+      throw new RetinueError("unreadable-file", `The script ${file} is not a regular file.`);
+    const { maxScript } = await import("@retinue/config/workflows/read-workflow-script.ts");
+    // A character takes up to four bytes.
+    if (stats.size > maxScript * 4)
+      throw new RetinueError(
+        "workflow-broken",
+        `The script ${file} has ${stats.size} bytes; the most is ${maxScript} characters.`,
+        { advice: "Move data out of the script and pass it with args." },
+      );
     return await readFile(file, "utf8");
   } catch (error) {
+    if (error instanceof RetinueError) throw error;
     throw new RetinueError(
       "unreadable-file",
       `The script ${file} cannot be read (${errorCode(error) ?? String(error)}).`,

@@ -119,11 +119,7 @@ async function open(request: WorkflowRequest, { sessionOptions, pool, transcript
   });
   try {
     const { workflows } = session;
-    if (workflows === undefined)
-      throw new RetinueError("workflows-off", "Workflows are switched off here.", {
-        advice:
-          "Look at disableWorkflows and enableWorkflows in the settings, CLAUDE_CODE_DISABLE_WORKFLOWS, and deny rules for Workflow.",
-      });
+    if (workflows === undefined) throw workflowsOff();
     stop.throwIfAborted();
     const forget = workflows.runs.onEvent(log.push);
     const live = await workflows.start(request);
@@ -137,6 +133,13 @@ async function open(request: WorkflowRequest, { sessionOptions, pool, transcript
     await session.close();
     throw error;
   }
+}
+
+export function workflowsOff(): RetinueError {
+  return new RetinueError("workflows-off", "Workflows are switched off here.", {
+    advice:
+      "Look at disableWorkflows and enableWorkflows in the settings, CLAUDE_CODE_DISABLE_WORKFLOWS, and deny rules for Workflow.",
+  });
 }
 
 function resultOf<Result>({ status, error, errorLine, result, scriptPath }: WorkflowRunState): Result {

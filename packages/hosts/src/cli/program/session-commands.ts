@@ -330,11 +330,6 @@ const loadTeams = () => import("../../commands/teams.ts");
 const listsTeams = "Lists all teams, their members and tasks.";
 
 const loadWorkflows = () => import("../../commands/workflow.ts");
-const fresh: OptionEntry = {
-  flags: "--fresh <labels...>",
-  description: "steps that run again although they are finished",
-};
-
 const workflowCommands: readonly CommandEntry[] = [
   ...["workflow", "workflow list"].map(
     (usage): CommandEntry => ({
@@ -346,7 +341,7 @@ const workflowCommands: readonly CommandEntry[] = [
   ),
   {
     usage: "workflow plan <name>",
-    description: "Shows what a workflow would do and what it may take, without starting it.",
+    description: "Shows what a saved workflow or a script file would do and take, without starting it.",
     options: [
       { flags: "--args <json>", description: "what the script would read as args: JSON, a text, or @FILE" },
       json,
@@ -358,7 +353,6 @@ const workflowCommands: readonly CommandEntry[] = [
     description: "Runs a saved workflow or a script file to its end, without a model to start it.",
     options: [
       { flags: "--args <json>", description: "what the script reads as args: JSON, a text, or @FILE" },
-      fresh,
       json,
     ],
     run: async (context, options, [name]) => (await loadWorkflows()).workflowRun(context, name, options),
@@ -369,7 +363,7 @@ const workflowCommands: readonly CommandEntry[] = [
     options: [
       { flags: "--args <json>", description: "other args than those of the run" },
       { flags: "--script <file>", description: "another script than the one of the run" },
-      fresh,
+      { flags: "--fresh <labels...>", description: "steps that run again although they are finished" },
       json,
     ],
     run: async (context, options, [run]) => (await loadWorkflows()).workflowResume(context, run, options),
