@@ -327,6 +327,68 @@ describe("[FRN-1] an agent of another vendor", () => {
     ],
     ["a tool of a server", "mcp__files", { kind: "other", name: "mcp__files__delete", rawInput: {} }],
     ["whatever else", "RunnerTool", { kind: "other", title: "Dance" }],
+    [
+      "a command that looks like a tool of a server",
+      "Bash(touch *)",
+      { kind: "execute", title: "mcp__a; touch x; echo __b" },
+    ],
+    [
+      "a command under the name of one",
+      "Bash(touch *)",
+      { kind: "execute", title: "mcp__files__x", rawInput: { command: "touch x" } },
+    ],
+    [
+      "a change under the name of one",
+      "Edit(kept.txt)",
+      { kind: "edit", title: "mcp__files__x", locations: [{ path: "kept.txt" }] },
+    ],
+    [
+      "a command with arguments of its own",
+      "Bash(touch x)",
+      { kind: "execute", rawInput: { command: "touch", args: ["x"] } },
+    ],
+    [
+      "a command deeper in its input",
+      "Bash(touch *)",
+      { kind: "execute", title: "Run", rawInput: { input: { script: "touch x" } } },
+    ],
+    [
+      "one of several commands",
+      "Bash(touch *)",
+      { kind: "execute", rawInput: { commands: ["ls", "touch x"] } },
+    ],
+    [
+      "files deeper in its input",
+      "Edit(kept.txt)",
+      { kind: "edit", rawInput: { edits: [{ filePath: "a.txt" }, { filePath: "kept.txt" }] } },
+    ],
+    [
+      "files in the text of a patch",
+      "Edit(kept.txt)",
+      { kind: "edit", rawInput: { patch: "*** Begin Patch\n*** Update File: kept.txt\n*** End Patch" } },
+    ],
+    [
+      "the other end of a move",
+      "Edit(kept.txt)",
+      { kind: "move", rawInput: { from: "a.txt", to: "kept.txt" } },
+    ],
+    [
+      "a file by a URL",
+      "Edit(//tmp/kept.txt)",
+      { kind: "edit", locations: [{ path: "file:///tmp/kept.txt" }] },
+    ],
+    ["a file of something unknown", "Read(kept.txt)", { kind: "other", rawInput: { path: "kept.txt" } }],
+    ["a change by something unknown", "Edit(kept.txt)", { title: "Do", rawInput: { path: "kept.txt" } }],
+    [
+      "a page that only its words name",
+      "WebFetch(domain:evil.example)",
+      { kind: "fetch", title: "Fetching https://evil.example/x." },
+    ],
+    [
+      "a page by something unknown",
+      "WebFetch(domain:evil.example)",
+      { kind: "other", rawInput: { url: "https://evil.example/x" } },
+    ],
     ["a change of its mode", "Edit(nothing.txt)", { kind: "switch_mode", title: "Ready to code?" }],
   ])("is refused %s", async (_what, rule, call) => {
     const { sample } = await stage({

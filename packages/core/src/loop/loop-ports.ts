@@ -48,6 +48,8 @@ export interface AuthorizeOptions {
    * rules and people do, so that what was granted for one call counts for the next.
    */
   readonly turn?: (() => Promise<void>) | undefined;
+  /** Rules that name the call are followed; what none names is allowed, without hooks and people, as something else decides about it. */
+  readonly onlyRules?: true | undefined;
 }
 
 /** What a hook that is notified of a compaction beforehand answers. */

@@ -58,6 +58,8 @@ export function serveRunner(options: ServeOptions): RunnerService {
   const allowed: AllowedCalls = new Map();
   const own = new Map<string, AuthorizedCall>();
   let made = 0;
+  /** Terminals that wait for a decision, or for their command to begin. */
+  let opening = 0;
   const nextId = (): string => {
     made += 1;
     return `runner_${made}_${Math.trunc(ports.now())}`;
@@ -80,13 +82,16 @@ export function serveRunner(options: ServeOptions): RunnerService {
   }
 
   async function createTerminal(request: CreateTerminalRequest) {
-    const terminal = await openTerminal(request, serving);
-    if (terminals.size >= maxTerminals) {
-      terminal.kill();
+    if (terminals.size + opening >= maxTerminals)
       throw refusal(`There are ${maxTerminals} terminals already; release one of them.`);
+    opening += 1;
+    try {
+      const terminal = await openTerminal(request, serving);
+      terminals.set(terminal.id, terminal);
+      return { terminalId: terminal.id };
+    } finally {
+      opening -= 1;
     }
-    terminals.set(terminal.id, terminal);
-    return { terminalId: terminal.id };
   }
 
   function find(id: string): RunnerTerminal {
@@ -177,14 +182,18 @@ async function decideRequest(
     return refuse("The program can only be allowed this for good, and Retinue allows it one call at a time.");
   if (update.kind === "switch_mode")
     return refuse("The mode is not for the program to change; Retinue decides about each of its calls.");
-  let last: AuthorizedCall | RefusedCall | undefined;
+  let last: AuthorizedCall | undefined;
   const authorized: AuthorizedCall[] = [];
   for (const [at, call] of described.entries()) {
     const own = portsFor(call, ports);
     const read = readCall(blockOf(call, at === 0 ? id : `${id}.${at}`), own);
-    last = read.type === "refused" ? read : await authorizeCall(read, own, { signal });
-    if (last.type === "refused") return { ...last, denied: true };
-    authorized.push(last);
+    const { onlyRules } = call;
+    if (onlyRules === true && read.type === "refused") continue;
+    const decided = read.type === "refused" ? read : await authorizeCall(read, own, { signal, onlyRules });
+    if (decided.type === "refused") return { ...decided, denied: true };
+    if (onlyRules === true) continue;
+    last = decided;
+    authorized.push(decided);
   }
   for (const decision of authorized) allowed.set(keyOf(decision.call), { decision, callId: id });
   return last ?? refuse("Nothing was decided.");

@@ -116,12 +116,13 @@ type Judge = (tool: Tool, input: unknown) => Promise<Judged>;
 export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeWithHooks {
   const { plan } = dependencies;
   const grants = createRuleGrants(plan.directory, "canUseTool");
-  return async (call, { signal, turn, hooks, question }) => {
+  return async (call, { signal, turn, onlyRules, hooks, question }) => {
     const judge: Judge = (tool, input) => judgeCall(tool, input, { dependencies, hooks, question, grants });
     await turn?.();
     const { tool, input } = call;
     const judged = await judge(tool, input);
-    const { type, reason, allowedBy, run, request } = judged;
+    const { type, reason, allowedBy, run, request, rule } = judged;
+    if (onlyRules === true && rule === undefined) return { type: "allowed", input, reason };
     if (type === "allow")
       return {
         type: "allowed",

@@ -33,20 +33,19 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
 
   return {
     rights: grants.rights,
-    wrapAuthorize:
-      (authorize) =>
-      async (request, { signal, turn }) => {
-        if (!runner.receives("PreToolUse")) return authorize(request, { signal, turn });
-        const { call, tool } = request;
-        const outcome = await runner.fire("PreToolUse", payloadOf(request), await situation(signal, request));
-        report(outcome);
-        if (outcome.type === "deny" || outcome.stop !== undefined) return refuse(tool.name, outcome);
-        if (outcome.context !== undefined) contexts.set(call.id, outcome.context);
-        const verdict = outcome.type === "none" ? {} : { hooks: outcome.type };
-        return authorizeChanged(request, outcome.updatedInput, (changed) =>
-          authorize(changed, { signal, turn, ...verdict }),
-        );
-      },
+    wrapAuthorize: (authorize) => async (request, options) => {
+      if (options.onlyRules === true || !runner.receives("PreToolUse")) return authorize(request, options);
+      const { signal, turn } = options;
+      const { call, tool } = request;
+      const outcome = await runner.fire("PreToolUse", payloadOf(request), await situation(signal, request));
+      report(outcome);
+      if (outcome.type === "deny" || outcome.stop !== undefined) return refuse(tool.name, outcome);
+      if (outcome.context !== undefined) contexts.set(call.id, outcome.context);
+      const verdict = outcome.type === "none" ? {} : { hooks: outcome.type };
+      return authorizeChanged(request, outcome.updatedInput, (changed) =>
+        authorize(changed, { signal, turn, ...verdict }),
+      );
+    },
     beforeAsk: createBeforeAsk(dependencies),
     async afterCall(request, outcome, { signal, durationMs }) {
       const { call } = request;
