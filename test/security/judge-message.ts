@@ -3,7 +3,7 @@ import type { RunEnding } from "@retinue/core/conversation/run-event.ts";
 import { noUsage } from "@retinue/core/conversation/usage.ts";
 import { foldTask, startedTask } from "@retinue/core/protocol/agent-state.ts";
 import { endNotice } from "@retinue/core/tasks/end-notice.ts";
-import { resultText } from "@retinue/core/tasks/result-text.ts";
+import { resultText } from "@retinue/core/tasks/spawn-outcome.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
 import {
   firstText,

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionUpdate } from "@retinue/core/kernel/live/session-update.ts";
-import { controlFiles } from "@retinue/core/tasks/op-files.ts";
+import { controlFiles } from "@retinue/core/tasks/watch-control.ts";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import {

@@ -12,8 +12,8 @@ import {
   acceptableRights,
   narrowDefinition,
 } from "@retinue/core/planning/within-own-rights.ts";
-import { resultText } from "@retinue/core/tasks/result-text.ts";
 import type { Executor } from "@retinue/core/tasks/run-agent.ts";
+import { resultText } from "@retinue/core/tasks/spawn-outcome.ts";
 import type { ApprovalAnswer } from "@retinue/gate/approver.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import type { AgentContext, AgentProgram, ProgramOutcome } from "../agent-program.ts";

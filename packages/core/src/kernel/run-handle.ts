@@ -16,7 +16,7 @@ import { noUsage } from "../conversation/usage.ts";
 import type { ChildPlan } from "../planning/agent-plan.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import type { TaskState } from "../protocol/agent-state.ts";
-import type { Spawn } from "../tasks/create-agent-tool.ts";
+import type { Spawn } from "../tasks/spawn-outcome.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { Spawner } from "./agent/open-spawner.ts";
 import type { Integrated } from "./merge/create-integration.ts";

@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import { specificationOf } from "../tools/json-schema-of.ts";
 import type { ToolContext } from "../tools/tool.ts";
-import { createAgentTool, type SpawnOutcome } from "./create-agent-tool.ts";
+import { createAgentTool } from "./create-agent-tool.ts";
+import type { SpawnOutcome } from "./spawn-outcome.ts";
 
 const define = (name: string, fields: object = {}) =>
   defineAgent({ name, description: `Does ${name}.`, prompt: "Do.", ...fields });

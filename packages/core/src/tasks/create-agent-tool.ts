@@ -8,17 +8,7 @@ import { builtinTool } from "../tools/builtin/builtin-tool.ts";
 import * as t from "../tools/input-type.ts";
 import { jsonSchemaOf } from "../tools/json-schema-of.ts";
 import type { Tool } from "../tools/tool.ts";
-
-/** Outcome of a spawn. */
-export type SpawnOutcome =
-  | { readonly type: "refused"; readonly reason: string }
-  | { readonly type: "ended"; readonly text: string; readonly isError: boolean; readonly data: unknown }
-  | { readonly type: "launched"; readonly text: string; readonly data: unknown };
-
-export type Spawn = (
-  request: SpawnRequest,
-  options: { readonly signal: AbortSignal },
-) => Promise<SpawnOutcome>;
+import type { Spawn } from "./spawn-outcome.ts";
 
 interface AgentToolOptions {
   /** The agents a model may see, in a stable order. */

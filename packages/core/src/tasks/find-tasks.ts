@@ -10,10 +10,9 @@ import { readAssistantBlocks } from "../journal/read-assistant-blocks.ts";
 import { isAgentId, isSessionId, sessionFiles } from "../journal/session-files.ts";
 import { findDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
 import { interruptedReason } from "../protocol/agent-state.ts";
-import { loadChildMeta } from "./child-meta.ts";
+import { loadChildMeta, loadQueueNumber, queueMarkFile } from "./child-record.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";
-import { loadQueueNumber, queueMarkFile } from "./watch-control.ts";
 
 /** A child agent of any session of a project, as recorded in the files. */
 export interface FoundTask extends Omit<TranscriptTask, "state"> {

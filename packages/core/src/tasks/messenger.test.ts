@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
-import type { SpawnOutcome } from "./create-agent-tool.ts";
 import type { FoundTask } from "./find-tasks.ts";
 import { createMessenger } from "./messenger.ts";
+import type { SpawnOutcome } from "./spawn-outcome.ts";
 import { createTaskManager } from "./task-manager.ts";
 
 const { signal } = new AbortController();

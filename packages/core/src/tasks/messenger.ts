@@ -1,8 +1,8 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import { hasEnded } from "../protocol/agent-state.ts";
-import type { SpawnOutcome } from "./create-agent-tool.ts";
 import type { FoundTask } from "./find-tasks.ts";
+import type { SpawnOutcome } from "./spawn-outcome.ts";
 import type { TaskManager } from "./task-manager.ts";
 
 /** What a message needs to know of an agent that it may be for. */

@@ -8,7 +8,7 @@ import { hasEnded, type TaskState } from "../protocol/agent-state.ts";
 import type { TaskRunState, TaskSource, TaskView } from "../tools/task-source.ts";
 import { pageOf } from "../tools/text-page.ts";
 import type { EndedTask } from "./find-tasks.ts";
-import { resultText, wholeText } from "./result-text.ts";
+import { resultText, wholeText } from "./spawn-outcome.ts";
 import type { TaskManager } from "./task-manager.ts";
 
 /** The file in which a person can follow a child's work; it grows while the child continues. */

@@ -8,8 +8,7 @@ import { sessionFiles } from "../journal/session-files.ts";
 import { foldChildRun } from "./child-run.ts";
 import { endNotice } from "./end-notice.ts";
 import { type FoundTask, findTasks } from "./find-tasks.ts";
-import { resultText } from "./result-text.ts";
-import { interruptedStatus, interruptedText } from "./spawn-outcome.ts";
+import { interruptedStatus, interruptedText, resultText } from "./spawn-outcome.ts";
 
 /** What was reported to a conversation about its children. */
 export interface ReportedAgents {

@@ -3,9 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { RunEvent } from "../conversation/run-event.ts";
-import { controlFiles, leaveOp } from "./op-files.ts";
 import { createTaskManager, type TaskRun } from "./task-manager.ts";
-import { watchControl, watchMain } from "./watch-control.ts";
+import { controlFiles, leaveOp, watchControl, watchMain } from "./watch-control.ts";
 
 /** As every version has written it. */
 const stopRequest = '{"version":1,"action":"stop"}\n';

@@ -1,10 +1,25 @@
 // @io
-import { type FSWatcher, mkdirSync, readdirSync, readFileSync, watch, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  type FSWatcher,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  watch,
+} from "node:fs";
 import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { isRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { removeIfPossible } from "@retinue/base/foundation/remove-if-possible.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
 import type { UserMessage } from "../conversation/message.ts";
-import { type ControlFiles, opFile } from "./op-files.ts";
+import { checkAgentId, isAgentId, type SessionFiles } from "../journal/session-files.ts";
+import type { AgentId, Op } from "../protocol/op.ts";
 import type { TaskManager } from "./task-manager.ts";
 
 /** Some file systems report no changes, so the folder is also looked at this often. */
@@ -132,41 +147,99 @@ function messageOf({ text }: { readonly text: string }): UserMessage {
   return { role: "user", content: [{ type: "text", text }] };
 }
 
-/** Where other processes see that a child waits for a place; the number orders those of one session. */
-export function queueMarkFile(transcript: string): string {
-  return transcript.replace(/\.jsonl$/, ".queued");
+/** The ops that other processes of the same user can submit to an agent that runs. */
+export type RemoteOp = Extract<Op, { readonly type: "stop" | "background" | "message" }> & {
+  readonly agent: AgentId;
+};
+
+/** Where other processes leave ops for the agents of a session. */
+export interface ControlFiles {
+  readonly directory: string;
+  /** To stop an agent or to move it to the background: one file for each. */
+  request(agentId: string): string;
+  /** A message for an agent; each has a file of its own. */
+  message(agentId: string, messageId: string): string;
 }
 
-interface QueueMark {
-  enterQueue(): void;
-  leaveQueue(): void;
-}
-
-/** The mark is for people who look; a disk that takes none does not keep the child from its place. */
-export function openQueueMark(file: string, nextNumber: () => number): QueueMark {
-  let isSet = false;
+export function controlFiles({ directory }: Pick<SessionFiles, "directory">): ControlFiles {
+  const folder = join(directory, "control");
   return {
-    enterQueue() {
-      try {
-        writeFileSync(file, `${nextNumber()}\n`, { mode: 0o600 });
-        isSet = true;
-      } catch {
-        isSet = false;
-      }
-    },
-    leaveQueue() {
-      if (isSet) removeIfPossible(file);
-      isSet = false;
+    directory: folder,
+    request: (agentId) => join(folder, `${checkAgentId(agentId)}.json`),
+    message: (agentId, messageId) =>
+      join(folder, `${checkAgentId(agentId)}.${checkAgentId(messageId)}.message`),
+  };
+}
+
+export interface LeftOp {
+  /** Gone as soon as the process that runs the agent has taken the op. */
+  readonly file: string;
+  takeBack(): void;
+}
+
+/** Leaves an op for the process that runs the agent. */
+export function leaveOp(files: ControlFiles, op: RemoteOp): LeftOp {
+  const { type: action, agent } = op;
+  const file = action === "message" ? files.message(agent, crypto.randomUUID()) : files.request(agent);
+  mkdirSync(files.directory, { recursive: true, mode: 0o700 });
+  replaceWholeFile(
+    file,
+    `${JSON.stringify({ version: 1, action, ...(action === "message" ? { text: op.text } : {}) })}\n`,
+  );
+  return { file, takeBack: () => rmSync(file, { force: true }) };
+}
+
+const maxRequest = 4096;
+const maxMessage = 256 * 1024;
+
+/** A file of the folder that holds an op, before it is read. */
+export interface OpFile {
+  readonly path: string;
+  readonly agent: AgentId;
+  readonly isMessage: boolean;
+  /** Undefined where it holds no op, or others could have written it. */
+  read(): RemoteOp | undefined;
+}
+
+/** Undefined for files that hold no op. */
+export function opFile(files: ControlFiles, name: string): OpFile | undefined {
+  const path = join(files.directory, name);
+  const [agent = "", ...rest] = name.split(".");
+  const [first = "", second] = rest;
+  const isMessage = rest.length === 2 && second === "message" && isAgentId(first);
+  const isRequest = rest.length === 1 && first === "json";
+  if (!isAgentId(agent) || !(isMessage || isRequest)) return undefined;
+  return {
+    path,
+    agent,
+    isMessage,
+    read() {
+      const value = parseJson(readOwn(path, isMessage ? maxMessage : maxRequest) ?? "");
+      if (!isRecord(value) || value["version"] !== 1) return undefined;
+      const { action: type, text } = value;
+      if (!isMessage) return type === "stop" || type === "background" ? { type, agent } : undefined;
+      if (type !== "message" || typeof text !== "string" || text.trim() === "") return undefined;
+      return { type, agent, text, resume: false };
     },
   };
 }
 
-/** The number of a child that waits; undefined for one that does not. */
-export function loadQueueNumber(file: string): number | undefined {
+/** The text of a plain file that only this user may write; undefined for any other. */
+function readOwn(file: string, maxBytes: number): string | undefined {
+  let descriptor: number | undefined;
   try {
-    const number = Number(readFileSync(file, "utf8").trim());
-    return Number.isSafeInteger(number) && number > 0 ? number : undefined;
+    descriptor = openSync(
+      file,
+      constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0),
+    );
+    const status = fstatSync(descriptor);
+    const isOurs = process.getuid === undefined || status.uid === process.getuid();
+    const isPrivate = process.getuid === undefined || (status.mode & 0o022) === 0;
+    if (!status.isFile() || !isOurs || !isPrivate || status.size > maxBytes) return undefined;
+    return readFileSync(descriptor, "utf8");
   } catch {
     return undefined;
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
   }
 }

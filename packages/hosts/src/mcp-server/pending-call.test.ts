@@ -1,4 +1,4 @@
-import type { SpawnOutcome } from "@retinue/core/tasks/create-agent-tool.ts";
+import type { SpawnOutcome } from "@retinue/core/tasks/spawn-outcome.ts";
 import { expect, test } from "vitest";
 import type { FormQuestion } from "./form-question.ts";
 import { createPendingCall, type PendingCallOptions } from "./pending-call.ts";

@@ -2,7 +2,6 @@ import { estimateTextTokens } from "../../conversation/estimate-request-tokens.t
 import { compactionThreshold } from "../../loop/compactor.ts";
 import type { CompactionPort } from "../../loop/loop-ports.ts";
 import { shortenText } from "../../loop/summarize-by-rule.ts";
-import { capEffort } from "../../models/cap-effort.ts";
 import type { Model, ModelFacts } from "../../models/model.ts";
 import { withRequestSettings } from "../../models/with-request-settings.ts";
 import { type AgentPlan, startOf } from "../../planning/agent-plan.ts";
@@ -179,10 +178,11 @@ function asSettingsSay(model: Model, { discovered, variables }: FolderContext, i
   const ofChildren = variables.subagentPromptCacheTtl ?? plain.subagentPromptCacheTtl;
   const chosen =
     isChild && ofChildren !== undefined && ofChildren !== "auto" ? ofChildren : plain.promptCacheTtl;
-  return capEffort(
-    withRequestSettings(model, { cacheTtl: chosen, thinks: plain.alwaysThinkingEnabled }),
-    plain.maxEffortLevel,
-  );
+  return withRequestSettings(model, {
+    cacheTtl: chosen,
+    thinks: plain.alwaysThinkingEnabled,
+    maxEffort: plain.maxEffortLevel,
+  });
 }
 
 function grantedTools(

@@ -6,7 +6,7 @@ import { hasCommands } from "@retinue/config/skills/skill-pieces.ts";
 import type { CallRequest, LoopPorts } from "../../loop/loop-ports.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
-import type { Spawn } from "../../tasks/create-agent-tool.ts";
+import type { Spawn } from "../../tasks/spawn-outcome.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
 import type { FolderContext } from "../runtime-context.ts";
 import type { AuthorizeWithHooks } from "./create-authorize.ts";

@@ -4,7 +4,7 @@ import { handTo, type RunEvent } from "../../conversation/run-event.ts";
 import { type ChildPlan, levelOf } from "../../planning/agent-plan.ts";
 import type { ChildPlanned, SpawnRequest } from "../../planning/agent-request.ts";
 import { hasEnded, type TaskState, wasCutOff } from "../../protocol/agent-state.ts";
-import { createAgentTool, type Spawn } from "../../tasks/create-agent-tool.ts";
+import { createAgentTool } from "../../tasks/create-agent-tool.ts";
 import { endNotice, stallNotice, stallText } from "../../tasks/end-notice.ts";
 import type { KeptWorktree, OpenedChild, RefusedChild } from "../../tasks/run-agent.ts";
 import {
@@ -12,6 +12,7 @@ import {
   interruptedOutcome,
   launchedOutcome,
   notStarted,
+  type Spawn,
   textOfEnd,
 } from "../../tasks/spawn-outcome.ts";
 import { stopWithCaller, type TaskManager } from "../../tasks/task-manager.ts";

@@ -10,7 +10,7 @@ import { findSession } from "../../journal/find-sessions.ts";
 import { forkSession } from "../../journal/fork-session.ts";
 import { isRunId, sessionFiles, workflowFiles } from "../../journal/session-files.ts";
 import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
-import type { RemoteOp } from "../../tasks/op-files.ts";
+import type { RemoteOp } from "../../tasks/watch-control.ts";
 import { answerQuestion } from "../approvals/answer-question.ts";
 import { readApprovals } from "../approvals/find-approvals.ts";
 import { openInboxFiles } from "../approvals/inbox-files.ts";

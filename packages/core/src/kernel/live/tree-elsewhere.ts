@@ -20,9 +20,8 @@ import {
 } from "../../protocol/agent-state.ts";
 import type { AgentId, Op, OpOutcome } from "../../protocol/op.ts";
 import type { PermissionQuestion, Question } from "../../protocol/question.ts";
-import { loadChildMeta } from "../../tasks/child-meta.ts";
-import type { RemoteOp } from "../../tasks/op-files.ts";
-import { loadQueueNumber, queueMarkFile } from "../../tasks/watch-control.ts";
+import { loadChildMeta, loadQueueNumber, queueMarkFile } from "../../tasks/child-record.ts";
+import type { RemoteOp } from "../../tasks/watch-control.ts";
 import type { AgentTree } from "../agent-tree.ts";
 import { type Approval, readApprovals } from "../approvals/find-approvals.ts";
 import { messageIn } from "../project/project-tasks.ts";

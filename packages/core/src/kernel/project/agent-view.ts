@@ -4,7 +4,7 @@ import type { RunEnding } from "../../conversation/run-event.ts";
 import { contextTokens, noUsage } from "../../conversation/usage.ts";
 import { hasEnded, type TaskState } from "../../protocol/agent-state.ts";
 import type { FoundTask } from "../../tasks/find-tasks.ts";
-import { maxResult, resultText } from "../../tasks/result-text.ts";
+import { maxResult, resultText } from "../../tasks/spawn-outcome.ts";
 import { messageIn } from "./project-tasks.ts";
 
 /** The state of an agent, wherever it ran. */

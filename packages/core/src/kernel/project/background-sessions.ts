@@ -21,8 +21,8 @@ import { runOwnGitNow } from "@retinue/gate/git/own-git.ts";
 import { mainAgentId } from "../../conversation/agent-event.ts";
 import { isSessionId, sessionFiles } from "../../journal/session-files.ts";
 import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
-import { controlFiles, leaveOp } from "../../tasks/op-files.ts";
 import { foldTranscript } from "../../tasks/transcript-task.ts";
+import { controlFiles, leaveOp } from "../../tasks/watch-control.ts";
 import { readApprovals } from "../approvals/find-approvals.ts";
 
 /** A session that runs detached from any terminal, as it was started. */

@@ -5,7 +5,7 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
 import { mainAgentId } from "../../conversation/agent-event.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import { controlFiles, leaveOp, type RemoteOp } from "../../tasks/op-files.ts";
+import { controlFiles, leaveOp, type RemoteOp } from "../../tasks/watch-control.ts";
 
 /** An agent that another process runs, or a workflow. */
 export interface AgentElsewhere {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
 import { hasEnded } from "../../protocol/agent-state.ts";
-import type { Spawn } from "../../tasks/create-agent-tool.ts";
+import type { Spawn } from "../../tasks/spawn-outcome.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 import type { Mailbox } from "../../teams/mailbox.ts";
 import { leadName, refuseTeamName, type TeamConfig, type TeamMember } from "../../teams/team-config.ts";

@@ -11,7 +11,7 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/agent-plan.ts";
 import { continuePrompt, type SpawnRequest } from "../../planning/agent-request.ts";
 import { hasEnded, type TaskState, wasCutOff } from "../../protocol/agent-state.ts";
-import type { Spawn, SpawnOutcome } from "../../tasks/create-agent-tool.ts";
+import type { Spawn, SpawnOutcome } from "../../tasks/spawn-outcome.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 import type { BoardTask } from "../../teams/board.ts";
 import { announceTasks, createBoardTools } from "../../teams/create-board-tools.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
-import { maxResult, resultText } from "./result-text.ts";
+import { maxResult, resultText } from "./spawn-outcome.ts";
 
 function ending(more: Partial<RunEnding> = {}): RunEnding {
   return {

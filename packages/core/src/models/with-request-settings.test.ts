@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cappedEffort } from "./cap-effort.ts";
+import { cappedEffort } from "./with-request-settings.ts";
 
 test.each([
   ["low", "high", "low"],
