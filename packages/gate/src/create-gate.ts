@@ -1,6 +1,6 @@
 import { canonicalToolName, toolFacts } from "@retinue/base/foundation/tool-table.ts";
 import { describeRule } from "./decide.ts";
-import { decideCall } from "./gate.ts";
+import { decideCall } from "./decide-call.ts";
 import type { AllowedBy, PermissionPolicy } from "./permission-policy.ts";
 import { suggestRules } from "./suggest-rules.ts";
 

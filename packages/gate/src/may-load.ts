@@ -1,4 +1,4 @@
-import { decideCall } from "./gate.ts";
+import { decideCall } from "./decide-call.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 import type { PermissionRule } from "./permission-rule.ts";
 

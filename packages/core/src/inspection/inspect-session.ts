@@ -1,6 +1,6 @@
 import { defined } from "@retinue/base/foundation/defined.ts";
 import { addUsage, contextTokens } from "../conversation/usage.ts";
-import type { KnownChild } from "../tasks/child-record.ts";
+import type { KnownChild } from "../tasks/child-meta.ts";
 import type { FoldedAgent } from "./agent-fold.ts";
 import type {
   InspectedAgent,

@@ -6,7 +6,7 @@ import { type ToolUseBlock, textOf } from "../conversation/message.ts";
 import { type EarlierPlan, readEarlierPlans } from "../journal/journaled-plan.ts";
 import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 import type { EarlierRun } from "../planning/agent-request.ts";
-import { type KnownChild, loadChildMeta } from "./child-record.ts";
+import { type KnownChild, loadChildMeta } from "./child-meta.ts";
 
 /** What a child's transcript shows to a process that continues with it or settles how it ended. */
 export interface ChildRun {

@@ -10,7 +10,7 @@ import { readAssistantBlocks } from "../journal/read-assistant-blocks.ts";
 import { isAgentId, isSessionId, sessionFiles } from "../journal/session-files.ts";
 import { findDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
 import { interruptedReason } from "../protocol/agent-state.ts";
-import { loadChildMeta, loadQueueNumber, queueMarkFile } from "./child-record.ts";
+import { loadChildMeta, loadQueueNumber, queueMarkFile } from "./child-meta.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";
 

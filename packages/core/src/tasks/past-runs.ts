@@ -6,7 +6,7 @@ import { readLines } from "@retinue/base/storage/read-lines.ts";
 import { readPastRun } from "../journal/read-past-run.ts";
 import { isAgentId, isSessionId, sessionFiles } from "../journal/session-files.ts";
 import type { PastRun } from "../planning/predict-run.ts";
-import { readChildMeta } from "./child-record.ts";
+import { readChildMeta } from "./child-meta.ts";
 
 /** The newest recorded runs of agent types, from transcripts on this machine. */
 export interface PastRuns {

@@ -6,8 +6,10 @@ import { type ToolName, toolTable } from "@retinue/base/foundation/tool-table.ts
 import { createTemporaryNotes } from "@retinue/base/storage/create-temporary-notes.ts";
 import { makeMemoryDirectory } from "@retinue/config/instructions/make-memory-directory.ts";
 import type { Paths } from "@retinue/config/settings/paths.ts";
+import type { ToolSearchMode } from "@retinue/config/settings/read-environment.ts";
 import { builtinTools } from "@retinue/config/tools/builtin-tools.ts";
 import { type AvailableTool, availableTool } from "@retinue/config/tools/match-tools.ts";
+import { parseToolEntry } from "@retinue/config/tools/tool-entry.ts";
 import { decide } from "@retinue/gate/decide.ts";
 import { createCopyFinder } from "@retinue/gate/find-copies.ts";
 import { literalPath } from "@retinue/gate/gather-path-facts.ts";
@@ -15,7 +17,7 @@ import { isInside, type PolicyRule, type ToolScopes } from "@retinue/gate/permis
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { outputFolder } from "../../journal/session-files.ts";
 import type { ModelFacts, ServerTool } from "../../models/model.ts";
-import { type AgentPlan, agentPath } from "../../planning/agent-plan.ts";
+import { type AgentPlan, agentPath, type PlannedDefinition } from "../../planning/agent-plan.ts";
 import { webSearchName } from "../../planning/plan-tools.ts";
 import {
   createBuiltinTools,
@@ -26,7 +28,12 @@ import type { Sandboxes } from "../../tools/builtin/enter-sandbox.ts";
 import { createShellDirectories } from "../../tools/builtin/shell-directories.ts";
 import { webSearchServerTool } from "../../tools/builtin/web/web-search-server-tool.ts";
 import { createShells, type Shells } from "../../tools/command/shells.ts";
-import { toolSearchName } from "../../tools/create-tool-search.ts";
+import {
+  createToolSearch,
+  type ToolSearch,
+  takesMore,
+  toolSearchName,
+} from "../../tools/create-tool-search.ts";
 import {
   createSessionFiles,
   createWriteInTurn,
@@ -44,7 +51,6 @@ import type { FolderContext, RuntimeContext } from "../runtime-context.ts";
 import type { SessionServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
 import type { SessionPorts } from "../session-ports.ts";
-import { areDeferred, type DeferralFacts } from "./open-tool-search.ts";
 
 export interface AssembledTools {
   readonly tools: readonly Tool[];
@@ -411,4 +417,47 @@ export async function prepareMemory(
     const why = error instanceof Error ? error.message : String(error);
     notice?.(`The memory directory ${memory.directory} could not be made: ${why}`);
   }
+}
+
+/** What decides whether the tools of MCP servers are loaded on demand. */
+export interface DeferralFacts {
+  /** ENABLE_TOOL_SEARCH; absent: when they take more than a tenth of the window. */
+  readonly mode: ToolSearchMode | undefined;
+  /** Tokens that fit into a request to the agent's model. */
+  readonly contextWindow: number;
+}
+
+/** Whether these tools are too many to be shown from the start. */
+export function areDeferred(
+  tools: readonly Tool[],
+  { mode = { abovePercent: 10 }, contextWindow }: DeferralFacts,
+): boolean {
+  const deferrable = tools.filter(isDeferrable);
+  if (mode === "never" || deferrable.length === 0) return false;
+  return mode === "always" || takesMore(deferrable, { percent: mode.abovePercent, contextWindow });
+}
+
+interface SearchParts extends DeferralFacts {
+  readonly definition: Pick<PlannedDefinition, "tools"> | undefined;
+  /** All tools that the agent has. */
+  readonly granted: readonly Tool[];
+}
+
+/** The search of an agent that has one; undefined where it gets all its tools from the start. */
+export function openToolSearch(
+  plan: Pick<AgentPlan, "tools" | "loadedTools">,
+  { definition, granted, ...facts }: SearchParts,
+): ToolSearch | undefined {
+  const isGranted = plan.tools.some(({ name }) => name === toolSearchName);
+  // A program's own tool of that name takes its place.
+  if (!isGranted || granted.some(({ name }) => name === toolSearchName)) return undefined;
+  // Who names a tool wants it to be there.
+  const named = new Set((definition?.tools ?? []).map((entry) => parseToolEntry(entry).name));
+  const deferred = granted.filter((tool) => isDeferrable(tool) && !named.has(tool.name));
+  return areDeferred(deferred, facts) ? createToolSearch(deferred, plan.loadedTools) : undefined;
+}
+
+/** Tools over resources belong to no server and stay. */
+function isDeferrable({ origin, mcp, isAlwaysLoaded }: Tool): boolean {
+  return origin === "mcp" && mcp !== undefined && isAlwaysLoaded !== true;
 }

@@ -3,7 +3,7 @@ import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import type { AskingAgent, CallPreview } from "@retinue/gate/approver.ts";
 import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import type { DecideOptions, Decision, PermissionPolicy, PermissionRequest } from "@retinue/gate/decide.ts";
-import { decideCall } from "@retinue/gate/gate.ts";
+import { decideCall } from "@retinue/gate/decide-call.ts";
 import { inOrder } from "@retinue/gate/grants/session-approvals.ts";
 import { isInside, type PermissionMode, type PolicyRule } from "@retinue/gate/permission-policy.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";

@@ -18,6 +18,7 @@ import { openVerifier } from "../verify/open-verifier.ts";
 import type { AgentOwn, AgentServices, EquippedAgent } from "./agent-services.ts";
 import { createAgentSkills, skillsCapability } from "./agent-skills.ts";
 import { holding, peopleToAsk } from "./approval-routing.ts";
+import { openToolSearch } from "./assemble-tools.ts";
 import { registeredHooks } from "./fork-skill.ts";
 import {
   type AgentParts,
@@ -26,7 +27,6 @@ import {
   liveMainCapability,
   livePolicyCapability,
 } from "./open-agent.ts";
-import { openToolSearch } from "./open-tool-search.ts";
 import { waitForQuota } from "./wait-for-quota.ts";
 
 /** Binds what a plan grants to this process: tools, servers, skills, hooks, limits, and the person who can be asked. */

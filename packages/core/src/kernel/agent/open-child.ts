@@ -2,7 +2,7 @@ import { settledSoon } from "@retinue/base/foundation/abortable.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import type { Approver } from "@retinue/gate/approver.ts";
-import { decideCall } from "@retinue/gate/gate.ts";
+import { decideCall } from "@retinue/gate/decide-call.ts";
 import { isInside, withMode } from "@retinue/gate/permission-policy.ts";
 import { suggestRules } from "@retinue/gate/suggest-rules.ts";
 import { countedEvents, createTreeFold } from "../../conversation/agent-event.ts";
@@ -40,7 +40,7 @@ import type { MemberProcesses } from "../teams/create-member-processes.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
 import type { AgentServices } from "./agent-services.ts";
 import { prepareMemory } from "./assemble-tools.ts";
-import { type ChildSession, keptInBackground } from "./child-session.ts";
+import { type ChildSession, keptInBackground, refusePlan } from "./child-session.ts";
 import { equipAgent } from "./equip-agent.ts";
 import { openAgent, toolsOf } from "./open-agent.ts";
 import { openRunner, reportRunner } from "./open-runner.ts";
@@ -52,7 +52,6 @@ import {
   refuseStart,
   startable,
 } from "./plan-child.ts";
-import { refusePlan } from "./program-functions.ts";
 import { settleChild } from "./settle-child.ts";
 
 interface OpenOptions {

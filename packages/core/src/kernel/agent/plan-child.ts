@@ -24,10 +24,9 @@ import type { Tool } from "../../tools/tool.ts";
 import { workflowAgent } from "../../workflows/workflow-agent.ts";
 import type { ChildContext } from "../gather-system-prompt.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
-import { declaredTools } from "./assemble-tools.ts";
+import { areDeferred, declaredTools } from "./assemble-tools.ts";
 import type { ChildSession } from "./child-session.ts";
 import { runnerTool } from "./open-runner.ts";
-import { areDeferred } from "./open-tool-search.ts";
 
 /** What a child would be. Starts nothing and writes nothing. */
 export async function planChild(request: SpawnRequest, session: ChildSession): Promise<ChildPlanned> {

@@ -14,7 +14,7 @@ import { sumTranscriptUsage } from "../../journal/transcript-usage.ts";
 import { createTranscriptWriter, type IdSource } from "../../journal/transcript-writer.ts";
 import type { PlannedDefinition } from "../../planning/agent-plan.ts";
 import { interruptedReason } from "../../protocol/agent-state.ts";
-import { queueMarkFile } from "../../tasks/child-record.ts";
+import { queueMarkFile } from "../../tasks/child-meta.ts";
 import { foldChildRun, loadEarlierRun } from "../../tasks/child-run.ts";
 import { foldTranscript } from "../../tasks/transcript-task.ts";
 import { openSessionHooks } from "../hooks/session-hooks.ts";

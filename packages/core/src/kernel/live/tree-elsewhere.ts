@@ -20,7 +20,7 @@ import {
 } from "../../protocol/agent-state.ts";
 import type { AgentId, Op, OpOutcome } from "../../protocol/op.ts";
 import type { PermissionQuestion, Question } from "../../protocol/question.ts";
-import { loadChildMeta, loadQueueNumber, queueMarkFile } from "../../tasks/child-record.ts";
+import { loadChildMeta, loadQueueNumber, queueMarkFile } from "../../tasks/child-meta.ts";
 import type { RemoteOp } from "../../tasks/watch-control.ts";
 import type { AgentTree } from "../agent-tree.ts";
 import { type Approval, readApprovals } from "../approvals/find-approvals.ts";

@@ -15,8 +15,8 @@ import {
   type PermissionRequest,
   type PolicyRule,
 } from "@retinue/gate/decide.ts";
+import { decideCall } from "@retinue/gate/decide-call.ts";
 import { readCallText } from "@retinue/gate/explain-decision.ts";
-import { decideCall } from "@retinue/gate/gate.ts";
 import { parseRule, type RuleList } from "@retinue/gate/rules/parse-rule.ts";
 import { decideMode } from "../../planning/decide-mode.ts";
 import { createWall } from "../../tools/sandbox/wall.ts";

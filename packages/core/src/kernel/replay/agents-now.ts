@@ -2,7 +2,7 @@ import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { PermissionPolicy } from "@retinue/gate/decide.ts";
-import { decideCall } from "@retinue/gate/gate.ts";
+import { decideCall } from "@retinue/gate/decide-call.ts";
 import { parsePermissionMode } from "@retinue/gate/permission-policy.ts";
 import type { ToolUseBlock } from "../../conversation/message.ts";
 import type { Price } from "../../conversation/usage.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readMentions } from "./prepare-prompt.ts";
+import { readMentions } from "./conversation.ts";
 
 test.each([
   ["look at @src/a.ts and @b.md.", [{ path: "src/a.ts" }, { path: "b.md" }]],
