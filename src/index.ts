@@ -74,7 +74,7 @@ export type {
 export type { LanguageModel } from "@retinue/core/models/language-model.ts";
 export type { Model, ModelFacts } from "@retinue/core/models/model.ts";
 export type { AgentPlan as RunPlan } from "@retinue/core/planning/agent-plan.ts";
-export type { SessionLimitOptions } from "@retinue/core/planning/limit-plan.ts";
+export type { SessionLimitOptions } from "@retinue/core/planning/plan-limits.ts";
 export type { TaskState } from "@retinue/core/protocol/agent-state.ts";
 export type { Interrupted } from "@retinue/core/tasks/find-interrupted.ts";
 export type { TaskEvent } from "@retinue/core/tasks/task-manager.ts";

@@ -17,7 +17,7 @@ import {
   knownProviders,
 } from "@retinue/core/models/provider-entry.ts";
 import type { ProgramFunction } from "@retinue/core/planning/agent-plan.ts";
-import { runOwnGitNow } from "@retinue/gate/git/own-git.ts";
+import { runOwnGitNow } from "@retinue/gate/git/run-own-git.ts";
 import type { AgentProgram } from "./agent-program.ts";
 import { classifyFault } from "./classify-fault.ts";
 import { openSharedCoolDowns } from "./limits/shared-cool-downs.ts";

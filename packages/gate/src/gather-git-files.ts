@@ -4,7 +4,7 @@ import { toolFacts } from "@retinue/base/foundation/tool-table.ts";
 import type { PathFact } from "./call-facts.ts";
 import type { PathEnvironment } from "./gather-path-facts.ts";
 import { type RepositoryFacts, valuesOf } from "./git/ask-repository.ts";
-import { runOwnGit } from "./git/own-git.ts";
+import { runOwnGit } from "./git/run-own-git.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import type { PathOperand, ShellAnalysis, ShellUnit, TreeStep } from "./shell/model.ts";

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { posix } from "node:path";
 import type { PathFact, PathUse } from "./call-facts.ts";
-import { type CopyFinder, createCopyFinder } from "./find-copies.ts";
+import { type CopyFinder, createCopyFinder } from "./create-copy-finder.ts";
 import { passedBy } from "./follow-made-links.ts";
 import { findHooksFolder, type HooksFolder, isHook } from "./git/find-hooks-folder.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";

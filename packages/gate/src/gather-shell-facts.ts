@@ -17,7 +17,7 @@ import {
 } from "./gather-path-facts.ts";
 import { emptiedByFind, findEmptied, findSplitName, gatherReach } from "./gather-reach.ts";
 import { askRepository, type Repository, type RepositoryFacts } from "./git/ask-repository.ts";
-import { runOwnGit } from "./git/own-git.ts";
+import { runOwnGit } from "./git/run-own-git.ts";
 import { transportReason } from "./git/transport-reason.ts";
 import { isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
 import { loadAnalysis, type ShellPlace } from "./shell/load-analysis.ts";

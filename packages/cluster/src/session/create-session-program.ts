@@ -6,7 +6,7 @@ import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import { planWithin } from "@retinue/core/kernel/plan-within.ts";
 import { type AgentHandle, stoppedEnding } from "@retinue/core/kernel/run-handle.ts";
 import type { AgentPlan, ChildPlan } from "@retinue/core/planning/agent-plan.ts";
-import { treeLimitsOf } from "@retinue/core/planning/limit-plan.ts";
+import { treeLimitsOf } from "@retinue/core/planning/plan-limits.ts";
 import {
   type AcceptedRight,
   acceptableRights,

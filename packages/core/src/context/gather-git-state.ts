@@ -9,7 +9,7 @@ import {
   type RepositoryFacts,
   valuesOf,
 } from "@retinue/gate/git/ask-repository.ts";
-import { type OwnGitCall, runOwnGit } from "@retinue/gate/git/own-git.ts";
+import { type OwnGitCall, runOwnGit } from "@retinue/gate/git/run-own-git.ts";
 import { noSubmodules } from "@retinue/gate/shell/programs/git-commands.ts";
 import type { Wall } from "../tools/sandbox/wall.ts";
 import { type EnvironmentFacts, localDate } from "./build-system-prompt.ts";

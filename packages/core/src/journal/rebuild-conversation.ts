@@ -10,7 +10,7 @@ import {
   type UserBlock,
   type UserMessage,
 } from "../conversation/message.ts";
-import { undoesPrompt } from "../conversation/undone-prompts.ts";
+import { undoesPrompt } from "../conversation/without-undone.ts";
 import { readAssistantBlocks, readUserBlocks } from "./read-assistant-blocks.ts";
 import { type ChainLine, type ChainOptions, selectChain } from "./select-chain.ts";
 

@@ -12,7 +12,7 @@ import {
 import type { LocalModel } from "../models/local-models.ts";
 import type { Model } from "../models/model.ts";
 import type { Decided } from "../planning/agent-plan.ts";
-import { readLimitSettings } from "../planning/limit-plan.ts";
+import { readLimitSettings } from "../planning/plan-limits.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { FolderContext, RuntimeContext, SharedResources } from "./runtime-context.ts";
 

@@ -18,8 +18,8 @@ import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
 import { createIntegration } from "./merge/create-integration.ts";
 import type { MergeHandle, MergeOptions } from "./merge/merge-options.ts";
 import { startMerge } from "./merge/start-merge.ts";
-import { checkedProject } from "./options/check-arguments.ts";
 import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
+import { checkedProject } from "./options/checked-project.ts";
 import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
 import type { RunOptions, RuntimeOptions, RuntimeStore, SessionOptions } from "./options/runtime-options.ts";
 import {
@@ -31,9 +31,9 @@ import {
 import { createProject, type Project } from "./project/create-project.ts";
 import type { ReplaySessionOptions, SessionReplay } from "./replay/replay-session.ts";
 import { type AgentHandle, type RunHandle, startAgent, startRun, stoppedEnding } from "./run-handle.ts";
+import { refuseWorkerOptions, runInStore } from "./run-in-store.ts";
 import type { FolderContext } from "./runtime-context.ts";
 import { createRuntimeSource } from "./runtime-source.ts";
-import { refuseWorkerOptions, runInStore } from "./runtime-store.ts";
 import type { Session } from "./session.ts";
 import {
   createProgramContext,

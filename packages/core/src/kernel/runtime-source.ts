@@ -25,7 +25,7 @@ import type { LocalServer } from "../models/local-models.ts";
 import { accountOf, createModelFactory, type ModelFactoryOptions } from "../models/model-factory.ts";
 import { createQuotaWindows } from "../models/quota-window.ts";
 import { createCoolDowns, createRequestGates } from "../models/request-gate.ts";
-import { readModelClocks } from "../planning/limit-plan.ts";
+import { readModelClocks } from "../planning/plan-limits.ts";
 import { readTeamSettings } from "../teams/team-settings.ts";
 import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";

@@ -19,7 +19,7 @@ import type {
   TeamMembership,
 } from "./agent-plan.ts";
 import type { WorktreePlace } from "./in-worktree.ts";
-import type { LimitFacts } from "./limit-plan.ts";
+import type { LimitFacts } from "./plan-limits.ts";
 import type { OwnServers, ServerInstructions } from "./servers-of-run.ts";
 
 /** What a caller wants of an agent, before anything is decided. */

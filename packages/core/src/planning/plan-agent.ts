@@ -33,7 +33,7 @@ import {
   requestsBackground,
 } from "./agent-request.ts";
 import { inWorktree } from "./in-worktree.ts";
-import { planLimits, planNesting, refuseAgentLimits, refuseSessionLimits } from "./limit-plan.ts";
+import { planLimits, planNesting, refuseAgentLimits, refuseSessionLimits } from "./plan-limits.ts";
 import {
   endOfNesting,
   handInPlanTool,

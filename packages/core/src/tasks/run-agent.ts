@@ -1,7 +1,7 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { EventSink, RunEnding, RunEvent, SpawnStep } from "../conversation/run-event.ts";
-import { withoutUndone } from "../conversation/undone-prompts.ts";
+import { withoutUndone } from "../conversation/without-undone.ts";
 import { interruptedResults } from "../journal/rebuild-conversation.ts";
 import { endingOfCause, type LoopInput, type LoopPorts } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";

@@ -3,7 +3,7 @@ import { lstatSync, realpathSync, statSync } from "node:fs";
 import { posix } from "node:path";
 import type { ProcessResult } from "@retinue/base/foundation/start-process.ts";
 import { type RepositorySettings, readRepositorySettings } from "./git-settings.ts";
-import { type OwnGitCall, runOwnGit } from "./own-git.ts";
+import { type OwnGitCall, runOwnGit } from "./run-own-git.ts";
 
 /** What git itself says about a place. */
 export type RepositoryFacts =

@@ -1,7 +1,7 @@
 // @io
 import { lstatSync } from "node:fs";
 import { posix } from "node:path";
-import { runOwnGit } from "./own-git.ts";
+import { runOwnGit } from "./run-own-git.ts";
 
 /** Where git finds hooks, where settings say another place than its own data. */
 export interface HooksFolder {

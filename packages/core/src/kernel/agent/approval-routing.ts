@@ -17,7 +17,7 @@ import type { CanUseTool } from "./create-authorize.ts";
 import type { AgentParts } from "./open-agent.ts";
 
 /** Where calls of an agent run, and the people and programs that can be asked about them; clocks stop while they are. */
-export function peopleToAsk(
+export function approvalRouting(
   plan: AgentPlan,
   { runtime, toolContext, environmentOf, asking, inbox, main }: AgentServices,
   { stopwatch, child, directory }: Pick<AgentOwn, "stopwatch" | "child"> & Pick<AgentParts, "directory">,

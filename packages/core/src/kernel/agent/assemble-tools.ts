@@ -10,8 +10,8 @@ import type { ToolSearchMode } from "@retinue/config/settings/read-environment.t
 import { builtinTools } from "@retinue/config/tools/builtin-tools.ts";
 import { type AvailableTool, availableTool } from "@retinue/config/tools/match-tools.ts";
 import { parseToolEntry } from "@retinue/config/tools/tool-entry.ts";
+import { createCopyFinder } from "@retinue/gate/create-copy-finder.ts";
 import { decide } from "@retinue/gate/decide.ts";
-import { createCopyFinder } from "@retinue/gate/find-copies.ts";
 import { literalPath } from "@retinue/gate/gather-path-facts.ts";
 import { isInside, type PolicyRule, type ToolScopes } from "@retinue/gate/permission-policy.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";

@@ -15,8 +15,8 @@ import {
   type ProgramFunction,
 } from "../../planning/agent-plan.ts";
 import type { ChildFacts, SpawnRequest } from "../../planning/agent-request.ts";
-import type { LimitFacts } from "../../planning/limit-plan.ts";
 import { selectChildModel } from "../../planning/plan-agent.ts";
+import type { LimitFacts } from "../../planning/plan-limits.ts";
 import { handInPlanTool, memberTools } from "../../planning/plan-rights.ts";
 import { allowsSearch, startableAgents, webSearchName } from "../../planning/plan-tools.ts";
 import type { ChildMemory } from "../../tasks/child-record.ts";

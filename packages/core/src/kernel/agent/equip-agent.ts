@@ -17,7 +17,7 @@ import { type CallServer, type ChildServers, resourceToolsOf } from "../servers/
 import { openVerifier } from "../verify/open-verifier.ts";
 import type { AgentOwn, AgentServices, EquippedAgent } from "./agent-services.ts";
 import { createAgentSkills, skillsCapability } from "./agent-skills.ts";
-import { holding, peopleToAsk } from "./approval-routing.ts";
+import { approvalRouting, holding } from "./approval-routing.ts";
 import { openToolSearch } from "./assemble-tools.ts";
 import { registeredHooks } from "./fork-skill.ts";
 import {
@@ -122,7 +122,7 @@ export async function equipAgent(
     model,
     capabilities,
     serverTools: tools.serverTools(plan, model.facts),
-    ...peopleToAsk(plan, services, { ...own, directory }),
+    ...approvalRouting(plan, services, { ...own, directory }),
     acceptedFiles: services.acceptedFiles.forAgent(plan.agent.id, plan.task?.parentId),
     // Once it is moved to the background, it has no more tools of servers, unless it keeps them.
     isOffered:

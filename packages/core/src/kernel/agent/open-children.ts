@@ -3,7 +3,7 @@ import type { UserMessage } from "../../conversation/message.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { SpawnRequest } from "../../planning/agent-request.ts";
-import type { LimitFacts } from "../../planning/limit-plan.ts";
+import type { LimitFacts } from "../../planning/plan-limits.ts";
 import { hasEnded } from "../../protocol/agent-state.ts";
 import { createChildMemory } from "../../tasks/child-record.ts";
 import { lostMessageNotice } from "../../tasks/end-notice.ts";

@@ -8,7 +8,7 @@ import { readApprovals } from "../approvals/find-approvals.ts";
 import type { FollowOptions } from "./follow-session.ts";
 import { findProjects, type StudioScope } from "./follow-sessions.ts";
 import type { InboxQuestion } from "./session-update.ts";
-import { questionOf } from "./studio-question.ts";
+import { studioQuestion } from "./studio-question.ts";
 import { createRefresher, watchFolders } from "./watch-folders.ts";
 
 /** The folder of a session's first question appears below the folders that are watched. */
@@ -35,7 +35,7 @@ export function followInbox(
           for (const session of await findSessions(folder, { limit: 500 }))
             titles.set(session.id, session.title);
         const title = titles.get(id) ?? id;
-        const own = await Promise.all(found.map(questionOf));
+        const own = await Promise.all(found.map(studioQuestion));
         questions.push(...own.map((question) => ({ ...question, project, sessionId: id, title })));
       }
     }

@@ -17,7 +17,7 @@ import { type MergeView, readMerge } from "./merge-view.ts";
 import { readLiveText } from "./read-live-text.ts";
 import { overviewOf, type SessionOverview } from "./session-overview.ts";
 import type { AgentUpdate } from "./session-update.ts";
-import { questionOf } from "./studio-question.ts";
+import { studioQuestion } from "./studio-question.ts";
 import { createRefresher, type FolderWatch, type WatchedFolder, watchFolders } from "./watch-folders.ts";
 import { type WorkflowView, workflowSummary, workflowView } from "./workflow-view.ts";
 
@@ -80,7 +80,7 @@ export function createOverviewSource(place: SessionPlace): {
     async load(budgetMs) {
       checkExists(place);
       const inspection = await source.load(budgetMs === undefined ? {} : { budgetMs });
-      const questions = await Promise.all(readApprovals(approvals, { now: Date.now }).map(questionOf));
+      const questions = await Promise.all(readApprovals(approvals, { now: Date.now }).map(studioQuestion));
       const overview = overviewOf(place.teams === undefined ? inspection : withTeam(inspection, place.teams));
       const own = { ...overview, ...summariesOf(await readParts(place)) };
       return questions.length === 0 ? own : { ...own, questions };

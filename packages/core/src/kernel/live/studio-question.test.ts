@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { quoteParts } from "../../inspection/describe-quote.ts";
-import { questionOf } from "./studio-question.ts";
+import { studioQuestion } from "./studio-question.ts";
 
 test("agents that start together are shown by what they would take, and why it is asked [BIL-1, BIL-2]", async () => {
   const band = { low: 1, likely: 2, high: 3 };
@@ -11,7 +11,7 @@ test("agents that start together are shown by what they would take, and why it i
     why: "settings ask",
     refused: [],
   };
-  const shown = await questionOf({
+  const shown = await studioQuestion({
     state: "waiting",
     uses: [],
     question: {

@@ -8,7 +8,7 @@ import type { StudioQuestion } from "./session-update.ts";
 const maxInput = 20_000;
 
 /** A question as the page shows it: a command as text, an edit as what it changes. */
-export async function questionOf({
+export async function studioQuestion({
   question,
   state,
   answer,

@@ -110,7 +110,7 @@ export async function openTreeElsewhere({
       ({ state }) => state === "waiting",
     );
     for (const approval of waiting) {
-      const question = questionOf(approval);
+      const question = studioQuestion(approval);
       if (asked.has(question.id)) continue;
       asked.set(question.id, question);
       publish({ type: "question-asked", question }, question.path.at(-1)?.id);
@@ -309,7 +309,7 @@ function cutOff({ lastText: text, usage, turns, toolUses }: AgentState): RunEven
 }
 
 /** Equal calls of several agents are one question; its path has an entry for each of them. */
-function questionOf({ question }: Approval): PermissionQuestion {
+function studioQuestion({ question }: Approval): PermissionQuestion {
   const { id, tool, input, reason, suggestedRules: rules, places, quote, preview } = question;
   const path = places.map(({ agent, path: name }) => ({ id: agent, name }));
   const [{ call: callId = "" } = {}] = places;

@@ -13,7 +13,7 @@ import type { ProgramServer } from "../../mcp/mcp-connections.ts";
 import type { LanguageModel } from "../../models/language-model.ts";
 import type { Model } from "../../models/model.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
-import type { SessionLimitOptions } from "../../planning/limit-plan.ts";
+import type { SessionLimitOptions } from "../../planning/plan-limits.ts";
 import type { Executor } from "../../tasks/run-agent.ts";
 import type { Tool, ToolHost } from "../../tools/tool.ts";
 import type { CanUseTool } from "../agent/create-authorize.ts";

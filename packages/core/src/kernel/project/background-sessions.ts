@@ -17,7 +17,7 @@ import {
   toIdentity,
 } from "@retinue/base/storage/process-identity.ts";
 import { readLines } from "@retinue/base/storage/read-lines.ts";
-import { runOwnGitNow } from "@retinue/gate/git/own-git.ts";
+import { runOwnGitNow } from "@retinue/gate/git/run-own-git.ts";
 import { mainAgentId } from "../../conversation/agent-event.ts";
 import { isSessionId, sessionFiles } from "../../journal/session-files.ts";
 import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";

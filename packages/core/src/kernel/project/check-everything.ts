@@ -13,7 +13,7 @@ import { folderAbove, formatFacts, formatIds, formatOfFile } from "@retinue/conf
 import { loadSessionInstructions } from "@retinue/config/instructions/load-session-instructions.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
 import { listWorkflowFiles } from "@retinue/config/workflows/list-workflow-files.ts";
-import { planNesting, readLimitSettings } from "../../planning/limit-plan.ts";
+import { planNesting, readLimitSettings } from "../../planning/plan-limits.ts";
 import { mayLoadHere } from "../session-rules.ts";
 import type { AgentCheck } from "./project-agents.ts";
 import type { ProjectFacts } from "./project-facts.ts";

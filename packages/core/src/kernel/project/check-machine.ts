@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { resolveModelReference } from "@retinue/config/models/select-subagent-model.ts";
 import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
-import { runOwnGitNow } from "@retinue/gate/git/own-git.ts";
+import { runOwnGitNow } from "@retinue/gate/git/run-own-git.ts";
 import { type AccountModels, listAccountModels } from "../../models/anthropic/list-account-models.ts";
 import { createSandboxRuntime } from "../../tools/sandbox/sandbox-runtime.ts";
 import { readSandboxSettings } from "../../tools/sandbox/sandbox-settings.ts";

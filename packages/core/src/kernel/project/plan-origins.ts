@@ -15,7 +15,7 @@ export type {
   Overridden,
   RunLimits,
 } from "../../planning/agent-plan.ts";
-export { treeLimitsOf } from "../../planning/limit-plan.ts";
+export { treeLimitsOf } from "../../planning/plan-limits.ts";
 export { readAgentPlan } from "../../planning/read-agent-plan.ts";
 export {
   type AcceptedRight,

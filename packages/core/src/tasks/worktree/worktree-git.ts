@@ -1,7 +1,7 @@
 import type { ProcessResult } from "@retinue/base/foundation/start-process.ts";
 import type { RepositoryFacts } from "@retinue/gate/git/ask-repository.ts";
 import { createRepositoryAsker } from "@retinue/gate/git/create-repository-asker.ts";
-import { type OwnGitCall, runOwnGit } from "@retinue/gate/git/own-git.ts";
+import { type OwnGitCall, runOwnGit } from "@retinue/gate/git/run-own-git.ts";
 
 export interface GitOptions {
   /** Overrides variables of the environment. */

@@ -1,8 +1,8 @@
 import type { JudgeCommand, Judgement, Place, UsedPath, Word } from "../model.ts";
 import { hasOption, type OptionTable, optionTable, plainWord, scanOptions, valuesOf } from "../word.ts";
-import { judgeDevelopment } from "./development-programs.ts";
 import { judgePrintenv, judgePs, judgeQuestion } from "./inspecting-programs.ts";
 import { judgeBuiltin } from "./judge-builtin.ts";
+import { judgeDevelopment } from "./judge-development.ts";
 import { judgeFind } from "./judge-find.ts";
 import { judgeGit } from "./judge-git.ts";
 import { judgeJq } from "./judge-jq.ts";

@@ -2,7 +2,7 @@
 import { lstatSync, readdirSync, readFileSync, type Stats } from "node:fs";
 import { posix } from "node:path";
 import type { PathCopy } from "./call-facts.ts";
-import { runOwnGitNow } from "./git/own-git.ts";
+import { runOwnGitNow } from "./git/run-own-git.ts";
 import { isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
 
 /** The rules that can speak of one working tree while a call uses another, and what their paths start at. */

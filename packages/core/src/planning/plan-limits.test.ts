@@ -6,7 +6,7 @@ import {
   readLimitSettings,
   readModelClocks,
   refuseAgentLimits,
-} from "./limit-plan.ts";
+} from "./plan-limits.ts";
 
 describe("[LIM-3] limits from several places", () => {
   test("the smallest number of each counts, with where it came from", () => {
