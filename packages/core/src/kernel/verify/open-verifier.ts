@@ -3,7 +3,7 @@ import type { LoopPorts } from "../../loop/loop-ports.ts";
 import { type AgentPlan, type PlannedDefinition, startOf } from "../../planning/agent-plan.ts";
 import { inWorktree, type WorktreePlace } from "../../planning/in-worktree.ts";
 import type { AgentOwn, AgentServices } from "../agent/agent-services.ts";
-import { peopleToAsk } from "../agent/approval-routing.ts";
+import { approvalRouting } from "../agent/approval-routing.ts";
 import { createAuthorize } from "../agent/create-authorize.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
 import { type CheckRunner, createCheckRunner } from "./create-check-runner.ts";
@@ -88,7 +88,7 @@ function asking(
   const directory = () => startOf(plan);
   const askAs = (toolScopes: AgentPlan["policy"]["toolScopes"]) => {
     const asked: AgentPlan = { ...plan, policy: { ...plan.policy, toolScopes } };
-    const people = peopleToAsk(asked, services, { ...own, directory });
+    const people = approvalRouting(asked, services, { ...own, directory });
     const context: Asking["context"] = (callId, signal) =>
       people.toolContext({ callId, signal, progress: () => undefined });
     const authorize = createAuthorize({
