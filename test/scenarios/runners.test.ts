@@ -405,7 +405,7 @@ describe("[FRN-1] an agent of another vendor", () => {
       new Map([
         ["switch_mode", "not for the program to change"],
         ["RunnerTool", "not among the tools of this agent"],
-      ]).get(rule === "RunnerTool" ? rule : call.kind) ?? `the rule ${rule}`;
+      ]).get(rule === "RunnerTool" || !("kind" in call) ? rule : call.kind) ?? `the rule ${rule}`;
     expect(calls).toMatchObject([{ denied: expect.stringContaining(why) }]);
     expect(result).toMatchObject({ status: "completed" });
   });
