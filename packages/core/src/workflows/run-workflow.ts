@@ -387,7 +387,8 @@ async function takeOrWork(run: Run, step: StepCall): Promise<StepOutcome> {
   }
   const started = isFresh || finished !== undefined ? undefined : journal.started.get(key);
   const recovered = started === undefined ? undefined : await steps.recover(started, options);
-  if (started !== undefined && recovered?.type === "done") {
+  const failure = journal.failed.get(key);
+  if (started !== undefined && recovered?.type === "done" && failure === undefined) {
     const { agentId } = started;
     writeResult(run, { key, agentId, outcome: recovered });
     finish(run, step, { agentId, taken: true, outcome: recovered });
@@ -396,7 +397,7 @@ async function takeOrWork(run: Run, step: StepCall): Promise<StepOutcome> {
   const isContinued = recovered?.type === "cut-off";
   const why = isFresh
     ? "asked to run again"
-    : (lost ?? (isContinued ? "continued where it was cut off" : whyNew(run, content, before)));
+    : (lost ?? (isContinued ? whyContinued(failure) : whyNew(run, content, before)));
   return work(run, step, {
     ...content,
     why,
@@ -423,6 +424,12 @@ function comparedWith({ compared }: Run, label: string, key: string): EarlierSte
   const own = same.findIndex((step) => step.key === key);
   const [found] = same.splice(Math.max(0, own), 1);
   return found;
+}
+
+function whyContinued(failure: string | undefined): string {
+  return failure === undefined
+    ? "continued where it was cut off"
+    : `continued where it failed: ${shortLine(failure)}`;
 }
 
 /** Why the journal has no result of a step, for a run that was continued; undefined for one that begins. */

@@ -19,7 +19,7 @@ export interface FinishedStep {
   readonly branch?: string;
 }
 
-/** A step without an end, and the agent that worked on it. */
+/** A step that was not finished, and the agent that worked on it. */
 export interface StartedStep {
   readonly agentId: string;
   readonly sessionId: string;
@@ -191,10 +191,8 @@ function foldLine(
     const step = { key, label: typeof label === "string" ? label : "", parts: readParts(parts) };
     tried.set(key, step);
   }
-  if (type === "failed") {
-    started.delete(key);
-    failed.set(key, String(error));
-  }
+  // Its agent may be able to continue.
+  if (type === "failed") failed.set(key, String(error));
   if (type !== "result" || typeof agentId !== "string") return;
   started.delete(key);
   failed.delete(key);

@@ -9,6 +9,7 @@ import type { RunEnding } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";
 import { loadSession } from "../../journal/session-choices.ts";
 import { sessionFiles, workflowAgentId } from "../../journal/session-files.ts";
+import type { ModelErrorCode } from "../../models/model-error.ts";
 import type { ChildPlan, RunLimits } from "../../planning/agent-plan.ts";
 import { continuePrompt, type SpawnRequest } from "../../planning/agent-request.ts";
 import type { TaskState } from "../../protocol/agent-state.ts";
@@ -307,6 +308,25 @@ interface Ended {
 /** What limits say about money and tokens is final, also for the script. */
 const budgetReasons: ReadonlySet<string> = new Set(["max_budget", "max_total_tokens", "max_tool_calls"]);
 
+/** Why an agent failed that can continue its conversation when the cause is gone: nothing in the conversation is to blame. */
+const passingReasons: ReadonlySet<string> = new Set([
+  ...([
+    "rate-limited",
+    "quota-exhausted",
+    "overloaded",
+    "server-error",
+    "stalled",
+  ] satisfies ModelErrorCode[]),
+  ...([
+    "connection-failed",
+    "stream-cut",
+    "stream-malformed",
+    "unexpected-answer",
+  ] satisfies ModelErrorCode[]),
+  ...(["unauthorized", "not-found", "untrusted-certificate"] satisfies ModelErrorCode[]),
+  ...budgetReasons,
+]);
+
 /** Null only where the provider failed or a person skipped it; what else went wrong is an error. */
 function outcomeOf(ending: RunEnding, { text, schema, value, done }: Ended): StepOutcome {
   const { status, reason, error = "", provider, receipt } = ending;
@@ -396,6 +416,8 @@ function recoverStep({ messages, records }: EarlierAgent, hasSchema: boolean): R
     records.findLastIndex(isPartOfRun) <= records.findLastIndex(({ runEnding }) => isRecord(runEnding));
   if (!isRecord(ending) || !isAfter) return { type: "cut-off" };
   if (ending["status"] === "stopped") return { type: "cut-off" };
+  if (ending["status"] !== "completed" && passingReasons.has(String(ending["reason"])))
+    return { type: "cut-off" };
   if (ending["status"] !== "completed" || hasFailedCheck(ending)) return { type: "lost" };
   if (!hasSchema) return { type: "done", value: lastTextOf(messages) };
   const value = handedIn(messages);

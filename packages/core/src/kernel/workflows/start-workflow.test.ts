@@ -385,6 +385,26 @@ it("an agent that was cut off goes on in its conversation, and is not begun agai
   });
 });
 
+it.each([
+  ["unauthorized", "continued where it failed: ", "begun again"],
+  ["invalid-request", "failed before: ", "B"],
+] as const)("an agent whose provider failed continues, unless its conversation is to blame: %s [WFL-3]", async (failure, why, first) => {
+  await using sample = await stage({
+    b: [{ calls: [{ name: "Glob", input: { pattern: "*" } }] }, { failure }],
+  });
+  const script = `${meta}return [await agent('conv:a x'), await agent('conv:b x', { label: 'b' })]`;
+  const handle = sample.runtime.workflow(script);
+  expect(await handle.result).toEqual(["A", null]);
+  const { runId } = await handle.ended;
+  const again = restarted(sample, { b: [first, "B"] });
+  const resumed = again.workflow(script, undefined, { resumeRun: runId });
+  expect(await resumed.result).toEqual(["A", "B"]);
+  expect((await resumed.ended).steps).toMatchObject([
+    { taken: true },
+    { state: "done", why: expect.stringContaining(why) },
+  ]);
+});
+
 it("a step in a worktree has its branch again, and runs again where that is gone [WFL-3]", async () => {
   await using sample = await stage({
     w: [{ calls: [{ name: "Write", input: { file_path: "new.txt", content: "x" } }] }, "DONE"],
