@@ -22,6 +22,7 @@ import { steeringVariables } from "./classes/steering-variables.ts";
 import { stretchedGrants } from "./classes/stretched-grants.ts";
 import { terminalOutput } from "./classes/terminal-output.ts";
 import { untrustedProjects } from "./classes/untrusted-projects.ts";
+import { wideRights } from "./classes/wide-rights.ts";
 
 /** All attacks, class by class. */
 export const attackClasses: readonly AttackClass[] = [
@@ -49,4 +50,5 @@ export const attackClasses: readonly AttackClass[] = [
   projectTexts,
   sameAnswer,
   fedNames,
+  wideRights,
 ];

@@ -11,33 +11,59 @@ import { runners } from "./shell/wrapper-specs.ts";
 
 /**
  * Files that are named among the words of a program whose use of them is not known, where rules or guards speak of them
- * or they are outside the working directories.
+ * or they are outside the working directories. Of a program that may start others, also those in the texts that these
+ * could be, where rules or guards speak of them.
  */
 export async function gatherNamedFiles(
-  { words: [program, ...words], namesFiles, directories }: ShellUnit,
+  { words: [program, ...words], namesFiles, directories, exactOnly, started = [] }: ShellUnit,
   environment: PathEnvironment,
 ): Promise<readonly PathFact[]> {
-  if (program === undefined || namesFiles === undefined) return [];
+  if (program === undefined) return [];
   const isConfined = namesFiles === "tool" || (namesFiles === "any" && !runners.has(program.text));
   const [directory = ""] = directories;
   const base =
     directory === "" || directory === "unknown" ? {} : { directory: absolute(directory, environment) };
-  const named = words.flatMap((word, at) =>
+  const isRewriting = words.some(({ text }) => rewriting.test(text));
+  const amongWords = words.flatMap((word, at) =>
     candidates(word).map((path) => ({
       path,
-      isGuess: isOption(word) || isOption(words[at - 1]) ? ("option" as const) : ("operand" as const),
+      isGuess:
+        isRewriting || isOption(word) || isOption(words[at - 1]) ? ("option" as const) : ("operand" as const),
     })),
   );
+  const inTexts = exactOnly === undefined ? [] : namesInTexts(started, words);
+  const named = [
+    ...(namesFiles === undefined ? [] : amongWords),
+    ...inTexts.map((path) => ({ path, isGuess: "option" as const })),
+  ];
   const facts = await Promise.all(
     named.map(async ({ path, isGuess }): Promise<PathFact> => {
       const { forms, unknown } = await gatherPathFact({ path, use: "read", ...base }, environment);
       return { forms, use: "read", isGuess, ...(unknown?.endsWith("to look it up") === true && { unknown }) };
     }),
   );
+  const isListed = (at: number): boolean => namesFiles !== undefined && at < amongWords.length;
   return facts.filter(
     (fact, at) =>
-      isNotable(fact, environment) || (isConfined && isOutside(fact, named[at]?.path ?? "", environment)),
+      isNotable(fact, environment) ||
+      (isConfined && isListed(at) && isOutside(fact, named[at]?.path ?? "", environment)),
   );
+}
+
+/** Options by which programs change the files that they are given: `perl -pi`, `--in-place`, `prettier --write`. */
+const rewriting = /^(?:-[A-Za-z]{0,3}i(?:\.\w+)?|--in-?place(?:=.*)?|--write|--fix)$/;
+
+/** So many parts of texts are looked at. */
+const maxNamed = 200;
+
+/** The parts of texts that a program may run; its plain words are not among them. */
+function namesInTexts(
+  started: readonly (readonly string[])[],
+  words: readonly ShellWord[],
+): readonly string[] {
+  const plain = words.map(({ text }) => text).join("\0");
+  const parts = started.filter((each) => each.join("\0") !== plain).flat();
+  return [...new Set(parts)].filter((part) => !part.startsWith("//")).slice(0, maxNamed);
 }
 
 function absolute(directory: string, { directory: start, home }: PathEnvironment): string {
@@ -51,7 +77,7 @@ function isOption(word: ShellWord | undefined): boolean {
 
 /** What of a word may be a path: `--option=PATH`, `-oPATH`, `@PATH`, `name=PATH`, `PATH:PATH`. */
 function candidates({ text, literal }: ShellWord): readonly string[] {
-  const plain = text.replace(/^file:\/\//i, "");
+  const plain = text.replace(/^fileb?:\/\//i, "");
   if (!literal || plain.length > 4_096 || /^[a-z][a-z0-9+.-]*:\/\//i.test(plain)) return [];
   // A dot command of a program for databases names its file after a space.
   const parts = plain.split(/^\.[a-z]+\s/.test(plain) ? /[=,:;@\s]+/ : /[=,:;@]+/);

@@ -53,7 +53,11 @@ export function guardCall(call: KnownCall, policy: PermissionPolicy): CallGuards
     outOfScope: refuseByScopes(call, policy),
     answersApprovals: answersApprovals(touched),
     outside: inMemory ? undefined : refuseOutside(touched, policy),
-    alwaysAsks: criticalRemoval(touched, policy) ?? hiddenFromRules(touched, policy),
+    alwaysAsks:
+      criticalRemoval(touched, policy) ??
+      hiddenFromRules(touched, policy) ??
+      trackedRead(touched) ??
+      namedDenied(touched, policy),
     asksDespiteRules: asksDespiteRules(touched, policy),
     isInMemory: inMemory,
   };
@@ -183,12 +187,7 @@ function asksDespiteRules(facts: TouchedFacts, policy: PermissionPolicy): string
     if (path.hasOtherNames === true)
       return `${path.forms[0]} has other names, and writing to it changes those too`;
   }
-  return (
-    reachedRepository(facts, policy) ??
-    trackedRead(facts) ??
-    linkedRead(facts, policy) ??
-    namedProtected(facts, policy)
-  );
+  return reachedRepository(facts, policy) ?? linkedRead(facts, policy) ?? namedProtected(facts, policy);
 }
 
 /** A repository on this machine may have been laid out so that git runs what is in it; only a rule that names it says yes. */
@@ -210,20 +209,38 @@ function isNamedExactly(unit: ShellUnit, shell: CallFacts["shell"], { allow }: P
   );
 }
 
-/** A program whose use of files is not known may write one that is protected, or that a rule keeps from being edited. */
+/** A program whose use of files is not known may write one that is protected. */
 function namedProtected({ shell }: CallFacts, policy: PermissionPolicy): string | undefined {
+  return findGuess(shell, policy, ({ forms }, program) => {
+    const why = forms.map((form) => protectsName(form, policy)).find((found) => found !== undefined);
+    return why === undefined ? undefined : `${program} may write ${forms[0]}, which is protected: ${why}`;
+  });
+}
+
+/** Such a program may write what a rule keeps from being edited, where an option of it names the file. */
+function namedDenied({ shell }: CallFacts, policy: PermissionPolicy): string | undefined {
+  return findGuess(shell, policy, ({ forms, isGuess }, program) => {
+    if (isGuess !== "option") return undefined;
+    const denied = policy.deny.find((rule) =>
+      matchesPath(rule, { forms, use: "write" }, { use: "restrict", policy }),
+    );
+    return denied && `${program} may write ${forms[0]}, which the rule ${formatRule(denied.rule)} denies`;
+  });
+}
+
+/** The first answer about a file that may be used, in commands that no rule names as a whole. */
+function findGuess(
+  shell: CallFacts["shell"],
+  policy: PermissionPolicy,
+  judge: (path: PathFact, program: string) => string | undefined,
+): string | undefined {
   for (const [at, unit] of (shell?.analysis.units ?? []).entries()) {
     const guesses = (shell?.units[at]?.paths ?? []).filter(({ isGuess }) => isGuess !== undefined);
     if (guesses.length > 0 && isNamedExactly(unit, shell, policy)) continue;
-    const program = unit.words[0]?.text;
-    for (const { forms, isGuess } of guesses) {
-      const why = forms.map((form) => protectsName(form, policy)).find((found) => found !== undefined);
-      if (why !== undefined) return `${program} may write ${forms[0]}, which is protected: ${why}`;
-      const denied = policy.deny.find((rule) =>
-        matchesPath(rule, { forms, use: "write" }, { use: "restrict", policy }),
-      );
-      if (denied !== undefined && isGuess === "option")
-        return `${program} may write ${forms[0]}, which the rule ${formatRule(denied.rule)} denies`;
+    const program = unit.words[0]?.text ?? "";
+    for (const guess of guesses) {
+      const found = judge(guess, program);
+      if (found !== undefined) return found;
     }
   }
   return undefined;

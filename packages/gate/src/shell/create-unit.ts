@@ -167,7 +167,12 @@ function judgeName(words: readonly Word[], place: Place): Judgement | undefined 
   const name = words[0]?.text ?? "";
   const base = baseName(name);
   if (launchers.has(base))
-    return { readOnly: false, exactOnly: `${base} starts the program it is given`, paths: [] };
+    return {
+      readOnly: false,
+      exactOnly: `${base} starts the program it is given`,
+      paths: [],
+      namesFiles: "any",
+    };
   if (base === name) return judgeCommand(words, place);
   const [first, ...rest] = words;
   return first === undefined ? undefined : judgeCommand([{ ...first, text: base }, ...rest], place);

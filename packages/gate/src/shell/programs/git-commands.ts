@@ -439,7 +439,12 @@ export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
     "clone",
     command(
       `${transport}upload-pack:! server-option: depth: j: jobs: recurse-submodules?! no-tags shallow-since: shallow-exclude: n u:! c:! config:! template:! b: branch: single-branch no-single-branch reference: separate-git-dir:> recursive! l local no-hardlinks s shared! bare mirror origin: no-checkout filter: sparse`,
-      { caution: checkRemote, writes: ({ operands }) => operands.slice(1, 2) },
+      {
+        caution: checkRemote,
+        writes: ({ operands }) => operands.slice(1, 2),
+        // Of a repository on this machine it copies everything.
+        shows: ({ operands: [source] }) => !/^[^/]*:/.test(source?.text ?? ""),
+      },
     ),
   ],
   [

@@ -151,7 +151,10 @@ function judgeManager(words: readonly Word[]): Judgement {
   // yarn and pnpm find those that lead them elsewhere after a script's name too.
   const own = rest.slice(0, rest.findIndex(({ text }) => text === "--") >>> 0);
   const leading = isStrict ? [] : scanOptions(own, managerOptions).options;
-  const changes = command?.text === "config" && !/^(?:get|list|ls)$/.test(after.operands[0]?.text ?? "list");
+  const verb = command?.text ?? "";
+  const changes =
+    configuring.has(`${program} ${verb}`) ||
+    (/^(?:c|config)$/.test(verb) && !/^(?:get|list|ls)$/.test(after.operands[0]?.text ?? "list"));
   const isQuestion = words.length === 2 && /^(?:--version|-v)$/.test(words[1]?.text ?? "");
   const judged = judgement(
     isQuestion && program === "npm",
@@ -177,6 +180,9 @@ function judgeManager(words: readonly Word[]): Judgement {
     anywhere: false,
   };
 }
+
+/** Further commands of package managers that change what they start. */
+const configuring = new Set(["npm set", "pnpm set", "pnpm c", "yarn set", "yarn plugin"]);
 
 /** A tool of developers that a package manager starts is judged as if it were called by itself. */
 function judgeStarted(
@@ -219,8 +225,8 @@ function judgeTar(words: readonly Word[]): Judgement {
     paths.push(...below(directories.length > 0 ? directories : [plainWord(".")], "write"));
   else paths.push(...used(directories, "read"));
   // What a list names is not known.
-  for (const list of valuesOf(scanned, "T", "files-from"))
-    paths.push({ word: { ...list, pathKnown: false }, use: "read" });
+  if (hasOption(scanned, "T", "files-from"))
+    paths.push({ word: { ...plainWord("."), pathKnown: false }, use: "read" });
   const reach = hasOption(scanned, "h", "dereference") ? "follow" : "all";
   if (creates) paths.push(...below(scanned.operands, "read", reach));
   if (hasOption(scanned, "remove-files")) paths.push(...below(scanned.operands, "remove"));
@@ -269,10 +275,14 @@ function judgeAwk(words: readonly Word[]): Judgement {
   const programs = implied ? operands.slice(0, 1) : valuesOf(scanned, "e", "source");
   const rest = operands.slice(implied ? 1 : 0);
   const files = rest.filter(({ text, literal }) => !literal || !/^[A-Za-z_]\w*=/.test(text));
+  // The library of gawk that changes files in place.
+  const isInPlace = valuesOf(scanned, "i", "include").some(({ text }) =>
+    /(?:^|\/)inplace(?:\.awk)?$/.test(text),
+  );
   const assigned = [...valuesOf(scanned, "v", "assign"), ...rest.filter((word) => !files.includes(word))];
   const judged = judgement(
     true,
-    [...optionPaths(scanned.options), ...used(files, "read")],
+    [...optionPaths(scanned.options), ...used(files, "read"), ...(isInPlace ? used(files, "write") : [])],
     [
       optionRisk("awk", scanned),
       programs.every(({ literal, text }) => literal && isHarmlessProgram(text))

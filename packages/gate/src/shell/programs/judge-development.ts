@@ -77,6 +77,14 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
       options: `${goBuild} m f e deps test u versions find compiled retracted`,
     },
   ],
+  [
+    "go",
+    {
+      commands: "env",
+      words: true,
+      options: "json changed help h",
+    },
+  ],
   ["cargo", { commands: "test t build b check c clippy bench doc", options: cargo }],
   [
     "pytest",
@@ -209,6 +217,29 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
     },
   ],
   [
+    "helm",
+    {
+      commands: "install upgrade uninstall delete rollback",
+      options:
+        "n: namespace: f: values: set: set-string: set-json: version: debug i install wait wait-for-jobs atomic rollback-on-failure " +
+        "timeout: create-namespace dry-run? description: history-max: cleanup-on-fail no-hooks force reset-values reuse-values " +
+        "reset-then-reuse-values render-subchart-notes skip-crds devel repo: username: g generate-name name-template: o: output: " +
+        "kube-context: dependency-update take-ownership hide-notes keep-history cascade: ignore-not-found replace labels: l: " +
+        "disable-openapi-validation hide-secret q quiet help h",
+    },
+  ],
+  [
+    "kubectl",
+    {
+      commands: "config",
+      options: "o: output: minify raw flatten context: current no-headers help h",
+      operand: (text) =>
+        /^set(?:-credentials|-cluster)?$/.test(text)
+          ? "a changed configuration of kubectl can start programs"
+          : undefined,
+    },
+  ],
+  [
     "kubectl",
     {
       commands: "get describe logs top explain api-resources api-versions version",
@@ -291,14 +322,16 @@ function toolOf(spec: ToolSpec): Tool {
 
 /** Reads a call of a tool of developers; undefined for one that is not listed. */
 export function judgeDevelopment(words: readonly Word[]): Judgement | undefined {
-  const [program, command] = words;
-  const name = program?.text ?? "";
-  const tool = toolsNamed(name).find(
+  const rows = toolsNamed(words[0]?.text ?? "");
+  const { place, risk } = readLeading(words, rows);
+  const command = words[place];
+  const tool = rows.find(
     ({ commandNames }) =>
       commandNames === undefined || (command?.literal === true && commandNames.has(command.text)),
   );
-  if (tool === undefined) return undefined;
-  const from = tool.commandNames === undefined ? 1 : 2;
+  if (tool === undefined)
+    return risk && { ...judgement(false, [], [risk.reason]), ...reachOf(words, risk.at) };
+  const from = tool.commandNames === undefined ? 1 : place + 1;
   const end = words.findIndex(({ text }) => text === "--");
   const risks = words.flatMap((word, at) => {
     const isPassedOn = end !== -1 && at >= end;
@@ -307,19 +340,43 @@ export function judgeDevelopment(words: readonly Word[]): Judgement | undefined 
     const reason = passed ?? (isPassedOn ? undefined : riskOf(word, words[at + 1], tool));
     return reason === undefined ? [] : [{ at, reason }];
   });
-  const last = risks.at(-1);
+  const all = risk === undefined ? risks : [risk, ...risks];
+  return { ...judgement(false, [], [all[0]?.reason]), ...reachOf(words, all.at(-1)?.at) };
+}
+
+/** A rule that names the options as far as the last one in question says enough. */
+function reachOf(words: readonly Word[], last: number | undefined) {
+  const head = words.slice(0, (last ?? 0) + 1).map(({ text }) => text);
   return {
-    ...judgement(false, [], [risks[0]?.reason]),
-    // A rule that names the options as far as the last one in question says enough.
-    ...(last !== undefined && {
-      wildcardHead: words
-        .slice(0, last.at + 1)
-        .map(({ text }) => text)
-        .join(" "),
-    }),
-    namesFiles: "any",
+    ...(last !== undefined && { wildcardHead: head.join(" ") }),
+    namesFiles: "any" as const,
     anywhere: false,
   };
+}
+
+interface Leading {
+  /** Where the subcommand is. */
+  readonly place: number;
+  readonly risk?: { readonly at: number; readonly reason: string };
+}
+
+/** Reads the options before a subcommand, which belong to the tool as a whole; a tool without subcommands has none. */
+function readLeading(words: readonly Word[], tools: readonly Tool[]): Leading {
+  if (tools.length === 0 || tools.some(({ commandNames }) => commandNames === undefined)) return { place: 1 };
+  let place = 1;
+  let risk: Leading["risk"];
+  for (let word = words[place]; word !== undefined && /^[-+]./.test(word.text); word = words[place]) {
+    const [, name = "", value] = /^-{1,2}([^=]+)(=.*)?$/s.exec(word.text) ?? [];
+    const signs = tools.flatMap(({ table }) => table.get(name) ?? [])[0];
+    // `+nightly` names an installed version.
+    if (signs === undefined && !/^\+|^--?(?:version|help|list)$|^-[Vhv]+$/.test(word.text))
+      risk ??= {
+        at: place,
+        reason: `the option ${word.text} is not among those that are known to be harmless`,
+      };
+    place += signs?.includes(":") === true && value === undefined ? 2 : 1;
+  }
+  return risk === undefined ? { place } : { place, risk };
 }
 
 function riskOf(word: Word, next: Word | undefined, tool: Tool): string | undefined {

@@ -183,6 +183,8 @@ const numbered = new Set([
 
 /** Commands without a table that print what version control holds. */
 const dumping = new Set("merge-tree range-diff unpack-file pack-objects".split(" "));
+/** Those that change the work tree, or what later commands bring there. */
+const rewriting = new Set("read-tree sparse-checkout filter-repo update-index".split(" "));
 
 function unknownCommand(name: string, reasons: readonly (string | undefined)[]): Judgement {
   const reason =
@@ -195,6 +197,9 @@ function unknownCommand(name: string, reasons: readonly (string | undefined)[]):
     anywhere: false,
     namesFiles: "any",
     ...(dumping.has(name) && { showsTracked: true as const }),
+    ...(rewriting.has(name) && {
+      tree: [{ type: "unknown" as const, reason: `what git ${name} changes is not listed before` }],
+    }),
   };
 }
 

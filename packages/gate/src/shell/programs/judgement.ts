@@ -84,6 +84,8 @@ interface OperandSpec {
   readonly leavesOut?: (name: UnreadableName) => readonly string[];
   /** It writes into the directory, unless one of these options is given. */
   readonly landsHere?: string;
+  /** Sources may be on another machine, `HOST:PATH`, and what is there is not known. */
+  readonly fetches?: true;
   /** With these options it goes to other folders first, one after the other. */
   readonly enters?: string;
 }
@@ -203,6 +205,7 @@ function usedPaths(spec: ProgramSpec, scanned: ScannedWords, operands: readonly 
     ),
   ];
   paths.push(...removedPaths(spec, scanned.options, operands));
+  if (spec.fetches === true) paths.push(...fetchedPaths(operands));
   if (operands.length === 0 && isImplicit(spec.implicit, scanned.options))
     paths.push({ word: plainWord("."), use: spec.operands === "write" ? "write" : "read" });
   const isBelow = spec.below === true || hasAny(spec.below ?? "", scanned.options);
@@ -213,6 +216,20 @@ function usedPaths(spec: ProgramSpec, scanned: ScannedWords, operands: readonly 
   return spec.landsHere === undefined || hasAny(spec.landsHere, scanned.options)
     ? reached
     : [...reached, { word: plainWord("."), use: "write", below: "all" }];
+}
+
+/** A file of another machine arrives under its name; of what is below a folder, and of a pattern, no name is known. */
+function fetchedPaths(operands: readonly Word[]): UsedPath[] {
+  const [target] = operands.slice(-1);
+  if (target === undefined) return [];
+  return operands.slice(0, -1).flatMap((source): UsedPath[] => {
+    const remote = /^[^/]*:(.*)$/s.exec(source.text)?.[1];
+    if (remote === undefined) return [];
+    if (!source.literal || /^\.{0,2}$|[/*?[\]{}]$|\/\.{1,2}$|[*?[{]/.test(remote))
+      return [{ word: target, use: "write", below: "all" }];
+    const name = remote.slice(remote.lastIndexOf("/") + 1);
+    return [{ word: { ...target, path: `${target.path.replace(/\/+$/, "")}/${name}` }, use: "write" }];
+  });
 }
 
 function removedPaths(

@@ -1,5 +1,13 @@
-import type { Judgement, Word } from "../model.ts";
-import { optionTable, plainWord, type ScannedWords, scanOptions, sliceWord } from "../word.ts";
+import type { Judgement, UsedPath, Word } from "../model.ts";
+import {
+  hasOption,
+  optionTable,
+  plainWord,
+  type ScannedWords,
+  scanOptions,
+  sliceWord,
+  valuesOf,
+} from "../word.ts";
 import { judgement, optionPaths, optionRisk, type ProgramSpec, used } from "./judgement.ts";
 
 /** Programs that reach other machines, with the options by which they write, read other files or start programs. */
@@ -14,6 +22,7 @@ export const networkPrograms: readonly (readonly [string, ProgramSpec])[] = [
         "archive verbose recursive compress dry-run progress partial update links perms times stats human-readable checksum " +
         "one-file-system whole-file bwlimit: timeout: max-size: min-size: info:",
       operands: "copy",
+      fetches: true,
       below: true,
       removes: [
         {
@@ -29,6 +38,7 @@ export const networkPrograms: readonly (readonly [string, ProgramSpec])[] = [
     {
       options: "S:! o:! F:! D:! J:! i:< P: l: c: X: r p q v C 3 4 6 B",
       operands: "copy",
+      fetches: true,
       below: "r",
       follows: true,
     },
@@ -47,7 +57,7 @@ export const networkPrograms: readonly (readonly [string, ProgramSpec])[] = [
 export const curlOptions = optionTable(
   "o:> output:> output-dir:> O! remote-name! remote-name-all! J! remote-header-name! K:<! config:<! D:> " +
     "dump-header:> c:> cookie-jar:> trace:> trace-ascii:> stderr:> libcurl:> etag-save:> etag-compare:< hsts:> " +
-    "alt-svc:> T:< upload-file:< d:@ data:@ data-ascii:@ data-binary:@ data-urlencode:@ data-raw: json:@ F:@ " +
+    "alt-svc:> T:< upload-file:< d:@ data:@ data-ascii:@ data-binary:@ data-urlencode:@ url-query:@ data-raw: json:@ F:@ " +
     "form:@ form-string: H:@ header:@ w:@ write-out:@ b:<@ cookie:<@ E:< cert:< key:< cacert:< capath:< netrc-file:< n! netrc! " +
     "A: e: u: X: x: m: r: U: C: Y: y: z: variable:@ user: user-agent: referer: request: proxy: url:@ " +
     "max-time: connect-timeout: retry: retry-delay: retry-max-time: limit-rate: unix-socket:! abstract-unix-socket:! engine:! " +
@@ -76,7 +86,10 @@ export function judgeCurl(words: readonly Word[]): Judgement {
   return {
     ...judgement(
       false,
-      [...optionPaths(scanned.options), ...used(encodedFiles(scanned), "read")],
+      [
+        ...optionPaths(scanned.options),
+        ...used([...encodedFiles(scanned), ...furtherFiles(scanned), ...fileUrls(urls)], "read"),
+      ],
       [
         optionRisk("curl", scanned),
         severalFiles(scanned),
@@ -94,9 +107,60 @@ export function judgeCurl(words: readonly Word[]): Judgement {
 function encodedFiles({ options }: ScannedWords): Word[] {
   return options.flatMap(({ name, value }) => {
     const at = value?.text.indexOf("@") ?? -1;
-    const isNamed = value !== undefined && at > 0 && /^(?:data-urlencode|variable)$/.test(name);
+    const isNamed = value !== undefined && at > 0 && /^(?:data-urlencode|url-query|variable)$/.test(name);
     return isNamed ? [sliceWord(value, at + 1)] : [];
   });
+}
+
+/** The files of a form that names several, of an upload by a pattern, and of a certificate with its password. */
+function furtherFiles({ options }: ScannedWords): Word[] {
+  return options.flatMap(({ name, value }) => {
+    const splitter = splitters.get(name);
+    const text = value?.text.replace(/^[^=@<]*=/, "") ?? "";
+    const files = splitter === undefined ? [] : text.split(splitter);
+    return files.length < 2
+      ? []
+      : files.flatMap((file) => /^[@<]*(.+)/s.exec(file)?.[1] ?? []).map(plainWord);
+  });
+}
+
+const splitters: ReadonlyMap<string, RegExp> = new Map([
+  ...["F", "form"].map((name): [string, RegExp] => [name, /[,;"()]+/]),
+  ...["T", "upload-file"].map((name): [string, RegExp] => [name, /[{},[\]]+/]),
+  ...["E", "cert", "key", "cacert"].map((name): [string, RegExp] => [name, /:/]),
+]);
+
+/** The files of addresses that name one on this machine; what looks like its host may be a folder. */
+function fileUrls(urls: readonly Word[]): Word[] {
+  return urls.flatMap((url) => {
+    const rest = /^\s*file:(?:\/\/)?(.*)$/is.exec(url.text)?.[1];
+    if (rest === undefined) return [];
+    if (!url.literal || /[{}[\]]/.test(rest)) return [{ ...url, path: rest, pathKnown: false }];
+    const decoded = decodeText(rest);
+    const paths = new Set([decoded, decoded.replace(/^[^/]*/, "")]);
+    return [...paths].filter((path) => path !== "").map(plainWord);
+  });
+}
+
+/** What wget writes where nothing else is named: the last part of the path, with its escapes read, and the query. */
+function downloads(urls: readonly Word[], folders: readonly Word[]): UsedPath[] {
+  const folder = folders.at(-1);
+  return urls.map((url): UsedPath => {
+    const [, path = "", query = ""] = /^([^?#]*)(\?[^#]*)?/s.exec(url.text) ?? [];
+    const name = `${decodeText(lastPart(path)) || "index.html"}${query}`.replaceAll("/", "%2F");
+    const word = plainWord(folder === undefined ? name : `${folder.path}/${name}`);
+    const isKnown = url.literal && folder?.literal !== false;
+    return { word: isKnown ? word : { ...word, literal: false, pathKnown: false }, use: "write" };
+  });
+}
+
+function lastPart(url: string): string {
+  const path = url.replace(/^\s*[a-z][a-z0-9+.-]*:\/\//i, "");
+  return path.includes("/") ? path.slice(path.lastIndexOf("/") + 1) : "";
+}
+
+function decodeText(text: string): string {
+  return text.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
 }
 
 /** A form may name several files, and more of them behind `;`; an upload a pattern; a text that is written out, where to. */
@@ -125,7 +189,13 @@ const wgetPinned = new Set(
 export function judgeWget(words: readonly Word[]): Judgement {
   const scanned = scanOptions(words.slice(1), wgetOptions);
   const named = scanned.options.some(({ name }) => /^(?:O|output-document|spider)$/.test(name));
-  const paths = [...optionPaths(scanned.options), ...(named ? [] : used([plainWord(".")], "write"))];
+  // In whole trees, and for addresses in a list, the names are not known.
+  const isMany = hasOption(scanned, "r", "m", "p", "x", "i", "input-file", "R");
+  const folders = valuesOf(scanned, "P", "directory-prefix");
+  const here = folders.length === 0 ? [plainWord(".")] : folders;
+  const all = here.map((word): UsedPath => ({ word, use: "write", below: "all" }));
+  const written = isMany ? all : [...used(here, "write"), ...downloads(scanned.operands, folders)];
+  const paths = [...optionPaths(scanned.options), ...(named ? [] : written)];
   return {
     ...judgement(false, paths, [optionRisk("wget", scanned), scanned.unclear]),
     urls: { urls: scanned.operands.map(({ text }) => text), ...steering(scanned, wgetPinned) },

@@ -262,7 +262,7 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       options: "a b c: C d e E g: i l: o: p s: u h v",
       letters: "none",
       optionsFirst: true,
-      operands: "read",
+      operands: "filter",
       maxOperands: 1,
       readOnly: true,
     },

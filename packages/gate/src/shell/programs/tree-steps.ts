@@ -274,6 +274,8 @@ const users: ReadonlyMap<string, (scanned: GitWords) => readonly TreeStep[]> = n
   ["rm", remove],
   ["pull", pull],
   ["bisect", bisect],
+  ["checkout-index", () => unknown("git checkout-index writes whatever the index holds")],
+  ["filter-branch", () => unknown("git filter-branch writes whatever its commands do")],
 ]);
 
 const strategies = /^(?:ort|recursive|resolve|octopus|ours)$/;

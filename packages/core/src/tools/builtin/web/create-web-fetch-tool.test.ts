@@ -326,10 +326,44 @@ describe("redirects", () => {
     expect(seen).toEqual(["127.0.0.1/a"]);
   });
 
+  test("of a private host lead to no other of its services", async () => {
+    pages.set("/a", redirect("http://127.0.0.1:9/b"));
+    const { data } = await get("/a");
+    expect(data).toMatchObject({ redirectedTo: "http://127.0.0.1:9/b" });
+  });
+
   test("that never end are given up after five", async () => {
     pages.set("/a", redirect("/a"));
     expect((await get("/a")).text).toContain("redirects more than 5 times");
     expect(seen).toHaveLength(6);
+  });
+});
+
+describe("a private host", () => {
+  test.each([
+    "rule",
+    "person",
+    "program",
+    "hook",
+  ] as const)("is fetched where a %s allowed the call, for no other says so by its address [PRM-8]", async (allowedBy) => {
+    pages.set("/", reply("text/plain", "local text"));
+    expect((await get("/", createTool(), { host: {}, allowedBy })).text).toContain("local text");
+  });
+
+  test.each([
+    "mode",
+    "sandbox",
+    undefined,
+  ] as const)("is not fetched by %s alone [PRM-8]", async (allowedBy) => {
+    const { text } = await get("/", createTool(), { host: {}, ...(allowedBy && { allowedBy }) });
+    expect(text).toContain("is a loopback address");
+    expect(seen).toEqual([]);
+  });
+
+  test("is not fetched by a public name that leads to it, whoever allowed the name [PRM-8]", async () => {
+    const input = { url: `https://example.com/`, prompt: "x" };
+    const outcome = await createTool().call(input, context({ host: {}, allowedBy: "rule" }));
+    expect(outcome.content).toContain("example.com leads to 127.0.0.1");
   });
 });
 

@@ -65,7 +65,11 @@ export async function fetchPage(start: URL, options: FetchOptions): Promise<Fetc
       answer.discard();
       const next = URL.parse(target, decided.url.href);
       if (next === null) return refuse(decided.url, `redirects to ${quote(target)}, which is not an address`);
-      if (hostOf(next) !== hostOf(decided.url)) {
+      // What was allowed of a private host is one of its services.
+      const isOther = decided.mayBePrivate
+        ? next.host !== decided.url.host
+        : hostOf(next) !== hostOf(decided.url);
+      if (isOther) {
         return {
           type: "moved",
           from: decided.url.href,

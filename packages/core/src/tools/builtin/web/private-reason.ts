@@ -102,11 +102,20 @@ export function readWebAddress(text: string, mayFetchPrivate: (host: string) => 
   if (isIP(host) === 0) url.hostname = host;
   url.hash = "";
   if (mayFetchPrivate(host)) return { type: "address", url, mayBePrivate: true };
-  const reason = localName(host) ?? (isIP(host) === 0 ? undefined : privateReason(host));
+  const reason = reasonByName(host);
   if (reason !== undefined) return refused(`${reason}; it is fetched only where a rule allows that host.`);
   if (url.port !== "") return refused(`asks for port ${url.port}; only the usual ports are fetched.`);
   url.protocol = "https:";
   return { type: "address", url, mayBePrivate: false };
+}
+
+/** Whether a host is private by what it is called, wherever it leads. */
+export function isPrivateByName(host: string): boolean {
+  return reasonByName(host) !== undefined;
+}
+
+function reasonByName(host: string): string | undefined {
+  return localName(host) ?? (isIP(host) === 0 ? undefined : privateReason(host));
 }
 
 /** The host without the brackets of IPv6 and without the dot that ends a full name. */
