@@ -1,5 +1,6 @@
 import { switchesWithoutEffect } from "@retinue/config/settings/permission-settings.ts";
 import { keysWithoutEffect, plainReaders } from "@retinue/config/settings/plain-settings.ts";
+import { type Member, settingMembers } from "@retinue/config/settings/read-members.ts";
 import { readSettings } from "@retinue/config/settings/settings.ts";
 import { describe, expect, test } from "vitest";
 import { readProjectFile, readProjectFiles } from "./project-files.ts";
@@ -70,14 +71,64 @@ const effectTests: Readonly<Record<string, string>> = {
   worktree: "test/scenarios/session-places.test.ts",
 };
 
+const inSandbox = "packages/core/src/tools/sandbox/sandbox-settings.test.ts";
+const inWorktrees = "packages/core/src/tasks/worktree/make-worktree.test.ts";
+/** The same for what is inside settings whose value is an object. */
+const memberTests: Readonly<Record<string, string>> = {
+  "modelOverrides.*.contextWindow": "packages/core/src/models/look-up-model.test.ts",
+  "modelOverrides.*.maxOutputTokens": "packages/core/src/models/look-up-model.test.ts",
+  "modelOverrides.*.price.cacheRead": "packages/core/src/models/look-up-model.test.ts",
+  "modelOverrides.*.price.cacheWrite": "packages/core/src/models/look-up-model.test.ts",
+  "modelOverrides.*.price.input": "packages/core/src/models/look-up-model.test.ts",
+  "modelOverrides.*.price.output": "packages/core/src/models/look-up-model.test.ts",
+  "pluginConfigs.*.options": "packages/config/src/plugins/load-plugin.servers.test.ts",
+  "sandbox.allowUnsandboxedCommands": inSandbox,
+  "sandbox.autoAllowBashIfSandboxed": "test/scenarios/one-policy.test.ts",
+  "sandbox.enableWeakerNestedSandbox": inSandbox,
+  "sandbox.enabled": inSandbox,
+  "sandbox.excludedCommands": inSandbox,
+  "sandbox.failIfUnavailable": "packages/core/src/kernel/create-runtime.approver.test.ts",
+  "sandbox.filesystem.allowRead": inSandbox,
+  "sandbox.filesystem.allowWrite": "packages/core/src/tools/sandbox/sandbox-limits.test.ts",
+  "sandbox.filesystem.denyRead": "packages/core/src/tools/sandbox/sandbox-limits.test.ts",
+  "sandbox.filesystem.denyWrite": "packages/core/src/tools/sandbox/sandbox-limits.test.ts",
+  "sandbox.isolateReadOnlyCommands": "packages/core/src/kernel/agent/create-authorize.test.ts",
+  "sandbox.network.allowAllUnixSockets": inSandbox,
+  "sandbox.network.allowLocalBinding": inSandbox,
+  "sandbox.network.allowManagedDomainsOnly": "packages/config/src/settings/settings-layer.test.ts",
+  "sandbox.network.allowUnixSockets": inSandbox,
+  "sandbox.network.allowedDomains": inSandbox,
+  "sandbox.network.deniedDomains": inSandbox,
+  "worktree.baseRef": inWorktrees,
+  "worktree.location": inWorktrees,
+  "worktree.symlinkDirectories": inWorktrees,
+};
+
+/** The dotted names of all members, a star for names that people choose, and whether each has an effect. */
+function membersBelow(path: string, member: Member): readonly { path: string; hasEffect: boolean }[] {
+  if ("each" in member) return membersBelow(`${path}.*`, member.each);
+  if ("members" in member)
+    return Object.entries(member.members).flatMap(([name, each]) => membersBelow(`${path}.${name}`, each));
+  // Of these the key itself is what has an effect.
+  if (!path.includes(".") || path.endsWith("*")) return [];
+  return [{ path, hasEffect: !("why" in member) }];
+}
+
+const members = Object.entries(settingMembers).flatMap(([key, member]) => membersBelow(key, member));
+
+/** Code without what is only said about it. */
+const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+
 describe("settings that are read", () => {
   const sources = readProjectFiles("packages")
     .filter(({ path }) => /^packages\/.*\.ts$/.test(path) && !path.endsWith(".test.ts"))
     .filter(
       ({ path }) =>
-        !/(?:settings\/(?:plain-settings|permission-settings)|schemas\/setting-docs)\.ts$/.test(path),
+        !/(?:settings\/(?:plain-settings|permission-settings|read-members|limit-sandbox)|schemas\/setting-docs)\.ts$/.test(
+          path,
+        ),
     )
-    .map(({ text }) => text);
+    .map(({ text }) => withoutComments(text));
   const isUsed = (key: string): boolean => sources.some((text) => new RegExp(`\\b${key}\\b`).test(text));
   const readers = (file: string, name: string): readonly string[] => {
     const block = readProjectFile(file).split(`const ${name} = {`)[1]?.split("} as const")[0] ?? "";
@@ -112,13 +163,25 @@ describe("settings that are read", () => {
     expect(unnamed).toEqual([]);
   });
 
+  test("as part of another and have an effect have a test that shows it", () => {
+    const expected = members.filter(({ hasEffect }) => hasEffect).map(({ path }) => path);
+    expect(Object.keys(memberTests).toSorted()).toEqual(expected.toSorted());
+    const silent = expected.filter((path) => !isUsed(path.split(".").at(-1) ?? ""));
+    expect(silent).toEqual([]);
+    const unnamed = Object.entries(memberTests).filter(
+      ([path, file]) => !new RegExp(`\\b${path.split(".").at(-1)}\\b`).test(readProjectFile(file)),
+    );
+    expect(unnamed).toEqual([]);
+  });
+
   test("and have none are listed in the docs, and noted where they are written", () => {
     const page = readProjectFile("docs/settings.md");
-    const listed = page.split("`setting-without-effect`:")[1]?.split("\n`pluginConfigs`")[0] ?? "";
+    const listed = page.split("`setting-without-effect`:")[1]?.split("\nThe note")[0] ?? "";
     const names = [...listed.matchAll(/`([\w.]+)`/g)].flatMap(([, name]) => name ?? []);
     const unsupported = [
       ...keysWithoutEffect.keys(),
       ...[...switchesWithoutEffect.keys()].map((key) => `permissions.${key}`),
+      ...members.filter(({ hasEffect }) => !hasEffect).map(({ path }) => path),
     ];
     expect(names.toSorted()).toEqual(unsupported.toSorted());
     const read = (value: unknown) =>

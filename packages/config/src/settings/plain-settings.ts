@@ -207,12 +207,12 @@ export function wrongValue(
   };
 }
 
-function managedOnly(key: string): Issue {
+export function managedOnly(...path: readonly string[]): Issue {
   return {
     severity: "warning",
     code: "managed-only-setting",
-    message: `The setting "${key}" counts only in an organisation's managed settings; it was not used.`,
-    advice: `Remove "${key}" from this file.`,
-    path: [key],
+    message: `The setting "${path.join(".")}" counts only in an organisation's managed settings; it was not used.`,
+    advice: `Remove "${path.at(-1)}" from this file.`,
+    path,
   };
 }

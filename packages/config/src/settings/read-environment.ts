@@ -133,7 +133,11 @@ function wrongMember(members: Readonly<Record<string, Member>>) {
       const member = Object.hasOwn(members, key) ? members[key] : undefined;
       const path = [key];
       if (member === undefined)
-        return { path, reason: "it is not known", advice: `Known are ${known.join(" and ")}.` };
+        return {
+          path,
+          reason: "it is not known",
+          advice: `Known are ${known.slice(0, -1).join(", ")} and ${known.at(-1)}.`,
+        };
       const { expected, read } = member;
       if (read(written) === undefined)
         return {
@@ -253,6 +257,7 @@ export const quota: ValueReader<QuotaValue> = {
 
 /** A mode, or an object with a mode and a webhook. */
 export const approvals: ValueReader<ApprovalsValue> = {
+  wrongPart: wrongMember({ mode: choice("refuse", "inbox"), webhook: object }),
   expected:
     '"refuse", "inbox", or {"mode": "inbox", "webhook": {"url": "https://…", "secretEnv": "VARIABLE"}}; http only to this machine',
   read(value) {
@@ -364,6 +369,7 @@ const workflowNumbers = {
 
 /** A limit that cannot be read is not left out: the whole value is refused. */
 export const workflows: ValueReader<WorkflowsValue> = {
+  wrongPart: wrongMember(workflowNumbers),
   expected: `an object with ${Object.keys(workflowNumbers).join(", ")}, each a number above 0`,
   read(value) {
     if (!isRecord(value)) return undefined;

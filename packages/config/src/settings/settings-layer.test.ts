@@ -110,6 +110,22 @@ describe("putting settings together [PRM-8]", () => {
     expect(merged.heldBack.map((held) => held.reason)).toEqual(Array(2).fill("managed-settings-forbid"));
   });
 
+  it("lets an organisation say that only its own hosts may be reached from the sandbox", () => {
+    const reaching = (...allowedDomains: string[]) => ({
+      sandbox: { enabled: true, network: { allowedDomains } },
+    });
+    const only = { sandbox: { network: { allowManagedDomainsOnly: true, allowedDomains: ["m.test"] } } };
+    const layers = [layer("user", reaching("u.test")), layer("flags", reaching("f.test"))];
+    const merged = mergeSettings([...layers, layer("managed", only)], trusted);
+    expect(merged.plain.sandbox).toMatchObject({ enabled: true, network: { allowedDomains: ["m.test"] } });
+    expect(merged.heldBack.map(({ key, source }) => [key, source.scope])).toEqual([
+      ["sandbox.network.allowedDomains", "user"],
+      ["sandbox.network.allowedDomains", "flags"],
+    ]);
+    const own = mergeSettings([...layers, layer("user", only)], trusted).plain.sandbox?.["network"];
+    expect(own).toMatchObject({ allowedDomains: expect.arrayContaining(["u.test", "f.test"]) });
+  });
+
   it("is not fooled by keys of the object prototype", () => {
     const evil = JSON.parse('{"more": {"__proto__": {"polluted": true}}, "env": {"__proto__": "x"}}');
     const merged = mergeSettings([layer("user", evil), layer("flags", evil)], trusted);

@@ -157,11 +157,19 @@ function obeyManagedOnly(layers: readonly SettingsLayer[]) {
   const managed = layers.filter((layer) => layer.source.scope === "managed");
   const rulesOnly = managed.some((layer) => layer.settings.plain.allowManagedPermissionRulesOnly === true);
   const hooksOnly = managed.some((layer) => layer.settings.plain.allowManagedHooksOnly === true);
+  const domainsOnly = managed.some(
+    ({ settings }) => networkOf(settings)?.["allowManagedDomainsOnly"] === true,
+  );
   const heldBack: HeldBack[] = [];
-  const counting = layers.map((layer) => {
-    if (layer.source.scope === "managed" || !(rulesOnly || hooksOnly)) return layer;
+  const reason = "managed-settings-forbid";
+  const counting = layers.map((given) => {
+    if (given.source.scope === "managed") return given;
+    const domains = domainsOnly ? networkOf(given.settings)?.["allowedDomains"] : undefined;
+    const layer = domains === undefined ? given : withoutDomains(given);
     const { settings, source } = layer;
-    const reason = "managed-settings-forbid";
+    if (domains !== undefined)
+      heldBack.push({ key: "sandbox.network.allowedDomains", value: domains, reason, source });
+    if (!(rulesOnly || hooksOnly)) return layer;
     if (hooksOnly)
       for (const hook of settings.hooks)
         heldBack.push({ key: `hooks.${hook.event}`, value: hook.handler, reason, source });
@@ -172,6 +180,20 @@ function obeyManagedOnly(layers: readonly SettingsLayer[]) {
     return { source, settings: { ...settings, permissions, hooks: hooksOnly ? [] : settings.hooks } };
   });
   return { counting, heldBack };
+}
+
+function networkOf({ plain }: SettingsLayer["settings"]): JsonRecord | undefined {
+  const network = plain.sandbox?.["network"];
+  return isRecord(network) ? network : undefined;
+}
+
+function withoutDomains(layer: SettingsLayer): SettingsLayer {
+  const { plain } = layer.settings;
+  const { allowedDomains: _held, ...network } = networkOf(layer.settings) ?? {};
+  return {
+    ...layer,
+    settings: { ...layer.settings, plain: { ...plain, sandbox: { ...plain.sandbox, network } } },
+  };
 }
 
 function mergeLayerValues(layers: readonly SettingsLayer[]) {

@@ -1,5 +1,11 @@
 import type { Issue } from "@retinue/base/foundation/diagnostic.ts";
-import { isRecord, isUnreasonablyLarge, kindOf, quote } from "@retinue/base/foundation/json-record.ts";
+import {
+  isRecord,
+  isUnreasonablyLarge,
+  type JsonRecord,
+  kindOf,
+  quote,
+} from "@retinue/base/foundation/json-record.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import { brokenGuard, type HookRule, isGuardEvent, readHooks } from "../hooks/read-hooks.ts";
@@ -14,6 +20,7 @@ import {
   restrictsAnything,
 } from "./permission-settings.ts";
 import { isPlainKey, type PlainSettings, readPlainSettings, wrongValue } from "./plain-settings.ts";
+import { readMembers, settingMembers } from "./read-members.ts";
 
 /** Where settings come from, lowest rank first. */
 export const settingsScopes = ["user", "project", "local", "flags", "managed"] as const;
@@ -98,9 +105,22 @@ export function readSettings(value: unknown, options: { readonly scope: Settings
       ...env.issues,
       ...plain.issues,
       ...sandbox.issues,
+      ...issuesOfMembers(value, { reported: [...plain.issues, ...sandbox.issues], scope: options.scope }),
       ...misplaced.map(([key]) => misplacedRestriction(key)),
     ],
   };
+}
+
+/** Of what another reader has reported nothing is repeated. */
+function issuesOfMembers(
+  value: JsonRecord,
+  { reported, scope }: { readonly reported: readonly Issue[]; readonly scope: SettingsScope },
+): readonly Issue[] {
+  const said = new Set(reported.map(({ path }) => path.join(".")));
+  return Object.keys(settingMembers)
+    .filter((key): key is keyof typeof settingMembers => Object.hasOwn(value, key))
+    .flatMap((key) => readMembers(key, value[key], scope === "managed"))
+    .filter(({ path }) => !said.has(path.join(".")) && !said.has(String(path[0])));
 }
 
 const emptySettings: Settings = {

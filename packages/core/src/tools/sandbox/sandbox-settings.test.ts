@@ -22,6 +22,19 @@ describe("reading the sandbox settings", () => {
     expect(readSandboxSettings({ enabled: true, ...written }).mayRunUnprotected).toBe(expected);
   });
 
+  it("has what is written for files, hosts and sockets", () => {
+    const filesystem = { allowRead: ["a"], allowWrite: ["b"], denyRead: ["c"], denyWrite: ["d"] };
+    const network = {
+      allowedDomains: ["a.test"],
+      deniedDomains: ["b.test"],
+      allowUnixSockets: ["/run/x"],
+      allowAllUnixSockets: true,
+      allowLocalBinding: true,
+    };
+    const read = readSandboxSettings({ enabled: true, enableWeakerNestedSandbox: true, filesystem, network });
+    expect(read).toMatchObject({ enabled: true, weakerNestedSandbox: true, filesystem, network });
+  });
+
   it("takes values of another kind as not written", () => {
     const read = readSandboxSettings({
       enabled: "yes",
