@@ -80,10 +80,13 @@ function builtin(path: string): string {
 /** `default` has a line of its own; the others make Node load its whole HTTP client when they are only looked at. */
 const notTaken = new Set(["default", "WebSocket", "CloseEvent", "MessageEvent"]);
 
+/** Modules that Node does not load for itself. Many starts call nothing of them, so each is loaded with the first call of one of its functions. */
+const slowToLoad = new Set(["child_process", "crypto", "fs/promises", "net", "readline"]);
+
 function builtinModule(path: string): string {
   const whole: object = process.getBuiltinModule(path) ?? {};
   const names = Object.keys(whole).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && !notTaken.has(name));
-  const isSlow = path.endsWith("crypto");
+  const isSlow = slowToLoad.has(path.replace(/^node:/, ""));
   // What no one imports is left out by the bundler, because picking is marked as pure.
   const exported = names.map((name) => {
     const isPlainFunction = typeof Reflect.get(whole, name) === "function" && /^[a-z]/.test(name);
@@ -94,7 +97,8 @@ function builtinModule(path: string): string {
     return `const _${name} = ${value}; export { _${name} as ${name} };`;
   });
   const take = `const whole = () => ${builtin(path)};\nconst pick = (name) => whole()[name];`;
-  return [take, "export default /* @__PURE__ */ whole();", ...exported].join("\n");
+  const all = isSlow ? "new Proxy({}, { get: (_, name) => whole()[name] })" : "whole()";
+  return [take, `export default /* @__PURE__ */ ${all};`, ...exported].join("\n");
 }
 
 /** The licences of the packages whose code is part of what is built. */

@@ -6,7 +6,7 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { type AnyNode, parse } from "acorn";
@@ -23,14 +23,31 @@ export async function compileEarly(root: string): Promise<void> {
     );
 }
 
+/** What many folders have: reading it is part of every start in them. */
+const sampleProject: Readonly<Record<string, string>> = {
+  "file.txt": "Some text.\n",
+  "CLAUDE.md": "# Notes\n\nRun the tests.\n",
+  ".claude/settings.json": `{ "permissions": { "allow": ["Bash(npm test *)"], "deny": ["Read(./.env)"] } }\n`,
+  ".claude/agents/plain.md":
+    "---\nname: plain\ndescription: Reviews code. Use it often.\ntools: Read, Grep, Bash\nmodel: sonnet\n---\n\nYou review.\n",
+  ".claude/agents/lists.md":
+    '---\nname: lists\ndescription: "It is #1."\ntools:\n  - Read\n  - Edit\nmodel: opus\ncolor: blue\n---\n\nYou edit.\n',
+  ".claude/agents/folded.md":
+    '---\nname: folded\ndescription: >\n  Reads\n  and plans.\ntools: ["Read", "Grep"]\nmaxTurns: 20\n---\n\nYou plan.\n',
+  ".claude/agents/colons.md":
+    "---\nname: colons\ndescription: Tests. Triggers: test: now.\npermissionMode: plan\n---\n\nYou test.\n",
+};
+
 /** The functions that the first runs of the command call, by their file: `start-end`. */
 async function findCalled(root: string): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const home = mkdtempSync(join(tmpdir(), "retinue-build-"));
   const folder = join(home, "calls");
   const project = join(home, "project");
-  mkdirSync(project);
   const file = join(project, "file.txt");
-  writeFileSync(file, "Some text.\n");
+  for (const [name, text] of Object.entries(sampleProject)) {
+    mkdirSync(dirname(join(project, name)), { recursive: true });
+    writeFileSync(join(project, name), text);
+  }
   const work = { description: "Read", prompt: "Read the file.", subagent_type: "general-purpose" };
   const script = [
     { calls: [{ name: "Agent", input: work }] },

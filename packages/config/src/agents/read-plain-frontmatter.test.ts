@@ -21,6 +21,12 @@ describe("frontmatter without a parser", () => {
       "maxTurns: 20",
       "skills: [a, b]",
       "",
+      "description-long: >",
+      "  Reviews: all of it.",
+      "  - And # more.",
+      "prompt: |-",
+      "  One.",
+      "  Two.",
       "color: blue",
     ];
     expect(readPlainFrontmatter(lines)).toEqual({
@@ -30,6 +36,8 @@ describe("frontmatter without a parser", () => {
       tools: ["Read", "Bash(git diff *)"],
       maxTurns: 20,
       skills: ["a", "b"],
+      "description-long": "Reviews: all of it. - And # more.\n",
+      prompt: "One.\nTwo.",
       color: "blue",
     });
     agreesWithYaml(lines);
@@ -47,6 +55,12 @@ describe("frontmatter without a parser", () => {
     "a: [b",
     "a: *",
     "a: >",
+    "a: >\n  b",
+    "a: >\n  b\n\nc: d",
+    "a: >\n  b\n   c\nd: e",
+    "a: >+\n  b\nc: d",
+    "a: >\n  b\n c\nd: e",
+    "a: |2\n  b\nc: d",
     "a: 'it''s'",
     'a: "\\n"',
     "a:b",
@@ -124,15 +138,17 @@ describe("frontmatter without a parser", () => {
           scalar,
         )
         .map((parts) => parts.join("")),
-      fc.tuple(fc.constantFrom("  - ", "- ", " - ", "    - ", "  "), scalar).map((parts) => parts.join("")),
-      fc.constantFrom("", "a:", "b:", "c:", "# x"),
+      fc
+        .tuple(fc.constantFrom("  - ", "- ", " - ", "    - ", "  ", " ", "   "), scalar)
+        .map((parts) => parts.join("")),
+      fc.constantFrom("", "a:", "b:", "c:", "# x", "a: >", "b: |", "c: >-", "x: |-", "a: > # x", "b: >+"),
     );
     fc.assert(
       fc.property(fc.array(line, { maxLength: 6 }), (lines) => {
         const plain = readPlainFrontmatter(lines);
         if (plain !== undefined) agreesWithYaml(lines);
       }),
-      { numRuns: 400 },
+      { numRuns: 1000 },
     );
   });
 });
