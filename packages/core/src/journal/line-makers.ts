@@ -6,7 +6,7 @@ import type {
   UserBlock,
   UserMessage,
 } from "../conversation/message.ts";
-import type { AskedSummary, RunEnding, RunEvent } from "../conversation/run-event.ts";
+import type { AskedSummary, RunEvent } from "../conversation/run-event.ts";
 import { type Usage, wireUsage } from "../conversation/usage.ts";
 import type { LinePlace, ToolCallFacts, TranscriptFacts } from "./transcript-facts.ts";
 
@@ -16,16 +16,11 @@ export type Compaction = Extract<RunEvent, { type: "context-compacted" }>;
 /** `uuids` are those of all lines that are written together. */
 export type MakeLine = (place: LinePlace, uuids: readonly string[]) => object;
 
-/** Makes the lines of a transcript from what happened, one maker for each line. */
+/** Makes the lines of the conversation from what happened, one maker for each line. What is beside it is in `eventLines`. */
 export const lineMakers = {
   answer: answerMakers,
   addition: additionMakers,
   compaction: compactionMakers,
-  ending: endingMaker,
-  lost: lostMaker,
-  retry: retryMaker,
-  fallback: fallbackMaker,
-  quota: quotaMaker,
 } as const;
 
 /** An answer without content still has a line, which carries what it cost. */
@@ -116,81 +111,6 @@ function errorText({ content, is_error }: ToolResultBlock): string | undefined {
     .filter((block): block is TextBlock => block.type === "text")
     .map(({ text }) => text)
     .join("\n");
-}
-
-/** What the run took, so that the file alone shows it. */
-function endingMaker(
-  { status, reason, error, totals, fallbacks, receipt, quote }: RunEnding,
-  facts: TranscriptFacts,
-): MakeLine {
-  const { usage, turns, toolUses, durationMs, modelMs, costUsd: cost } = totals;
-  return (place) =>
-    systemLine(place, facts, {
-      subtype: "turn_duration",
-      durationMs,
-      isMeta: false,
-      runEnding: {
-        status,
-        reason,
-        error,
-        turns,
-        toolUses,
-        modelMs,
-        usage,
-        costUSD: cost,
-        fallbacks,
-        receipt,
-        quote,
-      },
-    });
-}
-
-/** An answer that broke off is no part of the conversation, but of what it cost. */
-function lostMaker(
-  { model, usage, costUsd: cost }: Extract<RunEvent, { type: "answer-lost" }>,
-  facts: TranscriptFacts,
-): MakeLine {
-  const lostAnswer = { model, usage: wireUsage(usage), costUSD: cost };
-  return (place) =>
-    systemLine(place, facts, { subtype: "answer_lost", level: "info", isMeta: false, lostAnswer });
-}
-
-/** A request that failed and is made again, in the words existing viewers read. */
-function retryMaker(
-  { attempt, maxAttempts, delayMs, code, status, message }: Extract<RunEvent, { type: "model-retried" }>,
-  facts: TranscriptFacts,
-): MakeLine {
-  return (place) =>
-    systemLine(place, facts, {
-      subtype: "api_error",
-      level: "error",
-      error: { code, status, message: message.slice(0, 500) },
-      retryInMs: Math.round(delayMs),
-      retryAttempt: attempt,
-      maxRetries: maxAttempts,
-    });
-}
-
-/** Another model answers from here on, until the next prompt. */
-function fallbackMaker(
-  { from, to, code }: Extract<RunEvent, { type: "model-fell-back" }>,
-  facts: TranscriptFacts,
-): MakeLine {
-  const modelFallback = { from, to, code };
-  return (place) =>
-    systemLine(place, facts, { subtype: "model_fallback", level: "warning", isMeta: false, modelFallback });
-}
-
-/** It waits for a new quota, until it says that there is one. */
-function quotaMaker(
-  event: Extract<RunEvent, { type: "quota-waiting" | "quota-renewed" }>,
-  facts: TranscriptFacts,
-): MakeLine {
-  const { provider } = event;
-  const quota =
-    event.type === "quota-waiting" ? { provider, until: new Date(event.until).toISOString() } : { provider };
-  const subtype = event.type === "quota-waiting" ? "quota_waiting" : "quota_renewed";
-  return (place) => systemLine(place, facts, { subtype, level: "warning", isMeta: false, quota });
 }
 
 /** Remembers how calls go until their results are written down, all of one answer together. */
@@ -316,7 +236,7 @@ export function assistantLine(place: LinePlace, facts: TranscriptFacts, fields: 
 }
 
 /** A line that viewers may show beside the conversation; the model never sees it. */
-function systemLine(
+export function systemLine(
   place: LinePlace,
   facts: TranscriptFacts,
   fields: { readonly subtype: string; readonly [key: string]: unknown },

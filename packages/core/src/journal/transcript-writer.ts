@@ -1,8 +1,16 @@
 import type { CallIntent } from "../conversation/interrupted-agent.ts";
 import type { ToolResultBlock } from "../conversation/message.ts";
 import type { RequestRecord, RunEvent } from "../conversation/run-event.ts";
+import { eventFields, eventLines } from "./event-lines.ts";
 import type { JournaledPlan } from "./journaled-plan.ts";
-import { type Answer, type Compaction, createCallFacts, lineMakers, type MakeLine } from "./line-makers.ts";
+import {
+  type Answer,
+  type Compaction,
+  createCallFacts,
+  lineMakers,
+  type MakeLine,
+  systemLine,
+} from "./line-makers.ts";
 import type { ConversationSources } from "./rebuild-conversation.ts";
 import { customTitleLine, type TranscriptFacts, tagLine } from "./transcript-facts.ts";
 
@@ -103,14 +111,9 @@ export function createTranscriptWriter(options: TranscriptWriterOptions): Transc
       }
       if (event.type === "user-added")
         window.add(chain.write(lineMakers.addition(event, facts, { answerLines, calls }), { event }));
-      if (event.type === "model-retried") chain.write([lineMakers.retry(event, facts)]);
-      if (event.type === "model-fell-back") chain.write([lineMakers.fallback(event, facts)]);
-      if (event.type === "quota-waiting" || event.type === "quota-renewed")
-        chain.write([lineMakers.quota(event, facts)]);
-      if (event.type === "answer-lost") chain.write([lineMakers.lost(event, facts)]);
       if (event.type === "context-compacted") writeCompaction(event);
-      if (event.type === "run-ended" || event.type === "run-idled")
-        chain.write([lineMakers.ending(event.ending, facts)]);
+      const beside = eventFields(event);
+      if (beside !== undefined) chain.write([(place) => systemLine(place, facts, beside)]);
     },
     plan(plan, when) {
       records.plan(plan, when);
@@ -135,14 +138,9 @@ export const transcriptEvents: ReadonlySet<RunEvent["type"]> = new Set([
   "assistant-answered",
   "call-started",
   "call-finished",
-  "model-retried",
-  "model-fell-back",
-  "quota-waiting",
-  "quota-renewed",
-  "answer-lost",
   "context-compacted",
-  "run-idled",
-  "run-ended",
+  // The keys of that table are types of events.
+  ...(Object.keys(eventLines) as RunEvent["type"][]),
 ]);
 
 /** What says how calls go. */

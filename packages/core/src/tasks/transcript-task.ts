@@ -1,6 +1,7 @@
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
+import { readEventLine } from "../journal/event-lines.ts";
 import { sumTranscriptUsage } from "../journal/transcript-usage.ts";
 import { interruptedReason } from "../protocol/agent-state.ts";
 
@@ -44,10 +45,8 @@ export function quotaWaitOf(
   records: readonly JsonRecord[],
 ): { readonly provider: string; readonly until: number } | undefined {
   const last = records.findLast(changesQuotaWait);
-  if (last?.type !== "system" || last.subtype !== "quota_waiting" || !isRecord(last.quota)) return undefined;
-  const { provider, until } = last.quota;
-  const at = typeof until === "string" ? Date.parse(until) : Number.NaN;
-  return typeof provider === "string" && Number.isFinite(at) ? { provider, until: at } : undefined;
+  const event = last && readEventLine(last);
+  return event?.type === "quota-waiting" ? { provider: event.provider, until: event.until } : undefined;
 }
 
 /** A line that begins a wait for a quota, or shows that there is none any more. */

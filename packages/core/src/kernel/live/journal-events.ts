@@ -9,9 +9,9 @@ import type {
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import { numberField, readAnswer, recordField, textField } from "../../inspection/read-answer.ts";
+import { readEventLine } from "../../journal/event-lines.ts";
 import { readAssistantBlocks, readUserBlocks } from "../../journal/read-assistant-blocks.ts";
 import { readPastRun } from "../../journal/read-past-run.ts";
-import { readUsage } from "../../journal/transcript-usage.ts";
 
 /**
  * Reads the lines of one agent's transcript as the events of its runs, in their order, as far as lines have them: of an
@@ -134,23 +134,8 @@ export class JournalEvents {
     const ending = recordField(record, "runEnding");
     if (ending !== undefined)
       return [...this.#endAnswer(), { type: "run-ended", ending: this.#readEnding(ending, record) }];
-    const quota = recordField(record, "quota") ?? {};
-    const provider = textField(quota, "provider");
-    if (record.subtype === "quota_renewed" && provider !== undefined)
-      return [{ type: "quota-renewed", provider }];
-    const until = Date.parse(textField(quota, "until") ?? "");
-    if (record.subtype === "quota_waiting" && provider !== undefined && Number.isFinite(until))
-      return [{ type: "quota-waiting", provider, until }];
-    const lost = record.subtype === "answer_lost" ? recordField(record, "lostAnswer") : undefined;
-    if (lost === undefined || record.forkedFrom !== undefined) return [];
-    return [
-      {
-        type: "answer-lost",
-        model: textField(lost, "model") ?? "unknown",
-        usage: readUsage(lost.usage),
-        costUsd: numberField(lost, "costUSD"),
-      },
-    ];
+    const event = readEventLine(record);
+    return event === undefined ? [] : [event];
   }
 
   #readEnding(ending: JsonRecord, record: JsonRecord): RunEnding {
