@@ -378,7 +378,7 @@ describe("[FRN-1] an agent of another vendor", () => {
       { kind: "edit", locations: [{ path: "file:///tmp/kept.txt" }] },
     ],
     ["a file of something unknown", "Read(kept.txt)", { kind: "other", rawInput: { path: "kept.txt" } }],
-    ["a change by something unknown", "Edit(kept.txt)", { title: "Do", rawInput: { path: "kept.txt" } }],
+    ["a change by something unknown", "Edit(kept.txt)", { kind: "think", rawInput: { path: "kept.txt" } }],
     [
       "a page that only its words name",
       "WebFetch(domain:evil.example)",

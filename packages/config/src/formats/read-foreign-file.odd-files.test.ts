@@ -418,6 +418,8 @@ kiro ¦ "tools":["shell"],"toolsSettings":{"shell":{"denyByDefault":true}} ¦ no
 kiro ¦ "tools":["shell"],"toolsSettings":{"execute_cmd":{"allowedCommands":["git .*"],"autoAllowReadonly":true}} ¦ Bash(git *) ¦
 kiro ¦ "tools":["shell"],"toolsSettings":{"shell":{"network":"off"}} ¦ none ¦ pattern-dropped
 kiro ¦ "tools":["*"],"toolsSettings":{"grep":{"allowedPaths":["src/**"]}} ¦ Read; Write; Edit; Bash; Glob; WebFetch; WebSearch; Agent; TodoWrite; AskUserQuestion; Skill; NotebookEdit; mcp__* ¦ pattern-dropped
+opencode ¦ permission: ⏎   "rm -rf *": deny ⏎   "git status": allow ¦ all, not Bash(rm -rf *) ¦ deny-dropped unknown-tool
+opencode ¦ permission: ⏎   "*": deny ⏎   bash: ask ⏎   "git push *": deny ¦ Bash, not Bash(git push *) ¦ deny-dropped
 `;
 
 const wrappers: Partial<Record<FormatId, (fields: string) => string>> = {

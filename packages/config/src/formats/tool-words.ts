@@ -45,7 +45,8 @@ export function readOwnEntry(text: string): PortableTool {
 export function writeOwnEntry(tool: PortableTool): string {
   if (tool.class === "other") return tool.raw;
   if (tool.class === "mcp") return ownServerEntry(tool);
-  const name = toolOfClass.get(tool.class) ?? tool.raw;
+  // An old name stays as it is written.
+  const name = tool.raw === "LS" ? tool.raw : (toolOfClass.get(tool.class) ?? tool.raw);
   return tool.pattern === undefined ? name : `${name}(${tool.pattern})`;
 }
 

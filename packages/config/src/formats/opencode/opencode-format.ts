@@ -601,7 +601,7 @@ function namedTools(rules: readonly Rule[]): {
 
 /** Servers that a key without an underscore means: those whose names begin as it does, or any. */
 function serversOf(key: string): readonly PortableTool[] {
-  const server = /^[^*?_]+\*$/.test(key) ? key : undefined;
+  const server = /^[a-z0-9.-]+\*$/i.test(key) ? key : undefined;
   // A sign may stand for any server, and so may a name that is too long to be one.
   return /[*?_]/.test(key) ? [{ class: "mcp", server, raw: key }] : [];
 }
@@ -621,6 +621,15 @@ const otherKeys: ReadonlyMap<string, string> = new Map([
 function withKnownKey(rule: Rule, taker: FieldTaker): Rule {
   const { key, action } = rule;
   const isKnown = (name: string) => permissionKeys.some(([known]) => known === name);
+  // No tool has a name of several words: a command stands where a tool should.
+  if (action === "deny" && /\S\s/.test(key.trim())) {
+    taker.loses(
+      "deny-dropped",
+      `opencode has no key ${quote(key)} and ignores it; here it denies that command, as under \`bash\`.`,
+      taker.has("permission") ? "permission" : "tools",
+    );
+    return { key: "bash", pattern: key.trim(), action };
+  }
   if (isKnown(key) || withoutTool.has(key) || key.includes("*") || key.includes("?")) return rule;
   const lower = key.toLowerCase();
   const meant = otherKeys.get(lower) ?? lower;

@@ -138,6 +138,15 @@ describe("between all pairs of formats", () => {
     expect(widenings.map((each) => each.text).sort()).toEqual(["NotebookEdit is new", "Write is new"]);
   });
 
+  test("what is written from a list of folders and one of files is canonical [PRT-2]", () => {
+    const source = read(
+      "gemini",
+      "---\nname: a\ndescription: d\ntools: [glob, list_directory]\n---\n\nHelp.\n",
+    );
+    const { text } = convertAgent(source, "claude", {});
+    expect(agentFormats.claude.write(read("claude", text).agent)).toBe(text);
+  });
+
   test("without a loss the way there and back is the same agent [PRT-2]", () => {
     fc.assert(
       fc.property(ownFile, fc.constantFrom(...formatIds), (text, to) => {
