@@ -30,6 +30,8 @@ export interface LockedRights {
   readonly limits?: Readonly<Record<string, number>>;
   /** Files that it runs or brings along, with the hash of each. */
   readonly programs?: Readonly<Record<string, string>>;
+  /** Of those, what can be run as it is. Absent where the system does not tell. */
+  readonly executable?: readonly string[];
 }
 
 export interface LockEntry {
@@ -148,6 +150,7 @@ const rightsFields: Fields<Required<LockedRights>> = {
     },
     isOptional: true,
   },
+  executable: textsField("Those of the files that can be run as they are."),
 };
 
 const entryFields: Fields<Required<LockEntry>> = {

@@ -117,7 +117,9 @@ function removal(entry: LockEntry, stillThere: ReadonlySet<string>): LockDiffere
 function difference(before: LockEntry, after: LockEntry): LockDifference | undefined {
   const { widenings, narrowings, table } = compareRights(before, after);
   const isSame =
-    before.meaning === after.meaning && canonicalJson(before.rights) === canonicalJson(after.rights);
+    before.meaning === after.meaning &&
+    canonicalJson(withoutModes(before.rights)) === canonicalJson(withoutModes(after.rights)) &&
+    stoppedGuards(before.rights, after.rights).length === 0;
   const base = { ...noChange(after), widenings, narrowings, ...(table === undefined ? {} : { table }) };
   if (isSame) return before.text === after.text ? undefined : { ...base, status: "formatted" };
   const isOtherPrompt = before.prompt !== after.prompt;
@@ -205,6 +207,7 @@ function otherWidenings(before: LockedRights, after: LockedRights): readonly str
   const guards = lostGuards(before, after);
   return [
     ...guards.map((file) => `it is guarded by ${file}, which is gone`),
+    ...stoppedGuards(before, after).map((file) => `it is guarded by ${file}, which cannot be run any more`),
     ...(after.may ?? []).filter((sentence) => !had.has(sentence)).map((sentence) => `it ${sentence}`),
     ...(before.mayNot ?? [])
       .filter((sentence) => !stillForbids.has(sentence) && !isDeniedInstead(sentence, stillForbids))
@@ -235,11 +238,27 @@ function otherNarrowings(before: LockedRights, after: LockedRights): readonly st
 
 /** Files of a guard whose words are the same: one that cannot run refuses nothing. */
 function lostGuards(before: LockedRights, after: LockedRights): readonly string[] {
-  const stillGuards = (after.mayNot ?? []).some(
+  if (!stillGuards(before, after)) return [];
+  return Object.keys(before.programs ?? {}).filter((file) => after.programs?.[file] === undefined);
+}
+
+/** Those that are there, and were allowed to run before. */
+function stoppedGuards(before: LockedRights, after: LockedRights): readonly string[] {
+  const { programs = {}, executable } = after;
+  if (executable === undefined || !stillGuards(before, after)) return [];
+  return (before.executable ?? []).filter(
+    (file) => Object.hasOwn(programs, file) && !executable.includes(file),
+  );
+}
+
+function stillGuards(before: LockedRights, after: LockedRights): boolean {
+  return (after.mayNot ?? []).some(
     (sentence) => sentence.startsWith("is guarded at ") && before.mayNot?.includes(sentence) === true,
   );
-  if (!stillGuards) return [];
-  return Object.keys(before.programs ?? {}).filter((file) => after.programs?.[file] === undefined);
+}
+
+function withoutModes({ executable: _executable, ...rights }: LockedRights): LockedRights {
+  return rights;
 }
 
 /** What was asked about and is denied now is no wider. */

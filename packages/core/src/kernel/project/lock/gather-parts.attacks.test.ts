@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import {
+  chmodSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -90,6 +91,30 @@ describe("a script that the configuration runs", () => {
       "it brings scripts/guard.sh, which is different",
     ]);
   });
+
+  it.skipIf(process.platform === "win32")(
+    "is missed where it guards and may not be run any more, and only there [PRT-4]",
+    async () => {
+      const files = { ".claude/settings.json": hook("./scripts/guard.sh"), "scripts/guard.sh": "exit 2" };
+      const { cwd, place, lock, judge } = await createFixture(files);
+      const guard = join(cwd, "scripts/guard.sh");
+      const found = async () => {
+        const judgement = await judge();
+        if (judgement.type !== "compared") throw new Error(judgement.type);
+        return judgement.differences.flatMap((each) => each.widenings);
+      };
+      // One that is started by an interpreter never could, and one that can be run now guards no less.
+      chmodSync(guard, 0o755);
+      expect(await found()).toEqual([]);
+      const accepted = writeLock((await gatherAllParts(place)).entries);
+      writeFileSync(lock, accepted);
+      chmodSync(guard, 0o644);
+      expect(await found()).toEqual(["it is guarded by scripts/guard.sh, which cannot be run any more"]);
+      // A lock from a system that does not tell, or from before, misses nothing.
+      writeFileSync(lock, accepted.replace(/,\s*"executable": \[[^\]]*\]/, ""));
+      expect(await found()).toEqual([]);
+    },
+  );
 
   const settings = (value: unknown) => ({ ".claude/settings.json": JSON.stringify(value) });
   const servers = (value: unknown) => ({ ".mcp.json": JSON.stringify({ mcpServers: { x: value } }) });

@@ -74,7 +74,7 @@ export async function gatherParts({ cwd, home, env, platform }: LockPlace): Prom
   const { paths, settings, registry } = found;
   const layers = settings.layers.filter(({ source }) => source.scope === "project");
   const { plugins, missing } = pluginsOf(found, layers);
-  const files = createFileReader(paths.projectRoot, plugins);
+  const files = createFileReader(paths.projectRoot, { plugins, platform: platform ?? process.platform });
   const all = registry.all().flatMap(({ definition, shadowed }) => [definition, ...shadowed]);
   const own = new Set(plugins.map(({ name }) => name));
   const agents = all.filter(
@@ -232,6 +232,7 @@ interface FileReader {
     readonly file: string;
     readonly text: string;
     readonly programs: Readonly<Record<string, string>>;
+    readonly executable?: readonly string[] | undefined;
   };
   /** The files below a folder but for one. */
   below(folder: string, except: string): Readonly<Record<string, string>>;
@@ -241,7 +242,10 @@ interface FileReader {
 const maxBrought = 2000;
 const piece = 1024 * 1024;
 
-function createFileReader(root: string, plugins: readonly Plugin[]): FileReader {
+function createFileReader(
+  root: string,
+  { plugins, platform }: { readonly plugins: readonly Plugin[]; readonly platform: NodeJS.Platform },
+): FileReader {
   const texts = new Map<string, string>();
   const textOf = (file: string): string => {
     const known = texts.get(file) ?? readText(file);
@@ -279,12 +283,14 @@ function createFileReader(root: string, plugins: readonly Plugin[]): FileReader 
       const folder = plugin === undefined ? join(root, folderOf(nameOf(file))) : plugin.root;
       const bases = [...new Set([root, folder])];
       const programs = new Set(commands.flatMap((command) => namedFiles(command, { bases, roots })));
+      const executable = [...programs].filter(isExecutable).map(nameOf).sort();
       return {
         file: nameOf(file),
         text: textOf(file),
         programs: Object.fromEntries(
           [...programs].sort().map((path) => [nameOf(path), hashOfProgram(path, roots)]),
         ),
+        ...(platform === "win32" ? {} : { executable }),
       };
     },
     below,
@@ -316,7 +322,10 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** However large it is, a piece at a time. */
+function isExecutable(path: string): boolean {
+  return ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o111) !== 0;
+}
+
 /** Of a link that leads out of the project where it leads: what is there is the machine's. */
 function hashOfProgram(path: string, roots: readonly string[]): string {
   try {
@@ -328,6 +337,7 @@ function hashOfProgram(path: string, roots: readonly string[]): string {
   }
 }
 
+/** However large it is, a piece at a time. */
 function hashOfFile(file: string): string {
   const hash = createHash("sha256");
   try {

@@ -23,6 +23,8 @@ export interface PartSource {
   readonly file: string;
   readonly text: string;
   readonly programs?: Readonly<Record<string, string>>;
+  /** Those of them that can be run as they are, where the system tells. */
+  readonly executable?: readonly string[] | undefined;
 }
 
 export function hashOf(content: string | Uint8Array): string {
@@ -276,11 +278,16 @@ function limitsOf(values: Readonly<Record<string, unknown>>): Pick<LockedRights,
   return numbers.length === 0 ? {} : { limits: Object.fromEntries(numbers.sort()) };
 }
 
-function programsOf({ programs = {} }: PartSource): Pick<LockedRights, "programs"> {
+function programsOf({
+  programs = {},
+  executable,
+}: PartSource): Pick<LockedRights, "programs" | "executable"> {
   const entries = Object.entries(programs);
-  return entries.length === 0
-    ? {}
-    : { programs: Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1))) };
+  if (entries.length === 0) return {};
+  return {
+    programs: Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1))),
+    ...(executable === undefined ? {} : { executable }),
+  };
 }
 
 function entry(
