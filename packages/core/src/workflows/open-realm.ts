@@ -1,9 +1,4 @@
-import {
-  createScriptFunctions,
-  type ScriptFunctions,
-  scriptParts,
-  type WorkflowFunctions,
-} from "./create-script-functions.ts";
+import { createScriptFunctions, type ScriptFunctions, scriptParts } from "./create-script-functions.ts";
 import { readScriptMessage } from "./read-script-message.ts";
 import type { ScriptAnswer } from "./script-message.ts";
 import {
@@ -13,11 +8,6 @@ import {
   type ScriptRealm,
   startRealm,
 } from "./start-realm.ts";
-
-/** A function of the program that runs as a workflow. */
-export type WorkflowFunction<Args = unknown, Result = unknown> = (
-  workflow: WorkflowFunctions & { readonly args: Args },
-) => Result | Promise<Result>;
 
 /**
  * Runs scripts in a process of their own, which is started with the first of them, and functions of the program in this one. A

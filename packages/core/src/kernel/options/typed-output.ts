@@ -13,8 +13,8 @@ export interface TypedOutput {
   readonly tool: Tool;
   /** Forgets the value and the count of the run before. */
   begin(): void;
-  /** The value handed in, once there is one. */
-  value(): { readonly output: unknown } | undefined;
+  /** The value handed in, once there is one, and as it was before the schema made something of it. */
+  value(): { readonly output: unknown; readonly input: unknown } | undefined;
   /** Notes that the agent stopped without handing in a value. */
   miss(): void;
   /** Whether the agent has failed more often than it may. */
@@ -87,7 +87,7 @@ export async function createTypedOutput(
   const { form, check } = readOutputSchema(schema);
   // Models are asked for an object; any other type travels as its only field.
   const isObject = form["type"] === "object";
-  let given: { output: unknown } | undefined;
+  let given: ReturnType<TypedOutput["value"]>;
   let failures = 0;
   let misses = 0;
   const tool = defineTool<unknown>({
@@ -96,8 +96,9 @@ export async function createTypedOutput(
       "Hands in the final result of this run, in the form the caller asked for. Call it once, at the end.",
     effect: "coordinate",
     inputSchema: isObject ? form : wrap(form),
-    async call(input) {
-      const checked = await check(isObject ? input : Reflect.get(Object(input), "value"));
+    async call(handedIn) {
+      const input = isObject ? handedIn : Reflect.get(Object(handedIn), "value");
+      const checked = await check(input);
       if (checked.type === "uncheckable") {
         failures = Number.POSITIVE_INFINITY;
         return { content: checked.reason, isError: true };
@@ -106,7 +107,7 @@ export async function createTypedOutput(
         failures += 1;
         return { content: `${checked.reason} Correct it and call ${outputToolName} again.`, isError: true };
       }
-      given = { output: checked.value };
+      given = { output: checked.value, input };
       return { content: "The result was accepted.", data: checked.value };
     },
   });

@@ -37,12 +37,14 @@ export interface WorkflowStepsOptions {
   readonly limits: RunLimits;
   readonly phases: readonly WorkflowPhase[];
   readonly elsewhere?: StepsElsewhere | undefined;
+  /** What checks a result more closely than the JSON Schema by which a step is asked for it. */
+  readonly schemas?: ReadonlyMap<string, OutputSchema> | undefined;
   readonly signal: AbortSignal;
 }
 
 /** Steps as ordinary children of the session: the same rights, hooks, transcripts, working trees, checks and budget. */
 export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOptions): StepRunner {
-  const { runId, signal, elsewhere } = options;
+  const { runId, signal, elsewhere, schemas } = options;
   const sessionOf = phaseSessions(outer, options);
   const spawner = openSpawner(outer, {
     sessionOf: ({ workflow }) => sessionOf(workflow?.phase),
@@ -86,7 +88,7 @@ export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOpt
     },
     run: (order) =>
       elsewhere === undefined
-        ? runStep(order, { outer, spawner, runId })
+        ? runStep(order, { outer, spawner, runId, schemas })
         : runElsewhere(order, { outer, elsewhere }),
     async recover(started, { schema }) {
       const recovered = await recover(outer, started, schema !== undefined);
@@ -196,19 +198,24 @@ interface StepPlace {
   readonly outer: ChildSession;
   readonly spawner: Spawner;
   readonly runId: string;
+  readonly schemas: WorkflowStepsOptions["schemas"];
 }
 
 /** One step as one agent, from its start to its end. */
-async function runStep(order: StepOrder, { outer, spawner, runId }: StepPlace): Promise<StepOutcome> {
+async function runStep(
+  order: StepOrder,
+  { outer, spawner, runId, schemas }: StepPlace,
+): Promise<StepOutcome> {
   const { agentId, options, prompt, label, phase, isContinued, signal } = order;
   const { tasks, outputs } = outer;
   const { schema } = options;
   const wrong = schema === undefined ? undefined : refuseSchema(schema);
   if (wrong !== undefined) return refused(wrong);
+  const typed = schema === undefined ? undefined : schemas?.get(JSON.stringify(schema));
   const output =
     schema === undefined
       ? undefined
-      : await outputs.ask(agentId, schema as OutputSchema, { remindsOnce: true });
+      : await outputs.ask(agentId, typed ?? (schema as OutputSchema), { remindsOnce: true });
   const request: SpawnRequest = {
     ...stepRequest(options, runId, phase),
     description: label,
@@ -241,7 +248,10 @@ async function runStep(order: StepOrder, { outer, spawner, runId }: StepPlace): 
     if (state?.ending === undefined)
       return { type: "nothing", reason: "The agent ended without saying how." };
     const done = { type: "done", toolUses, branch } as const;
-    return outcomeOf(state.ending, { text, schema, value: output?.value(), done });
+    const given = output?.value();
+    // What a schema of the program makes of it is no JSON, and made again from what the journal has.
+    const value = typed === undefined || given === undefined ? given : { output: given.input };
+    return outcomeOf(state.ending, { text, schema, value, done });
   } finally {
     end();
     signal.removeEventListener("abort", stop);

@@ -19,6 +19,7 @@ import type { ScriptBody } from "../../workflows/start-realm.ts";
 import { createStepSlots, defaultSlots } from "../../workflows/step-slots.ts";
 import { openJournal, sessionsOfRun } from "../../workflows/workflow-journal.ts";
 import type { ChildSession } from "../agent/child-session.ts";
+import type { OutputSchema } from "../options/typed-output.ts";
 import type { BatchQuestion } from "../quotes/batch-question.ts";
 import { type BillLimits, billWorkflow, type WorkflowBill } from "./bill-workflow.ts";
 import { openWorkflowSteps } from "./open-workflow-steps.ts";
@@ -31,8 +32,14 @@ export interface WorkflowRequest {
   readonly script?: string | undefined;
   readonly name?: string | undefined;
   readonly scriptPath?: string | undefined;
-  /** A function of the program, with what it is called. */
-  readonly function?: { readonly name: string; readonly body: Exclude<ScriptBody, string> } | undefined;
+  /** A function of the program, with what it is called, and the schemas that it has used so far. */
+  readonly function?:
+    | {
+        readonly name: string;
+        readonly body: Exclude<ScriptBody, string>;
+        readonly schemas: ReadonlyMap<string, OutputSchema>;
+      }
+    | undefined;
   readonly args?: unknown;
   readonly resumeFromRunId?: string | undefined;
   /** Labels of steps that run again although they are finished. */
@@ -299,7 +306,10 @@ async function start(request: WorkflowRequest, parts: Starting): Promise<LiveWor
     workflow: { name: found.meta.name, body: found.body, phases },
     args,
     openRealm: (events, own) => openRealm(events, { ...own, turns, wall: runtime.wall }),
-    steps: openWorkflowSteps(session, { runId, name: found.meta.name, limits, phases, elsewhere, signal }),
+    steps: openWorkflowSteps(session, {
+      ...{ runId, name: found.meta.name, limits, phases, elsewhere, signal },
+      schemas: request.function?.schemas,
+    }),
     journal,
     // Those that work elsewhere take no place here.
     slots:

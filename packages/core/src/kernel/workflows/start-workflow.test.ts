@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import type { StepAnswer } from "@retinue/testing/script.ts";
 import { expect, it } from "vitest";
+import * as z from "zod";
 import type { Message } from "../../conversation/message.ts";
 import type { ModelRequest } from "../../models/model.ts";
+import type { WorkflowFunction } from "./typed-functions.ts";
 
 const meta = "export const meta = { name: 'w', description: 'one' };\n";
 
@@ -316,6 +318,40 @@ it("functions of a program run the same way, and call saved scripts [WFL-5]", as
   const state = await ended;
   expect(state.phases).toMatchObject([{ title: "▸ inner", isChild: true }]);
   expect(state.logs).toEqual(["[inner] hi"]);
+});
+
+it("a result has the type of its schema, also when it is taken from the journal [WFL-5, WFL-3]", async () => {
+  await using sample = await stage({
+    day: [
+      { calls: [{ name: "StructuredOutput", input: { day: "soon" } }] },
+      { calls: [{ name: "StructuredOutput", input: { day: "2026-01-02" } }] },
+    ],
+    far: [{ calls: [{ name: "StructuredOutput", input: { n: 500 } }] }],
+  });
+  const when = z.object({ day: z.iso.date().transform((day) => new Date(day)) });
+  const small = z.object({ n: z.number().refine((n) => n < 100, "is too large") });
+  const seen: Date[] = [];
+  const body: WorkflowFunction<undefined, readonly string[]> = async ({ agent, parallel, pipeline }) => {
+    const found = await agent("conv:day x", { schema: when });
+    if (found !== null) seen.push(found.day);
+    const [word, far] = await parallel([
+      () => agent("conv:word x"),
+      () => agent("conv:far x", { schema: small }).then((value) => value?.n),
+    ]);
+    const lengths = await pipeline(
+      ["one"],
+      (item) => agent(`conv:${item} x`),
+      (text, item) => text.length + item.length,
+    );
+    return [word ?? "none", String(far), String(lengths[0]?.toFixed())];
+  };
+  const first = sample.runtime.workflow(body);
+  expect(await first.result).toEqual(["WORD", "null", "6"]);
+  const { runId: resumeRun, failures } = await first.ended;
+  expect(failures).toEqual([expect.stringContaining("parallel[1] failed: The agent did not hand in")]);
+  await sample.runtime.workflow(body, undefined, { resumeRun }).result;
+  expect(seen).toEqual([new Date("2026-01-02"), new Date("2026-01-02")]);
+  expect(sample.counts.get("day")).toBe(2);
 });
 
 it("the cap of agents goes through parallel, equal failures end a phase, and a limit of a phase holds [WFL-1, WFL-4]", async () => {

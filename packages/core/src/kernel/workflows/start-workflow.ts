@@ -1,12 +1,13 @@
 import { createReplayLog } from "@retinue/base/foundation/replay-log.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { WorkflowRunState } from "../../protocol/workflow-state.ts";
-import type { WorkflowFunction } from "../../workflows/open-realm.ts";
+import type { WorkflowFunctions } from "../../workflows/create-script-functions.ts";
 import { sessionsOfRun } from "../../workflows/workflow-journal.ts";
 import type { SessionOptions } from "../options/runtime-options.ts";
 import type { Session } from "../session.ts";
 import type { SessionPool } from "../session-pool.ts";
 import type { WorkflowRequest } from "./session-workflows.ts";
+import type { StepSchemas, WorkflowFunction } from "./typed-functions.ts";
 import type { WorkflowEvent } from "./workflow-runs.ts";
 
 /** What to run: a saved workflow by its name, the text of a script, a file, or a function of the program. */
@@ -54,14 +55,10 @@ export function startWorkflow<Args, Result>(
   const stopped = new AbortController();
   const stop = signal === undefined ? stopped.signal : AbortSignal.any([signal, stopped.signal]);
   const log = createReplayLog<WorkflowEvent>();
-  const request: WorkflowRequest = {
-    ...requestOf(what),
-    args,
-    resumeFromRunId: resumeRun,
-    fresh,
-    maxTokens,
-  };
-  const opening = open(request, { sessionOptions, pool, transcripts, log, stop });
+  const more: WorkflowRequest = { args, resumeFromRunId: resumeRun, fresh, maxTokens };
+  const opening = requestOf(what).then((request) =>
+    open({ ...request, ...more }, { sessionOptions, pool, transcripts, log, stop }),
+  );
   const started = opening.then(({ live }) => live.state());
   const ended = opening.then(async ({ session, live }) => {
     const state = await live.ended;
@@ -94,10 +91,15 @@ interface StartOptions<Args> {
   readonly transcripts: () => Promise<string>;
 }
 
-function requestOf(what: WorkflowInput<never, unknown>): WorkflowRequest {
+async function requestOf(what: WorkflowInput<never, unknown>): Promise<WorkflowRequest> {
   if (typeof what === "function") {
+    // What reads schemas takes long to load, and scripts have none of a library.
+    const { typedFunctions } = await import("./typed-functions.ts");
     const name = what.name === "" ? "function" : what.name;
-    return { function: { name, body: what } };
+    const schemas: StepSchemas = new Map();
+    const body = ({ args, ...functions }: WorkflowFunctions & { readonly args: never }): unknown =>
+      what({ ...typedFunctions(functions, schemas), args });
+    return { function: { name, body, schemas } };
   }
   if (typeof what !== "string") return { scriptPath: what.scriptPath };
   return /\bexport\s+const\s+meta\b/.test(what) ? { script: what } : { name: what };
