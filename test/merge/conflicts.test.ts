@@ -3,7 +3,8 @@ import { join } from "node:path";
 import type { ModelRequest } from "@retinue/core/models/model.ts";
 import type { ScriptedStep } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import { change, createMergeStage, directoryOf, isResolver } from "./merge-stage.ts";
+import { change, createMergeStage, directoryOf, git, isResolver } from "./merge-stage.ts";
+import { keepBoth } from "./seeded-set.ts";
 
 const resolving = (path: string, resolve: (text: string) => string): ScriptedStep => ({
   match: isResolver,
@@ -153,6 +154,52 @@ describe("a conflict [MRG-1]", () => {
     expect(stage.show(queue.into, "list.txt")).toBe("a\none");
   });
 
+  const numbered = Array.from({ length: 30 }, (_, at) => `line ${at}\n`);
+  const withLines = (more: Readonly<Record<number, string>>) =>
+    numbered.flatMap((line, at) => [...(more[at] === undefined ? [] : [`${more[at]}\n`]), line]).join("");
+  test.each([
+    ["a hunk of the agent in the same file", "list.txt", "two, below\n", 'in list.txt it drops "two, below"'],
+    ["a hunk of what is there", "list.txt", "one, below\n", 'in list.txt it drops "one, below"'],
+    [
+      "all of another file",
+      "other.txt",
+      "two, elsewhere\n",
+      "in other.txt, which does not conflict, it takes back what a side has done",
+    ],
+    [
+      "a part of a new file",
+      "new.txt",
+      "two, new\n",
+      'in new.txt, which does not conflict, it drops "two, new"',
+    ],
+  ])("is not resolved by losing %s", async (_what, path, lost, reason) => {
+    const stage = await createMergeStage(
+      { "list.txt": withLines({}), "other.txt": "o\n" },
+      {
+        steps: [
+          {
+            match: isResolver,
+            respond(request) {
+              const at = directoryOf(request);
+              const read = (name: string) => readFileSync(join(at, name), "utf8");
+              change(at, { "list.txt": keepBoth(read("list.txt")) });
+              change(at, { [path]: read(path).replace(lost, "") });
+              return "resolved";
+            },
+          },
+        ],
+      },
+    );
+    await stage.child("one", { "list.txt": withLines({ 3: "one", 20: "one, below" }) });
+    await stage.child("two", {
+      "list.txt": withLines({ 3: "two", 25: "two, below" }),
+      "other.txt": "o\ntwo, elsewhere\n",
+      "new.txt": "first\ntwo, new\n",
+    });
+    const { entries } = await stage.session.merge().result;
+    expect(entries[1]).toMatchObject({ state: "left", reason: expect.stringContaining(reason) });
+  });
+
   test("between a change and a deletion is decided with git, in the scratch tree alone", async () => {
     const stage = await createMergeStage(
       { "old.txt": "1\n2\n3\n", "keep.txt": "k\n" },
@@ -173,6 +220,29 @@ describe("a conflict [MRG-1]", () => {
       ["integrated", "conflict in old.txt"],
     ]);
     expect(stage.git("ls-tree", "--name-only", queue.into)).toBe("keep.txt\nnew.txt");
+  });
+
+  test("is not resolved by taking nothing of what the agent has done", async () => {
+    const stage = await createMergeStage(
+      { "old.txt": "1\n2\n3\n" },
+      {
+        steps: [
+          {
+            match: isResolver,
+            respond(request) {
+              git(directoryOf(request), "add", "old.txt");
+              return "resolved";
+            },
+          },
+        ],
+      },
+    );
+    await stage.child("one", { "old.txt": "1\n2\nthree\n" });
+    const two = await stage.child("two", { "old.txt": null });
+    const { entries } = await stage.session.merge({ apply: true }).result;
+    const reason = expect.stringContaining("nothing of what the agent has done is in it");
+    expect(entries[1]).toMatchObject({ state: "left", reason });
+    expect(stage.git("branch", "--format=%(refname:short)")).toContain(two.branch);
   });
 
   test("goes to a definition of the person's under the same name, or to none", async () => {

@@ -26,7 +26,8 @@ project's checks on it afterwards, so you neither commit nor test.
 
 # Limits
 - Change only files that one of the two sides has changed, and in them only what the conflict needs. Nothing is tidied,
-  renamed or improved on the way.
+  renamed or improved on the way. Outside of the markers lines may be added and adapted, not dropped: a result without
+  something that a side has done is not taken.
 - No git command that moves a branch or makes a commit: no commit, merge, rebase, reset, stash, switch.
 - If both sides contradict each other, so that keeping one means losing the other, do not choose: leave the markers in
   that file and say so. A person decides then, and nothing is lost.

@@ -383,10 +383,10 @@ async function settleConflict(
   const prompt = await describeConflict(round, { child, all, range, conflict });
   const { by, failure } = await ports.resolve(resolver, prompt);
   ports.signal.throwIfAborted();
-  const may = [...conflict.touched, ...child.taken.files];
+  const { files, settled } = conflict;
   const read =
     failure === undefined
-      ? await readResolution(scratch, { onto, files: conflict.files, may })
+      ? await readResolution(scratch, { onto, base: range.base, files, settled, may: child.taken.files })
       : ({ type: "unresolved", reason: failure } as const);
   const given = { ...{ agent, tip, onto, resolver }, ...(by === undefined ? {} : { by }) };
   if (read.type === "unresolved") {
@@ -590,10 +590,11 @@ const maxDiff = 8_000;
 
 /** The task of the one that resolves a conflict: the files, both sides as diffs, both tasks and both receipts. */
 function resolverPrompt({ child, others, files, onto, base, tip }: ConflictFacts): string {
-  const list = files.map(({ path, kind, hasMarkers }) => {
-    const how = hasMarkers
-      ? "has conflict markers"
-      : "has no markers: decide it by git add, git rm or git checkout";
+  const list = files.map(({ path, kind, marked }) => {
+    const how =
+      marked !== undefined
+        ? "has conflict markers"
+        : "has no markers: decide it by git add, git rm or git checkout";
     return `- ${path}: ${kind}; ${how}`;
   });
   const diffs = files.map(({ path, here, theirs }) =>

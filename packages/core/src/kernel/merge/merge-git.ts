@@ -16,6 +16,7 @@ import {
 import { listPending } from "../../tasks/worktree/write-pending.ts";
 import { writeSnapshotCommit } from "../../tasks/worktree/write-snapshot-commit.ts";
 import { findBase, type KeptBranch } from "./find-kept-branches.ts";
+import { findLoss } from "./find-loss.ts";
 
 /** What a child has changed, all of it committed. */
 export interface TakenChanges {
@@ -151,7 +152,7 @@ async function hiddenEdit(git: WorktreeGit, top: string): Promise<string | undef
 
 const unstoppable: GitOptions = { isUnstoppable: true };
 
-interface RawEntry {
+export interface RawEntry {
   readonly modes: readonly string[];
   readonly path: string;
   /** Mode and content, so that equal texts mean equal changes. */
@@ -246,7 +247,8 @@ export type PickOutcome =
   | {
       readonly type: "conflict";
       readonly files: readonly ConflictedFile[];
-      readonly touched: readonly string[];
+      /** What git has put together of the other files. */
+      readonly settled: readonly RawEntry[];
     }
   | { readonly type: "failed"; readonly reason: string };
 
@@ -258,8 +260,8 @@ export interface ConflictedFile {
     | "deleted here, changed by the agent"
     | "changed here, deleted by the agent"
     | "renamed differently";
-  /** Whether the file has conflict markers, so that it is resolved by editing. */
-  readonly hasMarkers: boolean;
+  /** The text with conflict markers, where it has some, so that it is resolved by editing. */
+  readonly marked?: string;
   /** Its contents: what both began with, what is there now, and what the agent has; absent where there is none. */
   readonly sides: { readonly base?: string; readonly here?: string; readonly theirs?: string };
 }
@@ -282,8 +284,10 @@ export async function pickRange({ git, path }: Scratch, { base, tip }: ChangeRan
   if (picked.type === "done") return { type: "picked", tree: must(await git(path, ["write-tree"])) };
   const files = await conflictedFiles({ git, path });
   if (files.length === 0) return { type: "failed", reason: picked.reason };
-  const touched = await git(path, ["diff-index", "--cached", "--no-renames", "--name-only", "-z", "HEAD"]);
-  return { type: "conflict", files, touched: touched.type === "done" ? touched.text.split("\0") : [] };
+  const listing = ["diff-index", "--cached", "--no-renames", "--raw", "--full-index", "-z", "HEAD"];
+  const inConflict = new Set(files.map((file) => file.path));
+  const settled = readRaw(must(await git(path, listing))).filter((entry) => !inConflict.has(entry.path));
+  return { type: "conflict", files, settled };
 }
 
 const sideNames = { "1": "base", "2": "here", "3": "theirs" } as const;
@@ -302,7 +306,8 @@ async function conflictedFiles({ git, path }: Scratch): Promise<readonly Conflic
     [...found].map(async ([file, stages]): Promise<ConflictedFile> => {
       const sides = Object.fromEntries([...stages].map(([stage, blob]) => [sideNames[stage], blob]));
       const kind = kindOf([...stages.keys()].sort().join(""));
-      return { path: file, kind, hasMarkers: await hasMarkers(join(path, file)), sides };
+      const marked = await readMarked(join(path, file));
+      return { path: file, kind, sides, ...(marked === undefined ? {} : { marked }) };
     }),
   );
 }
@@ -322,19 +327,30 @@ async function isLink(file: string): Promise<boolean> {
   return (await lstat(file).catch(() => undefined))?.isSymbolicLink() === true;
 }
 
-async function hasMarkers(file: string): Promise<boolean> {
+/** A text with conflict markers. */
+async function readMarked(file: string): Promise<string | undefined> {
   const content = await readFile(file, "utf8").catch(() => "");
-  return !content.includes("\0") && markers.test(content);
+  return !content.includes("\0") && markers.test(content) ? content : undefined;
 }
 
-/** The tree that resolves a conflict, or why it does not: what was in conflict is decided, and nothing else was changed. */
+export interface OpenConflict {
+  /** The commit in the scratch tree. */
+  readonly onto: string;
+  /** What the changes began with. */
+  readonly base: string;
+  readonly files: readonly ConflictedFile[];
+  readonly settled: readonly RawEntry[];
+  /** Other files that may be changed. */
+  readonly may: readonly string[];
+}
+
+/**
+ * The tree that resolves a conflict, or why it does not: what was in conflict is decided, nothing that a side has done is lost, and
+ * no other file was changed.
+ */
 export async function readResolution(
   { git, path }: Scratch,
-  {
-    onto,
-    files,
-    may,
-  }: { readonly onto: string; readonly files: readonly ConflictedFile[]; readonly may: readonly string[] },
+  { onto, base, files, settled, may }: OpenConflict,
 ): Promise<
   | { readonly type: "resolved"; readonly tree: string }
   | { readonly type: "unresolved"; readonly reason: string }
@@ -344,26 +360,62 @@ export async function readResolution(
   if (head !== onto) return unresolved("it has made commits of its own");
   const open = new Set((await conflictedFiles({ git, path })).map((file) => file.path));
   for (const file of files) {
-    if (await hasMarkers(join(path, file.path))) return unresolved(`${file.path} still has conflict markers`);
-    if (file.hasMarkers && (await isLink(join(path, file.path))))
+    if ((await readMarked(join(path, file.path))) !== undefined)
+      return unresolved(`${file.path} still has conflict markers`);
+    if (file.marked !== undefined && (await isLink(join(path, file.path))))
       return unresolved(`${file.path} was a text and is a link`);
     // What has no markers is decided by staging or removing it.
-    if (open.has(file.path) && !file.hasMarkers)
+    if (open.has(file.path) && file.marked === undefined)
       return unresolved(`${file.path} (${file.kind}) was neither staged nor removed`);
   }
   must(await git(path, ["add", "--all", "--", ":/"]));
   const tree = must(await git(path, ["write-tree"]));
-  const changed = must(
-    await git(path, ["diff-tree", "-r", "-z", "--no-renames", "--name-only", onto, tree]),
-  ).split("\0");
-  for (const file of files)
+  const words = ["diff-tree", "-r", "-z", "--no-renames", "--raw", "--full-index", onto, tree];
+  const changed = new Map(readRaw(must(await git(path, words))).map((entry) => [entry.path, entry]));
+  const allowed = new Set([...may, ...[...files, ...settled].map((file) => file.path)]);
+  const strange = [...changed.keys()].find((name) => !allowed.has(name));
+  if (strange !== undefined) return unresolved(`it has changed ${strange}, which neither side has touched`);
+  if (changed.size === 0 && files.some((file) => file.marked === undefined))
+    return unresolved("nothing of what the agent has done is in it");
+  const read = async (name: string): Promise<string> => {
+    const answer = await git(path, ["cat-file", "blob", name]);
+    return answer.type === "done" ? answer.text : "";
+  };
+  for (const file of files) {
     if (await isOneSided({ git, path }, tree, file))
       return unresolved(`of ${file.path} it keeps only what one side has`);
-  const allowed = new Set([...may, ...files.map((file) => file.path)]);
-  const strange = changed.find((name) => name !== "" && !allowed.has(name));
-  return strange === undefined
-    ? { type: "resolved", tree }
-    : unresolved(`it has changed ${strange}, which neither side has touched`);
+    if (file.marked === undefined) continue;
+    const result = await read(`${tree}:${file.path}`);
+    const before = file.sides.base === undefined ? "" : await read(file.sides.base);
+    const loss = findLoss({ merged: file.marked, result, base: before });
+    if (loss !== undefined) return unresolved(`in ${file.path} it ${loss}`);
+  }
+  for (const entry of settled) {
+    const loss = await lossOfSettled(entry, changed.get(entry.path), {
+      read,
+      base: `${base}:${entry.path}`,
+    });
+    if (loss !== undefined) return unresolved(`in ${entry.path}, which does not conflict, it ${loss}`);
+  }
+  return { type: "resolved", tree };
+}
+
+/** What is lost of a file that git has put together by itself. */
+async function lossOfSettled(
+  merged: RawEntry,
+  result: RawEntry | undefined,
+  { read, base }: { readonly read: (name: string) => Promise<string>; readonly base: string },
+): Promise<string | undefined> {
+  if (merged.after === result?.after) return undefined;
+  if (result === undefined) return "takes back what a side has done";
+  const [[mode = "", blob = ""], [newMode = "", newBlob = ""]] = [
+    merged.after.split(" "),
+    result.after.split(" "),
+  ];
+  if (mode !== newMode) return "changes what kind of file it is, or whether it is there";
+  const [before, now] = [await read(blob), await read(newBlob)];
+  if (before.includes("\0")) return "replaces a binary file";
+  return findLoss({ merged: before, result: now, base: await read(base) });
 }
 
 /**
@@ -373,9 +425,9 @@ export async function readResolution(
 async function isOneSided(
   { git, path }: Scratch,
   tree: string,
-  { path: file, hasMarkers: isText, sides: { base, here, theirs } }: ConflictedFile,
+  { path: file, marked, sides: { base, here, theirs } }: ConflictedFile,
 ): Promise<boolean> {
-  if (!isText || here === undefined || theirs === undefined) return false;
+  if (marked === undefined || here === undefined || theirs === undefined) return false;
   const result = oneLine(await git(path, ["rev-parse", "--verify", "--quiet", `${tree}:${file}`]));
   const linesOf = async (blob: string | undefined): Promise<ReadonlySet<string>> => {
     const answer = blob === undefined ? undefined : await git(path, ["cat-file", "blob", blob]);
