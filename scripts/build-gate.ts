@@ -32,7 +32,7 @@ export async function bundleGate({ root, shared, banner }: GateBuild): Promise<M
 export function completeGate(root: string, types: string): void {
   const folder = join(root, "packages/gate");
   const outdir = join(folder, "dist");
-  const { engines } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const { engines, repository } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const { name, version, description, license } = JSON.parse(
     readFileSync(join(folder, "package.json"), "utf8"),
   );
@@ -42,6 +42,7 @@ export function completeGate(root: string, types: string): void {
     version,
     description,
     license,
+    repository: { ...repository, directory: "packages/gate" },
     type: "module",
     engines,
     sideEffects: false,

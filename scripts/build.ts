@@ -126,6 +126,7 @@ function writeClusterPackage(): void {
     version: own.version,
     description: own.description,
     license: own.license,
+    repository: { ...manifest.repository, directory: "packages/cluster" },
     type: "module",
     engines: manifest.engines,
     sideEffects: false,

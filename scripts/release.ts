@@ -1,5 +1,5 @@
 /**
- * `node scripts/release.ts --tag vX.Y.Z --out DIR [--dry-run]`: checks that a release fits together, then writes the package, its SBOM and its
+ * `node scripts/release.ts --tag vX.Y.Z --out DIR [--dry-run]`: checks that a release fits together, then writes the three packages, the SBOM and the
  * notes into DIR. Publishing itself is left to the workflow that calls it (docs/releasing.md).
  */
 import { spawnSync } from "node:child_process";
@@ -22,22 +22,18 @@ if (problems.length > 0) fail(problems);
 
 mkdirSync(out, { recursive: true });
 // --ignore-scripts: `npm test` has built dist/ already, and a dry run should not build it again.
-const pack = [
-  "pack",
-  "--json",
-  "--ignore-scripts",
-  ...(values["dry-run"] ? ["--dry-run"] : ["--pack-destination", out]),
-];
-const packed: unknown = JSON.parse(npm(pack));
-const [entry] = Object.values(
+const options = ["--json", "--ignore-scripts"];
+const target = values["dry-run"] ? ["--dry-run"] : ["--pack-destination", out];
+const folders = [".", "./packages/gate/dist", "./packages/cluster/dist"];
+const packed: unknown = JSON.parse(npm(["pack", ...folders, ...options, ...target]));
+const packages = Object.values(
   packed as Record<string, { filename: string; size: number; entryCount: number }>,
 );
 // With development packages, which are marked: `--omit dev` drops packages that are needed in both ways.
 writeFileSync(join(out, "sbom.cdx.json"), npm(["sbom", "--sbom-format", "cyclonedx", "--package-lock-only"]));
 writeFileSync(join(out, "notes.md"), releaseNotes(tag, read("CHANGELOG.md")));
-console.log(
-  `${entry?.filename}: ${entry?.entryCount} files, ${Math.round((entry?.size ?? 0) / 1000)} kB packed`,
-);
+for (const { filename, entryCount, size } of packages)
+  console.log(`${filename}: ${entryCount} files, ${Math.round(size / 1000)} kB packed`);
 
 function npm(words: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync("npm", words, {

@@ -15,8 +15,8 @@ describe("a release [PUB-3]", () => {
     const read = (path: string) =>
       path === "agent.json" ? readProjectFile(path).replaceAll("0.1.0", "0.0.9") : readProjectFile(path);
     expect(checkRelease(tag, read)).toEqual([
-      "agent.json says 0.0.9, the tag says 0.1.0.",
-      "agent.json, the package says 0.0.9, the tag says 0.1.0.",
+      "agent.json has the version 0.0.9, the tag has 0.1.0.",
+      "agent.json, the package has the version 0.0.9, the tag has 0.1.0.",
     ]);
     expect(checkRelease("0.1.0", read)).toEqual(["The tag 0.1.0 is not of the form v1.2.3."]);
   });
@@ -39,7 +39,9 @@ describe("a release [PUB-3]", () => {
       { encoding: "utf8" },
     );
     expect([status, stderr]).toEqual([0, ""]);
-    expect(stdout).toMatch(/^retinue-0\.1\.0\.tgz: \d+ files, \d+ kB packed$/m);
+    const version = packageJson.version.replaceAll(".", "\\.");
+    for (const name of ["retinue", "retinue-gate", "retinue-cluster"])
+      expect(stdout).toMatch(new RegExp(`^${name}-${version}\\.tgz: \\d+ files, \\d+ kB packed$`, "m"));
     const sbom = JSON.parse(readFileSync(join(out, "sbom.cdx.json"), "utf8"));
     expect(sbom.bomFormat).toBe("CycloneDX");
     const names = sbom.components.map(({ name }: { name: string }) => name);
@@ -49,6 +51,15 @@ describe("a release [PUB-3]", () => {
 });
 
 describe("files of the project for other services [PUB-3]", () => {
+  test("packages name the repository, without which npm refuses their provenance", () => {
+    const { repository } = packageJson;
+    const published = (name: string): unknown =>
+      JSON.parse(readProjectFile(`packages/${name}/dist/package.json`)).repository;
+    expect(repository.url).toMatch(/^git\+https:\/\/github\.com\/retinue\/retinue\.git$/);
+    for (const name of ["gate", "cluster"])
+      expect(published(name)).toEqual({ ...repository, directory: `packages/${name}` });
+  });
+
   const yaml = (path: string) => load(readProjectFile(path)) as Record<string, never>;
 
   test("workflows and forms are YAML, and call only scripts that exist", () => {

@@ -19,7 +19,7 @@ export function checkRelease(tag: string, read: (path: string) => string): reado
   ];
   const problems = stated
     .filter(([, found]) => found !== version)
-    .map(([place, found]) => `${place} says ${String(found)}, the tag says ${version}.`);
+    .map(([place, found]) => `${place} has the version ${String(found)}, the tag has ${version}.`);
   if (json("package.json")["mcpName"] !== json("server.json")["name"])
     problems.push("package.json: `mcpName` is not the name in server.json.");
   if (releaseNotes(tag, read("CHANGELOG.md")).trim() === "")
