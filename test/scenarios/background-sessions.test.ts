@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openTreeElsewhere } from "@retinue/core/kernel/live/tree-elsewhere.ts";
 import type { CliHost } from "@retinue/hosts/shared/cli-host.ts";
@@ -234,6 +234,23 @@ describe("sessions in the background [CLI-3]", () => {
     expect((await run("logs", id)).err).toBe(`${id} is failed. It wrote last:\none\ntwo\ufffd[2J\n`);
     writeFileSync(file, "");
     expect((await run("logs", id)).err).toBe(`${id} is failed.\n`);
+  });
+
+  test("one that cannot begin is an error with its reason, and leaves nothing behind", async () => {
+    const { place, environment, run } = await openPlace(() => "Done.");
+    for (const [words, why] of [
+      [["--agent", "nobody"], "nobody"],
+      [["--model", "a b"], "contains spaces"],
+    ] as const) {
+      const { code, out, err } = await runCommand(place, ["--bg", "Look.", ...words], { environment });
+      expect({ code, out }).toEqual({ code: 1, out: "" });
+      expect(err).toMatch(/^retinue: The session could not begin\. /);
+      expect(err).toContain(why);
+    }
+    expect(JSON.parse((await run("agents", "--json", "--all")).out)).toEqual([]);
+    expect(
+      readdirSync(join(place.home, ".claude/background")).filter((name) => !name.endsWith(".lock")),
+    ).toEqual([]);
   });
 
   test("what cannot be done is said before anything is started", async () => {

@@ -221,7 +221,11 @@ function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }:
   const client = new sdk.Client(
     { name: "retinue", version },
     {
-      capabilities: { roots: {}, elicitation: ask === undefined ? undefined : { form: {}, url: {} } },
+      // What a person leaves out of a form gets the default that its schema names.
+      capabilities: {
+        roots: {},
+        elicitation: ask === undefined ? undefined : { form: { applyDefaults: true }, url: {} },
+      },
       versionNegotiation: { mode },
       listChanged:
         onListChanged === undefined
@@ -240,7 +244,7 @@ function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }:
         { server: server.name, message, ...schema, ...urlOf(params) },
         { signal: mcpReq.signal },
       );
-      return { action, content: content === undefined ? undefined : { ...content } };
+      return { action, content: action === "accept" && "schema" in schema ? { ...content } : undefined };
     });
   }
   return client;

@@ -160,9 +160,14 @@ export function openBackgroundSessions({
             advice: `Look into ${output}.`,
           });
         writeRecord(file, { ...about, process: identity });
+        if (await endsAtOnce(identity, { projects, sessionId }))
+          throw new RetinueError("not-started", `The session could not begin. ${whyEnded({ output })}`, {
+            advice: "Nothing is running; correct it and start it again.",
+          });
         return { id, output };
       } catch (error) {
         giveBack();
+        if (!existsSync(file)) rmSync(output, { force: true });
         throw error;
       } finally {
         closeSync(log);
@@ -206,6 +211,32 @@ function reserve(file: string, record: BackgroundRecord): Promise<() => void> {
     writeRecord(file, record);
     return () => (known === undefined ? rmSync(file, { force: true }) : writeRecord(file, known));
   });
+}
+
+const beginsWithinMs = 5_000;
+
+/** Whether the process is gone before the session has a journal: what it was started with cannot be done. */
+async function endsAtOnce(
+  identity: ProcessIdentity,
+  { projects, sessionId }: { readonly projects: string; readonly sessionId: string },
+): Promise<boolean> {
+  const { signal } = new AbortController();
+  for (let waited = 0; waited < beginsWithinMs; waited += lookMs) {
+    // In this order: one that has ended may have begun.
+    const isOver = livenessOf(identity) === "gone";
+    if ((await findTranscripts(projects, sessionId)) !== undefined) return false;
+    if (isOver) return true;
+    await sleep(lookMs, signal);
+  }
+  return false;
+}
+
+/** What the process wrote last, as one text. */
+function whyEnded(session: Pick<BackgroundSession, "output">): string {
+  return readOutput(session)
+    .replaceAll(/^retinue: /gm, "")
+    .replaceAll(/\s+/g, " ")
+    .trim();
 }
 
 function writeRecord(file: string, record: BackgroundRecord): void {
