@@ -1,3 +1,5 @@
+import { isRetinueError } from "./retinue-error.ts";
+
 /** Resolves with the promise, or rejects with the signal's reason as soon as it is aborted; leaves no listener behind. */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
@@ -10,7 +12,7 @@ export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Pr
     return await Promise.race([promise, aborted]);
   } finally {
     if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
-    // A loser that rejects later has no one left to hear it.
+    // If it loses, a later rejection must not count as unhandled.
     promise.catch(() => undefined);
   }
 }
@@ -54,4 +56,9 @@ export interface WaitClock {
   now(): number;
   /** Rejects with the signal's reason when it is aborted. */
   sleep(milliseconds: number, signal: AbortSignal): Promise<void>;
+}
+
+/** Why a signal was aborted, as one word. */
+export function abortCode({ reason }: AbortSignal): string {
+  return isRetinueError(reason) ? reason.code : "aborted";
 }

@@ -2,7 +2,7 @@ import type { QuotedBands } from "@retinue/gate/batch-quote.ts";
 import type { CallIntent, InterruptedAgent } from "./interrupted-agent.ts";
 import type { ModelEvent, ToolResultBlock, ToolUseBlock, UserMessage } from "./message.ts";
 import type { Receipt } from "./receipt.ts";
-import { addUsage, type Usage } from "./usage.ts";
+import { addUsage, noUsage, type Usage } from "./usage.ts";
 
 /** Sums over a run. */
 export interface RunTotals {
@@ -14,6 +14,9 @@ export interface RunTotals {
   /** US dollars; absent when the price of a model is not known. */
   readonly costUsd?: number;
 }
+
+/** What a run took that asked no model. */
+export const noTotals: RunTotals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 };
 
 export function addTotals(a: RunTotals, b: RunTotals): RunTotals {
   const known = a.costUsd !== undefined && b.costUsd !== undefined ? { costUsd: a.costUsd + b.costUsd } : {};

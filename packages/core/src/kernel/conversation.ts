@@ -3,12 +3,13 @@
 import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { abortCode } from "@retinue/base/foundation/abortable.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
 import { isInside } from "@retinue/gate/permission-policy.ts";
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { type TextBlock, textOf, type UserBlock, type UserMessage } from "../conversation/message.ts";
-import { addTotals, handTo, type RunEnding, type RunEvent } from "../conversation/run-event.ts";
+import { addTotals, handTo, noTotals, type RunEnding, type RunEvent } from "../conversation/run-event.ts";
 import { isLimitError, type LoopPorts } from "../loop/loop-ports.ts";
 import { compactNow } from "../loop/run-agent-loop.ts";
 import type { AgentPlan } from "../planning/agent-plan.ts";
@@ -394,7 +395,7 @@ async function expand(
     const text = await skills.expand(command, context);
     return { type: "ready", content: withExpansion(content, command.written, text) };
   } catch (error) {
-    if (signal.aborted) return { type: "ended", ending: stoppedEnding(codeOf(signal.reason)) };
+    if (signal.aborted) return { type: "ended", ending: stoppedEnding(abortCode(signal)) };
     const why = error instanceof Error ? error.message : String(error);
     return { type: "ended", ending: unansweredEnding("command_failed", why) };
   }
@@ -402,19 +403,7 @@ async function expand(
 
 /** The model never saw the prompt, and neither will the next run. */
 function unansweredEnding(reason: string, error: string): RunEnding {
-  const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
-  return {
-    status: "failed",
-    reason,
-    text: "",
-    error,
-    denials: [],
-    totals: { usage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
-  };
-}
-
-function codeOf(reason: unknown): string {
-  return isRetinueError(reason) ? reason.code : "aborted";
+  return { status: "failed", reason, text: "", error, denials: [], totals: noTotals };
 }
 
 type PromptContent = UserMessage["content"];

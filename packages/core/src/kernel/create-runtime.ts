@@ -1,8 +1,9 @@
 // @io
 import { randomUUID } from "node:crypto";
+import { abortCode } from "@retinue/base/foundation/abortable.ts";
 import { checkArgument, checks, invalid } from "@retinue/base/foundation/check-arguments.ts";
 import { quote } from "@retinue/base/foundation/json-record.ts";
-import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import type { AgentInput } from "@retinue/config/agents/define-agent.ts";
 import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
@@ -357,7 +358,7 @@ function runIn<Output>(
     async *events(runSignal, watchChildren) {
       const session = await pool.openUnlessStopped<Output>(opened, runSignal);
       if (session === undefined) {
-        yield { type: "run-ended", ending: stoppedEnding(codeOf(runSignal)) };
+        yield { type: "run-ended", ending: stoppedEnding(abortCode(runSignal)) };
         return;
       }
       sessionId = session.plan.sessionId;
@@ -432,8 +433,13 @@ function spawnIn<Output>(
     signal: given.signal,
     output: given.output,
   });
-  if (own !== undefined || given.resume !== undefined)
-    pool.track(closeAfter(session, handle.result, pool.hostId)).catch(() => undefined);
+  /** Ends the session of a child that had one of its own. */
+  const closeOwn = async (): Promise<void> => {
+    await handle.result.catch(() => undefined);
+    const opened = await session;
+    if (opened.id !== pool.hostId) await opened.close();
+  };
+  if (own !== undefined || given.resume !== undefined) pool.track(closeOwn()).catch(() => undefined);
   return handle;
 }
 
@@ -447,21 +453,6 @@ async function findSessionOf(
   if (!facts.keepsTranscripts || !isAgentId(agentId)) return undefined;
   const found = await findTasks(facts.discovered.paths.transcripts, { idPrefix: agentId });
   return found.find(({ id }) => id === agentId)?.sessionId;
-}
-
-/** Ends the session of a child that had one of its own. */
-async function closeAfter(
-  session: Promise<Session>,
-  result: Promise<unknown>,
-  hostId: string,
-): Promise<void> {
-  await result.catch(() => undefined);
-  const opened = await session;
-  if (opened.id !== hostId) await opened.close();
-}
-
-function codeOf({ reason }: AbortSignal): string {
-  return isRetinueError(reason) ? reason.code : "aborted";
 }
 
 /** Removes what old sessions left, beside the work: it is started once, and only closing the runtime waits for it. */

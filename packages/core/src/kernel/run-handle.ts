@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { abortable } from "@retinue/base/foundation/abortable.ts";
+import { abortable, abortCode } from "@retinue/base/foundation/abortable.ts";
 import { checkArgument, checks, invalid } from "@retinue/base/foundation/check-arguments.ts";
 import { createReplayLog } from "@retinue/base/foundation/replay-log.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
@@ -11,8 +11,7 @@ import {
   mainAgentId,
   type TreeTotals,
 } from "../conversation/agent-event.ts";
-import { addTotals, type RunEnding, type RunEvent } from "../conversation/run-event.ts";
-import { noUsage } from "../conversation/usage.ts";
+import { addTotals, noTotals, type RunEnding, type RunEvent } from "../conversation/run-event.ts";
 import type { ChildPlan } from "../planning/agent-plan.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import type { TaskState } from "../protocol/agent-state.ts";
@@ -303,8 +302,7 @@ function textStreamOf(events: AsyncIterable<AgentEvent>, agentId: string): Async
 
 /** The ending of a run that was stopped before it had started. */
 export function stoppedEnding(reason: string): RunEnding {
-  const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0, costUsd: 0 };
-  return { status: "stopped", reason, text: "", denials: [], totals };
+  return { status: "stopped", reason, text: "", denials: [], totals: { ...noTotals, costUsd: 0 } };
 }
 
 /** What a child returns at its end, to the program that started it. */
@@ -360,8 +358,15 @@ export function startAgent<Output>(what: ChildStart, options: StartAgentOptions)
   const stopped = new AbortController();
   const signal =
     options.signal === undefined ? stopped.signal : AbortSignal.any([options.signal, stopped.signal]);
-  const id = idOf(what);
-  const record = createRunRecord({ agentId: id, agentType: typeOf(what) });
+  const source =
+    "plan" in what
+      ? { agentId: what.plan.agent.id, agentType: what.plan.task.agentType }
+      : {
+          agentId: what.resume ?? `a${randomBytes(8).toString("hex")}`,
+          agentType: what.agentType ?? "general-purpose",
+        };
+  const id = source.agentId;
+  const record = createRunRecord(source);
   let current: TaskManager | undefined;
   const started = begin(what, { ...options, record, signal }).then((child) => {
     current = child.tasks;
@@ -396,15 +401,6 @@ export function startAgent<Output>(what: ChildStart, options: StartAgentOptions)
     },
   };
   return handle;
-}
-
-function idOf(what: ChildStart): string {
-  if ("plan" in what) return what.plan.agent.id;
-  return what.resume ?? `a${randomBytes(8).toString("hex")}`;
-}
-
-function typeOf(what: ChildStart): string {
-  return "plan" in what ? what.plan.task.agentType : (what.agentType ?? "general-purpose");
 }
 
 async function begin(
@@ -455,7 +451,7 @@ async function follow<Output>(
     started = await starting;
   } catch (error) {
     if (!signal.aborted || (isRetinueError(error) && error.code === "agent-refused")) throw error;
-    const ending = stoppedEnding(reasonOf(signal));
+    const ending = stoppedEnding(abortCode(signal));
     record.take({ type: "run-ended", ending });
     return { ...record.resultOf<Output>(ending), agentId, sessionId: sessionId(), agentType };
   }
@@ -486,8 +482,4 @@ function withOutput(ending: RunEnding, output: TypedOutput | undefined): RunEndi
   if (value !== undefined) return { ...ending, output: value.output };
   const error = "The agent did not return a result matching the schema.";
   return { ...ending, status: "failed", reason: "max_structured_output_retries", error };
-}
-
-function reasonOf({ reason }: AbortSignal): string {
-  return isRetinueError(reason) ? reason.code : "aborted";
 }

@@ -1,8 +1,9 @@
 // @io
 
 import { randomUUID } from "node:crypto";
+import { abortCode } from "@retinue/base/foundation/abortable.ts";
 import { invalid } from "@retinue/base/foundation/check-arguments.ts";
-import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { UserMessage } from "../conversation/message.ts";
 import { checkOptions, checkPrompt } from "./options/check-options.ts";
 import type { RunOptions, RuntimeOptions, RuntimeStore } from "./options/runtime-options.ts";
@@ -68,7 +69,7 @@ export function runInStore<Output>(
       } catch (error) {
         if (!stop.aborted) throw error;
         // Closing the runtime only ends the watching.
-        const reason = isRetinueError(stop.reason) ? stop.reason.code : "aborted";
+        const reason = abortCode(stop);
         if (!closed.aborted) await store.stop(sessionId, reason);
         yield { type: "run-ended", ending: stoppedEnding(reason) };
       }

@@ -60,7 +60,14 @@ type Found = Pick<DiscoveredAgents, "paths" | "settings" | "plugins">;
 type Place = Required<Pick<RuntimeSetup, "cwd" | "home" | "environment" | "platform">>;
 
 export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
-  const place = findPlace(options);
+  const home = options.home ?? findHome(process.env);
+  folders.checkHome(home);
+  const place: Place = {
+    cwd: options.cwd === undefined ? folders.findWorkingFolder() : resolve(options.cwd),
+    home,
+    environment: withHome(options.environment ?? process.env, home),
+    platform: options.platform ?? process.platform,
+  };
   const clock = options.clock ?? { now: performance.now.bind(performance), sleep };
   const additionalDirectories = (options.additionalDirectories ?? []).map((folder) =>
     resolve(place.cwd, folder),
@@ -166,7 +173,13 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
       ]);
       return {
         skills: skills.list().map(({ name, description }) => `${name}: ${description}`),
-        mcpServers: describeServers(servers),
+        // Names and kinds, never what else is in their configuration.
+        mcpServers: [
+          ...servers.servers.map(({ name, scope, transport }) => `${name} (${scope}, ${transport.type})`),
+          ...servers.held
+            .filter(({ code }) => !["shadowed", "name-refused", "untrusted"].includes(code))
+            .map(({ entry, reason }) => `${entry.config.name} (${entry.scope}; not connected: ${reason})`),
+        ],
       };
     };
     const catalog = createAgentCatalog({ ...options, ...place, trusted, agents: [], guide });
@@ -181,7 +194,11 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
         throw error;
       });
       for (const agent of registered.values()) catalog.register(agent);
-      const found = withTranscripts(await catalog.read(), options.transcripts);
+      const read = await catalog.read();
+      const { transcripts } = options;
+      // With the folder of transcripts that the program has chosen.
+      const found =
+        typeof transcripts === "string" ? { ...read, paths: { ...read.paths, transcripts } } : read;
       const discovered = options.restrictionsOnly === true ? restrictionsOnly(found) : found;
       return { found, discovered, trusted, changed };
     },
@@ -195,14 +212,6 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
       searching?.then(({ catalog }) => catalog.unregister(name)).catch(() => undefined);
     },
   };
-}
-
-/** As found, with the folder of transcripts that the program has chosen. */
-function withTranscripts(
-  found: DiscoveredAgents,
-  transcripts: RuntimeSetup["transcripts"],
-): DiscoveredAgents {
-  return typeof transcripts === "string" ? { ...found, paths: { ...found.paths, transcripts } } : found;
 }
 
 /** The code that reads skills is loaded when they are first needed. */
@@ -282,16 +291,13 @@ async function readServers(
 }
 
 function environmentOf(place: Place, { settings: { settings } }: Found): FolderContext["environment"] {
-  return { ...outputLimit(settings.plain), ...place.environment, ...Object.fromEntries(settings.env) };
-}
-
-/** What is not JSON itself is the path of a file. */
-function optionFiles(
-  { settings, mcpConfig = [], pluginDirectories = [] }: RuntimeSetup,
-  cwd: string,
-): readonly string[] {
-  const files = [settings ?? "", ...mcpConfig].filter((text) => text !== "" && !/^\s*[{[]/.test(text));
-  return [...files, ...pluginDirectories].map((path) => resolve(cwd, path));
+  const { bashOutputMaxChars } = settings.plain;
+  return {
+    // The setting counts where the variable is not set.
+    ...(bashOutputMaxChars === undefined ? {} : { BASH_MAX_OUTPUT_LENGTH: String(bashOutputMaxChars) }),
+    ...place.environment,
+    ...Object.fromEntries(settings.env),
+  };
 }
 
 function contextOf(shared: Shared, { found, discovered, trusted, changed }: Discovery): RuntimeContext {
@@ -302,6 +308,10 @@ function contextOf(shared: Shared, { found, discovered, trusted, changed }: Disc
   const variables = readEnvironment(environment).options;
   const quotas = quotasOf(shared, discovered, environment);
   const teams = readTeamSettings({ option: options.teams, environment, variables, settings: plain });
+  const { settings, mcpConfig = [], pluginDirectories = [] } = options;
+  // What is not JSON itself is the path of a file.
+  const named = [settings ?? "", ...mcpConfig].filter((text) => text !== "" && !/^\s*[{[]/.test(text));
+  const optionFiles = [...named, ...pluginDirectories];
   const folder: FolderContext = {
     discovered,
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
@@ -313,7 +323,7 @@ function contextOf(shared: Shared, { found, discovered, trusted, changed }: Disc
     variables,
     platform: place.platform,
     additionalDirectories,
-    optionFiles: optionFiles(options, place.cwd),
+    optionFiles: optionFiles.map((path) => resolve(place.cwd, path)),
     ...questions,
   };
   const resources: SharedResources = {
@@ -326,6 +336,24 @@ function contextOf(shared: Shared, { found, discovered, trusted, changed }: Disc
     clock,
     now: clock.now,
   };
+  // What a program supplied, as it is. Besides objects, its servers may be given as configuration.
+  const program: ProgramParts = {
+    model: options.model,
+    ...(options.wrapModel === undefined ? {} : { wrapsModels: true }),
+    extraTools: options.extraTools ?? [],
+    programServers: new Map(
+      Object.entries(options.mcpServers ?? {}).flatMap(([name, server]) => {
+        const instance = isRecord(server) && server["type"] === "sdk" ? server["instance"] : undefined;
+        return isProgramServer(instance) ? [[name, instance] as const] : [];
+      }),
+    ),
+    disallowedTools: options.disallowedTools ?? [],
+    host: options.host ?? {},
+    canUseTool: options.canUseTool,
+    approver: options.approver === undefined ? undefined : withEarlierNames(options.approver),
+    hooks: options.hooks ?? [],
+    portable: options.portable,
+  };
   const isKept =
     options.transcripts === undefined
       ? variables.promptHistorySkipped !== true
@@ -333,7 +361,7 @@ function contextOf(shared: Shared, { found, discovered, trusted, changed }: Disc
   return {
     ...folder,
     ...resources,
-    ...programParts(options),
+    ...program,
     wrapExecutor: options.wrapExecutor,
     wrapPlan: options.wrapPlan,
     idempotencyKey: options.idempotencyKey,
@@ -344,23 +372,6 @@ function contextOf(shared: Shared, { found, discovered, trusted, changed }: Disc
     entrypoint: options.entrypoint ?? "sdk-ts",
     ids: { uuid: randomUUID },
     epochMs: Date.now,
-  };
-}
-
-/** What a program supplied, as it is. */
-function programParts(options: RuntimeSetup): ProgramParts {
-  const { approver } = options;
-  return {
-    model: options.model,
-    ...(options.wrapModel === undefined ? {} : { wrapsModels: true }),
-    extraTools: options.extraTools ?? [],
-    programServers: programServers(options.mcpServers ?? {}),
-    disallowedTools: options.disallowedTools ?? [],
-    host: options.host ?? {},
-    canUseTool: options.canUseTool,
-    approver: approver === undefined ? undefined : withEarlierNames(approver),
-    hooks: options.hooks ?? [],
-    portable: options.portable,
   };
 }
 
@@ -383,7 +394,10 @@ function modelsOf(
       helper === undefined ? undefined : () => runKeyHelper(helper, { environment, directory: place.cwd }),
     timeouts: readModelClocks(plain.limits),
     // A package of the project is the project's code, so it is loaded only where that may run.
-    load: (name) => loadPackage(name, trusted ? [place.cwd] : []),
+    async load(name) {
+      const { createPackageLoader } = await import("../models/create-package-loader.ts");
+      return createPackageLoader(trusted ? [place.cwd] : [])(name);
+    },
     fetch: connections.fetch,
     coolDowns,
     gates,
@@ -411,49 +425,8 @@ function quotasOf(
   });
 }
 
-function findPlace(options: RuntimeSetup): Place {
-  const environment = options.environment ?? process.env;
-  const home = options.home ?? findHome(process.env);
-  folders.checkHome(home);
-  return {
-    cwd: options.cwd === undefined ? folders.findWorkingFolder() : resolve(options.cwd),
-    home,
-    environment: withHome(environment, home),
-    platform: options.platform ?? process.platform,
-  };
-}
-
-/** Server objects among the program's servers; what else is given there is configuration. */
-function programServers(servers: Readonly<Record<string, unknown>>): ProgramParts["programServers"] {
-  const found = Object.entries(servers).flatMap(([name, server]) => {
-    const instance = isRecord(server) && server["type"] === "sdk" ? server["instance"] : undefined;
-    return isProgramServer(instance) ? [[name, instance] as const] : [];
-  });
-  return new Map(found);
-}
-
 function isProgramServer(value: unknown): value is ProgramServer {
   return isRecord(value) && typeof value["connect"] === "function";
-}
-
-/** What the guide shows of them: names and kinds, never what else is in their configuration. */
-function describeServers({ servers, held }: GatheredMcp): readonly string[] {
-  return [
-    ...servers.map(({ name, scope, transport }) => `${name} (${scope}, ${transport.type})`),
-    ...held
-      .filter(({ code }) => !["shadowed", "name-refused", "untrusted"].includes(code))
-      .map(({ entry, reason }) => `${entry.config.name} (${entry.scope}; not connected: ${reason})`),
-  ];
-}
-
-async function loadPackage(name: string, directories: readonly string[]): Promise<unknown> {
-  const { createPackageLoader } = await import("../models/create-package-loader.ts");
-  return createPackageLoader(directories)(name);
-}
-
-/** The setting speaks where the variable is silent. */
-function outputLimit({ bashOutputMaxChars }: PlainSettings): Readonly<Record<string, string>> {
-  return bashOutputMaxChars === undefined ? {} : { BASH_MAX_OUTPUT_LENGTH: String(bashOutputMaxChars) };
 }
 
 function toDefinition(agent: AgentDefinition | AgentInput): AgentDefinition {
@@ -471,7 +444,11 @@ async function runKeyHelper(
     file: "/bin/sh",
     arguments: ["-c", command],
     directory: options.directory,
-    environment: definedOnly(options.environment),
+    environment: Object.fromEntries(
+      Object.entries(options.environment).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value]],
+      ),
+    ),
     signal: AbortSignal.timeout(timeLimitMs),
     maxBytes: 10_000,
   });
@@ -483,11 +460,5 @@ async function runKeyHelper(
     {
       advice: "Run it by hand; it must print the key and nothing else.",
     },
-  );
-}
-
-function definedOnly(variables: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );
 }

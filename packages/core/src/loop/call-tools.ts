@@ -194,7 +194,15 @@ async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Pro
   const { allowedBy, reason } = authorized;
   const allowed =
     allowedBy === undefined || reason === undefined ? {} : { allowed: { by: allowedBy, reason } };
-  const unrecorded = await commitBefore(authorized, ports);
+  // Nothing may happen of which no record would be left; calls that only look need none.
+  const unrecorded =
+    repeatsOf(authorized.tool) === "pure"
+      ? undefined
+      : await ports.commit?.().then(
+          () => undefined,
+          (error: unknown) =>
+            `This call was not run, because it could not be recorded: ${error instanceof Error ? error.message : String(error)}`,
+        );
   const start = ports.now();
   if (unrecorded !== undefined) {
     queue.push({
@@ -208,40 +216,20 @@ async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Pro
     return { call, outcome: { content: unrecorded, isError: true } };
   }
   queue.push({ type: "call-started", call, effect: authorized.tool.effect });
+  const { tool, input } = authorized;
   const own = await runTool(authorized, work);
   const durationMs = ports.now() - start;
-  const outcome = await reportAfterwards(authorized, own, { work, durationMs });
+  let outcome = own;
+  try {
+    outcome = (await ports.afterCall?.({ call, tool, input }, own, { signal, durationMs })) ?? own;
+  } catch {
+    // The call has had its effect, so a listener that fails afterwards does not take its result away.
+  }
   const data = outcome.data === undefined ? {} : { data: outcome.data };
   const isError = outcome.isError ?? false;
   const content = shownContent(outcome);
   queue.push({ type: "call-finished", call, isError, content, durationMs, ...deciding, ...allowed, ...data });
   return { call, outcome };
-}
-
-/** Nothing may happen of which no record would be left; calls that only look need none. Gives why the call must not run. */
-async function commitBefore({ tool }: AuthorizedCall, { commit }: LoopPorts): Promise<string | undefined> {
-  if (commit === undefined || repeatsOf(tool) === "pure") return undefined;
-  try {
-    await commit();
-    return undefined;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return `This call was not run, because it could not be recorded: ${reason}`;
-  }
-}
-
-/** The call has had its effect, so a listener that fails afterwards does not take its result away. */
-async function reportAfterwards(
-  { call, tool, input }: AuthorizedCall,
-  outcome: ToolOutcome,
-  { work, durationMs }: { readonly work: Work; readonly durationMs: number },
-): Promise<ToolOutcome> {
-  const { ports, signal } = work;
-  try {
-    return (await ports.afterCall?.({ call, tool, input }, outcome, { signal, durationMs })) ?? outcome;
-  } catch {
-    return outcome;
-  }
 }
 
 async function runTool(authorized: AuthorizedCall, work: Work): Promise<ToolOutcome> {
@@ -266,7 +254,15 @@ async function runTool(authorized: AuthorizedCall, work: Work): Promise<ToolOutc
     const running = tool.call(input, ports.toolContext(call.id, { signal: own, progress, ...decided }));
     const outcome = await settleWithin(running, own, brokenOff);
     // A tool that broke off because its time was up may not say so itself; one that was done in time keeps its result.
-    return outcome.isError === true && own.aborted ? alsoSaying(outcome, brokenOff()) : outcome;
+    if (outcome.isError !== true || !own.aborted) return outcome;
+    // What it says itself of that, such as which agent it had started, is not lost.
+    const { content } = outcome;
+    const text = String(brokenOff().content);
+    return {
+      ...outcome,
+      content:
+        typeof content === "string" ? `${content}\n\n${text}`.trim() : [...content, { type: "text", text }],
+    };
   } catch (error) {
     return own.aborted ? brokenOff() : failed(error);
   }
@@ -294,16 +290,6 @@ async function settleWithin(
     clearTimeout(timer);
     running.catch(() => undefined);
   }
-}
-
-/** What a tool says itself of being broken off, such as which agent it had started, is not lost. */
-function alsoSaying(outcome: ToolOutcome, note: ToolOutcome): ToolOutcome {
-  const { content } = outcome;
-  const added = { type: "text", text: String(note.content) } as const;
-  return {
-    ...outcome,
-    content: typeof content === "string" ? `${content}\n\n${added.text}`.trim() : [...content, added],
-  };
 }
 
 const notBegun =

@@ -1,7 +1,7 @@
 import { escapeControlTags } from "@retinue/base/foundation/escape-control-tags.ts";
 import { receiptText, unverifiedLine } from "../conversation/receipt.ts";
-import type { RunEnding } from "../conversation/run-event.ts";
-import { contextTokens, noUsage } from "../conversation/usage.ts";
+import { noTotals, type RunEnding } from "../conversation/run-event.ts";
+import { contextTokens } from "../conversation/usage.ts";
 import type { ChildPlan } from "../planning/agent-plan.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
 import { interruptedReason, type TaskState } from "../protocol/agent-state.ts";
@@ -135,9 +135,8 @@ export function interruptedText(agentId: string, agentType: string): string {
 
 /** The ending of a child that was planned and found no place; one that came too late for its session can be resumed. */
 export function notStarted({ reason: error, isOver }: Extract<TaskStarted, { type: "refused" }>): RunEnding {
-  const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 };
   const reason = isOver === true ? interruptedReason : "not-started";
-  return { status: "stopped", reason, text: "", error, denials: [], totals };
+  return { status: "stopped", reason, text: "", error, denials: [], totals: noTotals };
 }
 
 /** What a parent reads of a child's end. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { textOf } from "@retinue/core/conversation/message.ts";
-import { noUsage } from "@retinue/core/conversation/usage.ts";
+import { noTotals } from "@retinue/core/conversation/run-event.ts";
 import { blocksOf } from "@retinue/core/kernel/prompt-queue.ts";
 import { findSlashCommand, readSlashCommand } from "../shared/slash-commands.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
@@ -62,8 +62,7 @@ function isSkill(name: string, { session }: OpenSdkSession): boolean {
 
 /** The ending of a turn that asked no model. */
 export function localEnding(text = "") {
-  const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 };
-  return { status: "completed", reason: localReason, text, denials: [], totals } as const;
+  return { status: "completed", reason: localReason, text, denials: [], totals: noTotals } as const;
 }
 
 /** What a command says, as an answer that no model gave. */

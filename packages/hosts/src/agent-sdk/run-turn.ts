@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import type { RunEnding, RunEvent } from "@retinue/core/conversation/run-event.ts";
-import { noUsage } from "@retinue/core/conversation/usage.ts";
+import { noTotals, type RunEnding, type RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { blocksOf } from "@retinue/core/kernel/prompt-queue.ts";
 import type { PreparedTurn, Turn as WireTurn } from "@retinue/core/kernel/turn-driver.ts";
 import { thrownError } from "@retinue/core/kernel/turn-driver.ts";
@@ -433,6 +432,6 @@ export function endingOf(error: unknown): RunEnding {
     text: "",
     error: `${message}${advice}`,
     denials: [],
-    totals: { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
+    totals: noTotals,
   };
 }

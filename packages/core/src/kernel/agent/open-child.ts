@@ -34,7 +34,6 @@ import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-settings.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { liveTextEvents } from "../live/live-text.ts";
-import type { Quotes } from "../quotes/open-quotes.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import type { MemberProcesses } from "../teams/create-member-processes.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
@@ -131,16 +130,15 @@ export function openChild(
     const planned = decided.type === "planned" ? await startable(decided) : decided;
     if (planned.type === "refused") return planned;
     for (const note of context.skills?.notes ?? []) runtime.notice?.(note);
-    const plan = await withQuote(planned.plan, session.quotes);
+    let { plan } = planned;
+    const { quotes } = session;
+    // Where settings want quotes to be kept; one that cannot be made keeps nothing up.
+    if (plan.quote === undefined && quotes.settings !== undefined) {
+      const quoted = await quotes.agent(plan).catch(() => undefined);
+      if (quoted !== undefined) plan = { ...plan, quote: bandsOnly(quoted) };
+    }
     return openPlanned(plan, session, { resources, signal, definition, forksFrom: session.messages });
   });
-}
-
-/** What was not quoted before is quoted now, where settings want quotes to be kept; one that cannot be made keeps nothing up. */
-async function withQuote(plan: ChildPlan, quotes: Quotes): Promise<ChildPlan> {
-  if (plan.quote !== undefined || quotes.settings === undefined) return plan;
-  const quoted = await quotes.agent(plan).catch(() => undefined);
-  return quoted === undefined ? plan : { ...plan, quote: bandsOnly(quoted) };
 }
 
 /** The same for a plan that was decided before, perhaps by another process. */
@@ -179,9 +177,10 @@ export function openChildPlan(
       signal,
       directory,
     });
-    const definition = functions.some(({ kind }) => kind === "onEnd")
-      ? await findDefinition(task.agentType, session)
+    const found = functions.some(({ kind }) => kind === "onEnd")
+      ? (await session.loadRegistry()).discovered.registry.find(task.agentType)
       : undefined;
+    const definition = found?.type === "found" ? found.agent.definition : undefined;
     const forksFrom = () =>
       plan.history === undefined ? session.messages() : loadHistory(plan.history, session);
     return openPlanned(plan, session, { resources, signal, definition, forksFrom });
@@ -359,14 +358,6 @@ async function prepareModel(
   return unpaid === undefined ? undefined : refused(unpaid);
 }
 
-async function findDefinition(
-  agentType: string,
-  { loadRegistry }: ChildSession,
-): Promise<AgentDefinition | undefined> {
-  const found = (await loadRegistry()).discovered.registry.find(agentType);
-  return found.type === "found" ? found.agent.definition : undefined;
-}
-
 /** The messages of a transcript that a plan refers to. */
 async function loadHistory(
   { transcript, messages }: NonNullable<AgentPlan["history"]>,
@@ -534,7 +525,16 @@ async function openChildAgent(
 ): Promise<OpenAgent> {
   const { services, parent, clocks, outputs } = session;
   const { runtime } = services;
-  const control = withParent(line, session.control);
+  const above = session.control;
+  // An agent that a subagent has started can ask questions only while the subagent can.
+  const control =
+    above === undefined
+      ? line
+      : {
+          ...line,
+          attended: () => line.attended() && above.attended(),
+          unattended: AbortSignal.any([line.unattended, above.unattended]),
+        };
   if (plan.memory !== undefined) await prepareMemory(plan.memory, runtime.notice);
   const output = outputs.of(plan.agent.id);
   const { team } = plan.task;
@@ -594,16 +594,6 @@ function heldWhileWaiting(
       }
       return answer;
     },
-  };
-}
-
-/** An agent that a subagent has started can ask questions only while the subagent can. */
-function withParent(control: TaskControl, parent: TaskControl | undefined): TaskControl {
-  if (parent === undefined) return control;
-  return {
-    ...control,
-    attended: () => control.attended() && parent.attended(),
-    unattended: AbortSignal.any([control.unattended, parent.unattended]),
   };
 }
 

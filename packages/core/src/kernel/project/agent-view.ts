@@ -1,6 +1,6 @@
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { textOf } from "../../conversation/message.ts";
-import type { RunEnding } from "../../conversation/run-event.ts";
+import { noTotals, type RunEnding } from "../../conversation/run-event.ts";
 import { contextTokens, noUsage } from "../../conversation/usage.ts";
 import { hasEnded, type TaskState } from "../../protocol/agent-state.ts";
 import type { FoundTask } from "../../tasks/find-tasks.ts";
@@ -111,7 +111,7 @@ const emptyEnding: RunEnding = {
   reason: "",
   text: "",
   denials: [],
-  totals: { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
+  totals: noTotals,
 };
 
 /** One that still runs, or waits for its place, is reported without the headline of an ending. */

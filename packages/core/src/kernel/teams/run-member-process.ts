@@ -3,13 +3,13 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
+import { abortCode } from "@retinue/base/foundation/abortable.ts";
 import { parseJsonRecord } from "@retinue/base/foundation/json-record.ts";
-import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { spawnProcess } from "@retinue/base/foundation/spawn-process.ts";
 import { runProcess } from "@retinue/base/foundation/start-process.ts";
 import { streamLines } from "@retinue/base/foundation/stream-lines.ts";
-import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
-import { noUsage } from "../../conversation/usage.ts";
+import { noTotals, type RunEnding, type RunEvent } from "../../conversation/run-event.ts";
 import type { ChildPlan } from "../../planning/agent-plan.ts";
 import { handInPlanTool } from "../../planning/plan-rights.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
@@ -202,7 +202,7 @@ type Child = Awaited<ReturnType<typeof spawnProcess>>;
 function stopOnAbort(child: Child, send: (line: object) => void, signal: AbortSignal): () => void {
   let timer: NodeJS.Timeout | undefined;
   const stop = (): void => {
-    send({ type: "stop", code: isRetinueError(signal.reason) ? signal.reason.code : "aborted" });
+    send({ type: "stop", code: abortCode(signal) });
     timer = setTimeout(() => child.kill("SIGKILL"), graceMs);
   };
   signal.addEventListener("abort", stop, { once: true });
@@ -261,12 +261,10 @@ function createErrorTail(
 }
 
 function diedEnding(how: string, errors: string, signal: AbortSignal): RunEnding {
-  const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 };
   const error = `Its process ended (${how}).${errors === "" ? "" : ` ${errors}`}`;
   if (!signal.aborted)
-    return { status: "failed", reason: "process_died", text: "", error, totals, denials: [] };
-  const reason = isRetinueError(signal.reason) ? signal.reason.code : "aborted";
-  return { status: "stopped", reason, text: "", totals, denials: [] };
+    return { status: "failed", reason: "process_died", text: "", error, totals: noTotals, denials: [] };
+  return { status: "stopped", reason: abortCode(signal), text: "", totals: noTotals, denials: [] };
 }
 
 /** The command beside this file, whether it runs from the sources or from the package. */
