@@ -252,6 +252,27 @@ describe("the command", () => {
     expect(Object.fromEntries(counts)).toEqual({ a: 1 });
   });
 
+  test("a resume has the model and effort of its run, and another mode only where it is named [WFL-3, WFL-5]", async () => {
+    const { place, run, counts } = await stage();
+    place.write(".claude/workflows/many.js", `${meta}return await agent('conv:a x', { label: 'first' })\n`);
+    const flags = ["--model", "claude-opus-4-1", "--effort", "low", "--permission-mode", "acceptEdits"];
+    const ran = await run("workflow", "run", "many", ...flags);
+    const runId = /wf_[0-9a-f]{8}-[0-9a-f]{3}/.exec(ran.err)?.[0] ?? "";
+    const refused = await run("workflow", "resume", runId);
+    expect([refused.code, refused.err]).toEqual([
+      2,
+      expect.stringMatching(
+        /was started in the permission mode acceptEdits\.[\s\S]*--permission-mode default if/,
+      ),
+    ]);
+    const resumed = await run("workflow", "resume", runId, "--permission-mode", "acceptEdits");
+    expect(resumed.err).toContain("✓ first (taken from the journal)");
+    expect(Object.fromEntries(counts)).toEqual({ a: 1 });
+    await run("workflow", "resume", runId, "--permission-mode", "default");
+    expect(Object.fromEntries(counts)).toEqual({ a: 2 });
+    expect((await run("workflow", "show", runId)).out).toContain("(its rights changed)");
+  });
+
   test("what is no file that could be a script is not read [WFL-2, WFL-5]", async () => {
     const { place, run } = await stage();
     place.write(

@@ -37,6 +37,12 @@ export interface WorkflowStep {
   readonly branch?: string;
 }
 
+export interface StartedWith {
+  readonly model: string;
+  readonly effort?: string;
+  readonly permissionMode: string;
+}
+
 export interface WorkflowPhaseState {
   /** Counts from 1. */
   readonly index: number;
@@ -66,6 +72,8 @@ export interface WorkflowRunState {
   readonly callId?: string;
   /** The model of steps that name none. */
   readonly defaultModel: string;
+  /** What of its session is part of what its steps are: with another one they would run again. */
+  readonly startedWith?: StartedWith;
   readonly status: WorkflowStatus;
   readonly startedAt: number;
   readonly endedAt?: number;

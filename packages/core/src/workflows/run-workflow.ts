@@ -413,7 +413,7 @@ async function takeOrWork(run: Run, step: StepCall): Promise<StepOutcome> {
  */
 async function inOrder<Value>(run: Run, deciding: Promise<Value>): Promise<Value> {
   const before = run.decided;
-  run.decided = Promise.allSettled([before, deciding]);
+  run.decided = Promise.allSettled([before, deciding]).then(() => undefined);
   await before;
   return await deciding;
 }

@@ -246,6 +246,7 @@ export function runFileOf(state: WorkflowRunState): JsonRecord {
     startTime: startedAt,
     ...(phases.length === 0 ? {} : { phases: phases.map(({ title, detail }) => ({ title, detail })) }),
     defaultModel: state.defaultModel,
+    startedWith: state.startedWith,
     workflowProgress: progressList(state),
     totalTokens: totals.tokens,
     totalToolCalls: totals.toolUses,

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { plural } from "@retinue/base/foundation/diagnostic.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { Session } from "@retinue/core/kernel/session.ts";
 import { billRows, type WorkflowBill } from "@retinue/core/kernel/workflows/bill-workflow.ts";
 import type { FoundRun } from "@retinue/core/kernel/workflows/find-runs.ts";
 import type { FoundWorkflow } from "@retinue/core/kernel/workflows/session-workflows.ts";
@@ -117,16 +118,30 @@ async function planOf(
   name: string,
   args: unknown,
 ): Promise<{ readonly found: FoundWorkflow; readonly bill: WorkflowBill | undefined }> {
-  const print = readPrintOptions({}, { words: [], cwd: context.host.cwd, session: context.session });
-  await using runtime = createPrintRuntime(context, { sessionPersistence: false });
-  const options = { ...print.session, planOnly: true };
-  await using session = await openPrintSession(runtime, options, new AbortController().signal);
-  const { workflows } = session;
-  if (workflows === undefined) throw workflowsOff();
-  const scriptPath = scriptFile(context, name);
-  const request = scriptPath === undefined ? { name } : { scriptPath };
-  const found = await workflows.find(request);
-  return { found, bill: await workflows.bill({ ...request, args }, found) };
+  return withPlan(context, {}, async ({ workflows }) => {
+    if (workflows === undefined) throw workflowsOff();
+    const scriptPath = scriptFile(context, name);
+    const request = scriptPath === undefined ? { name } : { scriptPath };
+    const found = await workflows.find(request);
+    return { found, bill: await workflows.bill({ ...request, args }, found) };
+  });
+}
+
+/** A session that is planned as one with these options would be, and starts nothing. */
+async function withPlan<Result>(
+  context: CommandContext,
+  flags: RunFlags,
+  look: (session: Session) => Promise<Result>,
+): Promise<Result> {
+  const { session: given } = readPrintOptions(flags, {
+    words: [],
+    cwd: context.host.cwd,
+    session: context.session,
+  });
+  await using runtime = createPrintRuntime(context, { ...flags, sessionPersistence: false });
+  const signal = new AbortController().signal;
+  await using session = await openPrintSession(runtime, { ...given, planOnly: true }, signal);
+  return await look(session);
 }
 
 /** The script file that a word of the command names, if it names one. */
@@ -197,7 +212,26 @@ export async function workflowResume(
       );
   }
   const args = options.args === undefined ? run.args : argsOf(options.args);
-  return runIt(context, { what, args, run }, options);
+  const { model, effort } = run.startedWith ?? {};
+  const own = { ...options, model: options.model ?? model, effort: options.effort ?? effort };
+  await refuseOtherMode(context, run, own);
+  return runIt(context, { what, args, run }, own);
+}
+
+/** Rights are part of what a step is: in another mode than before every step would run again, and that must be meant. */
+async function refuseOtherMode(
+  context: CommandContext,
+  { runId, startedWith: { permissionMode: before } = {} }: FoundRun,
+  options: WorkflowRunOptions,
+): Promise<void> {
+  const isNamed = options.permissionMode !== undefined || options.dangerouslySkipPermissions === true;
+  if (before === undefined || isNamed) return;
+  const mode = await withPlan(context, options, async ({ plan }) => plan.policy.mode);
+  if (mode === before) return;
+  throw misuse(
+    `The run ${runId} was started in the permission mode ${before}. In the mode ${mode} its finished steps would run again, and be paid again.`,
+    `Add --permission-mode ${before} to continue it as it was, or --permission-mode ${mode} if you mean that.`,
+  );
 }
 
 interface WhatRuns {

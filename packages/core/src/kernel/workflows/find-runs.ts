@@ -3,6 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { isRecord, type JsonRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
 import { isRunId, isSessionId, sessionFiles, workflowFiles } from "../../journal/session-files.ts";
+import type { StartedWith } from "../../protocol/workflow-state.ts";
 import { type EarlierSteps, readEarlierSteps } from "../../workflows/workflow-journal.ts";
 
 /** A run of a workflow, as its file has it. */
@@ -22,6 +23,7 @@ export interface FoundRun {
   readonly scriptPath?: string;
   readonly script: string;
   readonly args?: unknown;
+  readonly startedWith?: Partial<StartedWith>;
   /** The whole file. */
   readonly record: JsonRecord;
 }
@@ -80,6 +82,7 @@ export async function readRun(
     ...(typeof scriptPath === "string" ? { scriptPath } : {}),
     script: typeof script === "string" ? script : "",
     ...("args" in record ? { args: record["args"] } : {}),
+    ...(isRecord(record["startedWith"]) ? { startedWith: readStartedWith(record["startedWith"]) } : {}),
     record: { ...record, workflowProgress: steps },
   };
 }
@@ -106,6 +109,13 @@ function withJournal(
       ...stateOf(key),
     })),
   ];
+}
+
+function readStartedWith(written: JsonRecord): Partial<StartedWith> {
+  const entries = (["model", "effort", "permissionMode"] as const).flatMap((key) =>
+    typeof written[key] === "string" ? [[key, written[key]]] : [],
+  );
+  return Object.fromEntries(entries);
 }
 
 function numberOf(value: unknown): number {

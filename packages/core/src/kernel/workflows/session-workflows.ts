@@ -12,7 +12,8 @@ import type { WorkflowMeta } from "@retinue/config/workflows/workflow-meta.ts";
 import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import type { Message, UserMessage } from "../../conversation/message.ts";
 import { badRunId, isRunId, newRunId, workflowFiles } from "../../journal/session-files.ts";
-import type { WorkflowRunState } from "../../protocol/workflow-state.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
+import type { StartedWith, WorkflowRunState } from "../../protocol/workflow-state.ts";
 import { createRealmTurns, openRealm, type RealmTurns } from "../../workflows/open-realm.ts";
 import { type RunnableWorkflow, runWorkflow } from "../../workflows/run-workflow.ts";
 import type { ScriptBody } from "../../workflows/start-realm.ts";
@@ -274,6 +275,7 @@ async function start(request: WorkflowRequest, parts: Starting): Promise<LiveWor
       ...(args === undefined ? {} : { args: JSON.parse(args) }),
       ...(request.callId === undefined ? {} : { callId: request.callId }),
       defaultModel: plan.model.value,
+      startedWith: startedWith(plan),
       status: "running",
       startedAt: runtime.epochMs(),
       ...(parts.quote === undefined ? {} : { quote: parts.quote }),
@@ -412,6 +414,14 @@ async function refuseResume(runId: string, { runs, session }: Starting): Promise
     throw new RetinueError("unknown-run", `There is no workflow run ${runId} in this project.`, {
       advice: "`retinue workflow list` shows those there are.",
     });
+}
+
+function startedWith({ chosenModel: { provider, id }, effort, policy }: AgentPlan): StartedWith {
+  return {
+    model: provider === undefined ? id : `${provider}/${id}`,
+    ...(typeof effort?.value === "string" ? { effort: effort.value } : {}),
+    permissionMode: policy.mode,
+  };
 }
 
 /** A text that is JSON is meant as that. */
