@@ -83,17 +83,17 @@ test("commands show their pages and give the conversation back; what cannot be m
   );
   await pty.shows("Read it.");
   await pty.isMissing("esc to interrupt");
-  for (const [command, text] of [
-    ["context", "The window of claude-sonnet-5"],
-    ["context", "instructions, memory"],
-    ["context", "4 messages"],
-    ["memory", "CLAUDE.md"],
-    ["cost", "read the file"],
-    ["inspect", "read the file"],
-    ["doctor", "Node"],
+  for (const [command, title, text] of [
+    ["context", "What fills the context window", "The window of claude-sonnet-5"],
+    ["context", "What fills", "instructions, memory"],
+    ["context", "What fills", "4 messages"],
+    ["memory", "Instructions and memory", "CLAUDE.md"],
+    ["cost", "What this conversation has cost", "read the file"],
+    ["inspect", "This conversation in figures", "read the file"],
+    ["doctor", "What works here", "Node"],
   ] as const) {
     pty.type(`/${command}${keys.enter}`);
-    await pty.shows(`/${command}`, text, "esc back");
+    await pty.shows(title, text, "esc back");
     pty.type(keys.escape);
     await pty.isMissing("esc back");
     await pty.shows("Read it.");

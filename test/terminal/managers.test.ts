@@ -134,10 +134,17 @@ test("/hooks switches hooks off and on, /mcp does so with servers, /skills puts 
 });
 
 test("in a window of 80 columns lists show all their keys, and pages and help keep their columns [CLI-4]", async () => {
-  const { pty } = await openConversation([], { columns: 80, rows: 24 });
+  const { pty, place } = await openConversation([], { columns: 80, rows: 24 });
   await pty.shows("default");
   pty.type(`/mcp${keys.enter}`);
-  await pty.shows("ctrl+l log in/out", "ctrl+x off/on", "esc back");
+  // Keys that need a server are not shown without one.
+  await pty.shows("type to narrow", "Ctrl+N adds one", "ctrl+n add · ctrl+r reconnect all · esc back");
+  pty.type(`${ctrlN}docs http://127.0.0.1:9/mcp${keys.enter}`);
+  await pty.shows("docs  ", "ctrl+l log in/out", "ctrl+x off/on", "esc back");
+  const { projects } = JSON.parse(readFileSync(join(place.home, ".claude.json"), "utf8"));
+  expect(Object.values(projects)).toMatchObject([
+    { mcpServers: { docs: { type: "http", url: "http://127.0.0.1:9/mcp" } } },
+  ]);
   pty.type(keys.escape);
   await pty.isMissing("esc back");
   pty.type("?");

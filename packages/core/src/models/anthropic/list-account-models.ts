@@ -58,7 +58,7 @@ export async function listAccountModels(
   } catch (error) {
     const why = limit.aborted
       ? `no answer within ${limitMs / 1000} s`
-      : `it cannot be reached (${codeOf(error)})`;
+      : `cannot be reached (${codeOf(error)})`;
     return { type: "unknown", host, why, isReachable: false };
   }
 }

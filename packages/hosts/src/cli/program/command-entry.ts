@@ -122,11 +122,16 @@ export function describe(command: Command, description: string): Command {
   );
 }
 
-export function unknownCommand(parent: Command, name: string): RetinueError {
+/** A word that is no command; `words` are all that were written, as a prompt would have them. */
+export function unknownCommand(
+  parent: Command,
+  name: string,
+  words: readonly string[] = [name],
+): RetinueError {
   const known = visibleNames(parent);
   const nearest = nearestName(name, known);
   const path = parent.parent === null ? "" : `${parent.name()} `;
-  const asPrompt = path === "" ? ` As a prompt: \`retinue -p ${quoteWord(name)}\`.` : "";
+  const asPrompt = path === "" ? ` As a prompt: \`retinue -p ${quoteWord(words.join(" "))}\`.` : "";
   const advice =
     nearest === undefined
       ? `The commands are ${known.map((command) => `${path}${command}`).join(", ")}.${asPrompt}`

@@ -136,7 +136,7 @@ function createProgram(host: CliHost, invoke: Invoke, { isInStore, arguments_ }:
       !/^\/|\s/.test(first)
     ) {
       if (program.commands.length === 0) addAllCommands();
-      throw unknownCommand(program, first);
+      throw unknownCommand(program, first, words);
     }
     if (options.inputFormat === "stream-json" && options.outputFormat === "stream-json" && words.length === 0)
       return invokeSession(invoke, options, async (context) =>

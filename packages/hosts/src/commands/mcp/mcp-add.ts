@@ -61,7 +61,8 @@ export async function mcpRemove(
   return 0;
 }
 
-function readConfig(
+/** A server as a file has it, from the words that name it. */
+export function readConfig(
   words: readonly string[],
   { transport = "stdio", env = [], header = [] }: McpAddOptions,
 ): Readonly<Record<string, unknown>> {

@@ -1,10 +1,13 @@
 import { formatDuration, plural } from "../../shared/format.ts";
+import { answeredRow, unaskedRow } from "../questions/answered-row.ts";
 import { cutRow, emptyRow, padRow, type Row, rowWidth, span } from "../screen/row.ts";
 import { bold, colours, dim, plain, type Style } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
 import type {
   AgentEntry,
   AgentSnapshot,
+  Question,
+  QuestionAnswer,
   SessionEvent,
   StartFacts,
   ToolCall,
@@ -36,6 +39,13 @@ interface RunningCall {
   progress: string;
 }
 
+/** A request that is made again at a time. */
+interface RetryWait {
+  readonly text: string;
+  readonly reason: string;
+  readonly until: number;
+}
+
 /** What a turn waits for besides the model. */
 export interface WaitsFor {
   /** So many agents. */
@@ -56,10 +66,14 @@ export class Conversation {
   readonly #running = new Map<string, RunningCall>();
   readonly #deferred: { readonly kind: Kind; readonly rows: readonly Row[] }[] = [];
   readonly #agentCalls = new Set<string>();
+  /** Calls that the person refused. */
+  readonly #refused = new Set<string>();
+  /** Forms of the main agent that the person closed; their calls end next. */
+  #closedForms = 0;
   #finished: Row[] = [];
   #last: Kind = "none";
   #busySince: number | undefined;
-  #waiting: { readonly text: string; readonly reason: string; readonly until: number } | undefined;
+  #waiting: RetryWait | undefined;
   #isThinking = false;
   #isCompacting = false;
 
@@ -177,6 +191,20 @@ export class Conversation {
     this.#showPrompt(text);
   }
 
+  /** What the person answered. A call that they refused has no other line: its result only repeats it to the model. */
+  answered(question: Question, answer: QuestionAnswer): void {
+    const isOwn = question.kind === "form" && question.isChoice === true;
+    this.add([answeredRow(question, answer, this.#options.context())], isOwn ? "note" : "calls");
+    if (answer.type !== "deny" || isOwn) return;
+    if (question.kind === "permission") this.#refused.add(question.call.id);
+    if (question.kind === "form" && question.path.length === 1) this.#closedForms += 1;
+  }
+
+  /** A question of an agent that was moved to the background, where nobody is asked. */
+  unasked(question: Question): void {
+    this.add([unaskedRow(question, this.#options.context())], "calls");
+  }
+
   /** A text that is complete, such as a plan. */
   addMarkdown(text: string): void {
     this.#endText();
@@ -245,11 +273,7 @@ export class Conversation {
     if (begun === undefined && !this.#isCompacting) return [];
     const now = this.#options.now();
     const since = formatDuration(now - (begun ?? now));
-    const wait =
-      this.#waiting === undefined
-        ? ""
-        : `${this.#waiting.text} ${formatDuration(Math.max(0, this.#waiting.until - now))}: ${this.#waiting.reason}`;
-    const words = wait === "" ? this.#activity(waits) : wait;
+    const words = this.#waiting === undefined ? this.#activity(waits) : retryText(this.#waiting, now);
     const sign = spinner[Math.floor(now / spinnerMs) % spinner.length] ?? "";
     return [
       emptyRow,
@@ -315,7 +339,15 @@ export class Conversation {
       return;
     }
     this.#endText();
+    if (!isGood && this.#isAnswered(call)) return;
     this.#finish("calls", finishedCallRows(call, result, this.#options.context()));
+  }
+
+  /** Whether the person's no to it is shown already. */
+  #isAnswered({ id, tool }: ToolCall): boolean {
+    if (tool !== "AskUserQuestion" || this.#closedForms === 0) return this.#refused.delete(id);
+    this.#closedForms -= 1;
+    return true;
   }
 
   #retry({ attempt, maxAttempts, delayMs, reason }: Extract<SessionEvent, { type: "retry" }>): void {
@@ -325,7 +357,7 @@ export class Conversation {
       this.note("The answer broke off here; it is asked for again.", colours.warning);
     }
     this.#waiting = {
-      text: `Attempt ${attempt + 1} of ${maxAttempts} in`,
+      text: `Attempt ${attempt + 1} of ${maxAttempts}`,
       reason,
       until: this.#options.now() + delayMs,
     };
@@ -375,6 +407,12 @@ export class Conversation {
   #subject(call: ToolCall): string {
     return callSubject(call, this.#options.context().fileName);
   }
+}
+
+/** The cause first: it is what a narrow window keeps. */
+function retryText({ text, reason, until }: RetryWait, now: number): string {
+  const left = until - now;
+  return `${reason.replace(/\.$/, "")} · ${text}${left > 500 ? ` in ${formatDuration(left)}` : ""}`;
 }
 
 /** The tree of agents shows these better. */

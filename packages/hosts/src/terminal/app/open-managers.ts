@@ -47,10 +47,10 @@ const managers: Readonly<Record<ManagedTopic, Manager>> = {
   },
   mcp: {
     title: "MCP servers",
-    empty: "No MCP servers are configured. `retinue mcp add` adds one.",
+    empty: "No MCP servers are configured. Ctrl+N adds one.",
     enter: "show",
     toggle: "off/on",
-    more: (list) => [logInKey(list), reconnectKey(list)],
+    more: (list) => [newServerKey(list), logInKey(list), reconnectKey(list)],
   },
   hooks: {
     title: "Hooks of settings",
@@ -151,7 +151,7 @@ export async function openSetting(name: string, { session }: AppState, actions: 
 
 /** What a setting can be, to choose from. */
 function openValues(
-  { id, setting }: ManagedItem,
+  { label, setting }: ManagedItem,
   {
     list,
     reload,
@@ -160,7 +160,8 @@ function openValues(
   const { path = [], values = [], meanings, value = "" } = setting ?? {};
   list.actions.openView(
     new Picker({
-      title: id,
+      // Its name, and what it is for.
+      title: label.replace(/\s{2,}/, ": "),
       items: values.map((one) => {
         const parts = [meanings?.get(one) ?? "", one === value ? "in use" : ""].filter((part) => part !== "");
         return { id: one, label: one, ...(parts.length === 0 ? {} : { detail: parts.join(" · ") }) };
@@ -232,6 +233,21 @@ function newAgentKey({ state, actions, change }: ManagedList): PickerKey {
       const file = await state.session.change({ type: "new-agent", name });
       await actions.editFile(file);
       return change({ type: "edited", file });
+    },
+  };
+}
+
+function newServerKey({ change }: ManagedList): PickerKey {
+  return {
+    key: "ctrl+n",
+    label: "add",
+    isGlobal: true,
+    asks: () => ({
+      label: "a name, then an address or a command, for you here: docs https://…",
+    }),
+    async run(_, text) {
+      const [server = "", ...words] = text.trim().split(/\s+/);
+      return change({ type: "add-server", server, words });
     },
   };
 }

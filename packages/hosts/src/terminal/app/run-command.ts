@@ -138,10 +138,19 @@ function manager(topic: ManagedTopic): Run {
   return (state, actions) => openManager(topic, state, actions);
 }
 
-function page(topic: ReportTopic): Run {
+const pageTitles = {
+  memory: "Instructions and memory",
+  context: "What fills the context window",
+  cost: "What this conversation has cost",
+  inspect: "This conversation in figures",
+  doctor: "What works here, and what does not",
+  workflows: "Workflows",
+} as const satisfies Partial<Record<ReportTopic, string>>;
+
+function page(topic: keyof typeof pageTitles): Run {
   return async ({ session }, actions, words) => {
     const text = await session.library.report(topic, words === "" ? [] : words.split(/\s+/));
-    openPage(actions, `/${topic}`, text);
+    openPage(actions, pageTitles[topic], text);
   };
 }
 

@@ -2,7 +2,6 @@ import { droppedImages } from "../input/dropped-images.ts";
 import { FileIndex } from "../input/find-offer.ts";
 import type { KeyPress } from "../input/key-press.ts";
 import { PromptBox } from "../input/prompt-box.ts";
-import { answeredRow } from "../questions/answered-row.ts";
 import { QuestionController } from "../questions/question-controller.ts";
 import type { Capabilities } from "../screen/capabilities.ts";
 import { FullScreen } from "../screen/full-screen.ts";
@@ -236,7 +235,7 @@ export class TerminalApp implements DeviceListener {
         later: (milliseconds, work) => this.#later(milliseconds, work),
         answer: (question, answer) => {
           const { conversation } = this.#state;
-          conversation.add([answeredRow(question, answer, context())]);
+          conversation.answered(question, answer);
           session.answer(question.id, answer);
         },
         typed: (key) => {
@@ -356,10 +355,13 @@ export class TerminalApp implements DeviceListener {
         state.questionController.ask(event.question);
         this.#openWaiting();
         break;
-      case "question-closed":
-        state.questionController.close(event.questionId);
+      case "question-closed": {
+        const closed = state.questionController.close(event.questionId);
+        const agent = state.board.get(closed?.agentId ?? "");
+        if (closed !== undefined && agent?.isBackground === true) state.conversation.unasked(closed);
         this.#openWaiting();
         break;
+      }
       case "agents-found":
         for (const agent of event.agents)
           if (state.board.get(agent.id) === undefined) state.board.onEvent(agent);

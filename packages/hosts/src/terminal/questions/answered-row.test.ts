@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { rowText } from "../screen/row.ts";
 import type { Question } from "../session/terminal-session.ts";
-import { answeredRow } from "./answered-row.ts";
+import { answeredRow, unaskedRow } from "./answered-row.ts";
 
 const context = { width: 60, fileName: (file: string) => file.replace("/home/me/shop/", "") };
 
@@ -18,11 +18,25 @@ test("an edit that was answered is shown by its file from the folder on [CLI-4]"
     rules: [],
     checkRule: () => undefined,
   };
-  expect(rowText(answeredRow(question, { type: "allow" }, context))).toBe(
-    "✓ main Edit src/cart.ts  you: yes",
-  );
+  expect(rowText(answeredRow(question, { type: "allow" }, context))).toBe("✓ Edit src/cart.ts  you: yes");
   expect(rowText(answeredRow(question, { type: "deny", message: "use b" }, context))).toBe(
-    "✗ main Edit src/cart.ts  you: no, use b",
+    "✗ Edit src/cart.ts  you: no, use b",
+  );
+});
+
+test("a question whose agent was moved to the background leaves a line with its end [BGR-3, CLI-4]", () => {
+  const question: Question = {
+    kind: "permission",
+    id: "1",
+    path: ["main", "fixer"],
+    call: { id: "c", tool: "Bash", input: { command: "npm test" } },
+    subject: "npm test",
+    reason: "",
+    rules: [],
+    checkRule: () => undefined,
+  };
+  expect(rowText(unaskedRow(question, { ...context, width: 90 }))).toBe(
+    "✗ main › fixer Bash npm test  no: in the background nobody is asked",
   );
 });
 

@@ -17,11 +17,29 @@ export function answeredRow(
       width,
     );
   const isYes = answer.type !== "deny";
-  const end: Row = [span(`  you: ${firstLine(answerText(question, answer))}`)];
+  return decidedRow(
+    question,
+    { isYes, how: `you: ${firstLine(answerText(question, answer))}` },
+    { width, fileName },
+  );
+}
+
+/** What was still asked when its agent was moved to the background. */
+export function unaskedRow(question: Question, context: Pick<RowContext, "width" | "fileName">): Row {
+  return decidedRow(question, { isYes: false, how: "no: in the background nobody is asked" }, context);
+}
+
+function decidedRow(
+  question: Question,
+  { isYes, how }: { readonly isYes: boolean; readonly how: string },
+  { width, fileName }: Pick<RowContext, "width" | "fileName">,
+): Row {
+  const end: Row = [span(`  ${how}`)];
   const title: Row = [
     isYes ? span("✓ ", colours.good) : span("✗ ", colours.warning),
-    span(question.path.join(" › "), bold),
-    span(` ${subjectText(question, fileName)}`, dim),
+    // Of the main agent there is only one.
+    ...(question.path.length > 1 ? [span(`${question.path.join(" › ")} `, bold)] : []),
+    span(subjectText(question, fileName), dim),
   ];
   // The answer is what the line is for; what was asked is cut first.
   const room = Math.max(Math.floor(width / 2), width - rowWidth(end));

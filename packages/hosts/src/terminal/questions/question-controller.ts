@@ -107,10 +107,13 @@ export class QuestionController {
     this.#openFirst({ isUnasked: true });
   }
 
-  close(questionId: string): void {
+  /** Gives the question back where it was not answered here. */
+  close(questionId: string): Question | undefined {
+    const closed = this.#waiting.get(questionId);
     this.#waiting.delete(questionId);
     const questions = this.#open?.questions.filter(({ id }) => id !== questionId) ?? [];
     if (this.#open !== undefined && questions.length === 0) this.leave();
+    return closed;
   }
 
   /** Opens the question that waits longest, together with those that are equal to it. */

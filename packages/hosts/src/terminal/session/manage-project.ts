@@ -3,8 +3,10 @@ import { isRecord, parseJsonRecord } from "@retinue/base/foundation/json-record.
 import { effortLevels } from "@retinue/base/foundation/option-words.ts";
 import { changeUserSetting, updateSettingsFile } from "@retinue/core/kernel/live/live-policy.ts";
 import { listOutputStyles } from "@retinue/core/kernel/project/list-output-styles.ts";
+import { refuseName } from "@retinue/core/kernel/project/project-mcp.ts";
 import type { RuleOverview } from "@retinue/core/kernel/project/project-permissions.ts";
 import type { SessionServer } from "@retinue/core/kernel/servers/session-servers.ts";
+import { readConfig } from "../../commands/mcp/mcp-add.ts";
 import { heldReasons, sourceName } from "../../commands/permissions-list.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { plural } from "../../shared/format.ts";
@@ -338,6 +340,8 @@ export async function applyChange(context: CommandContext, change: ProjectChange
       const { wasLoggedIn } = await mcp.logout(change.server);
       return wasLoggedIn ? `Logged out of ${change.server}.` : `There was no login at ${change.server}.`;
     }
+    case "add-server":
+      return addServer(context, change);
     case "reconnect":
       return `The servers of this conversation are connected again.`;
     case "model":
@@ -358,6 +362,26 @@ export async function applyChange(context: CommandContext, change: ProjectChange
     case "edited":
       return `${nameOf(change.file)} was edited.`;
   }
+}
+
+async function addServer(
+  context: CommandContext,
+  { server, words }: Extract<ProjectChange, { type: "add-server" }>,
+): Promise<string> {
+  const { mcp, nameOf } = openProject(context, { toleratesBrokenFiles: true });
+  refuseName(server);
+  const [first = ""] = words;
+  const config = readConfig(words, { transport: /^https?:\/\//.test(first) ? "http" : "stdio" });
+  const usage = "Write such as: docs https://docs.example/mcp, or: files npx -y @acme/files-server .";
+  const file = await mcp.add({
+    name: server,
+    config,
+    usage,
+    scope: "local",
+    replaces: false,
+    pathText: nameOf,
+  });
+  return `${server} was added to ${nameOf(file)}.`;
 }
 
 async function writeSettings(

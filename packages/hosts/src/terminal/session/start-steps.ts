@@ -92,6 +92,8 @@ function answersOffline({ model, plan, discovered }: TreeFacts): boolean {
   return model.provider === "offline" && plan.model.from === "the default" && !named.startsWith("offline");
 }
 
+const baseUrl = "ANTHROPIC_BASE_URL";
+
 function describeAccess(
   facts: TreeFacts,
   { source, local }: KeyOverview,
@@ -104,7 +106,9 @@ function describeAccess(
     const where = local?.model === `${model.provider}/${model.id}` ? ` at ${local.address}` : "";
     return { text: `${model.provider}${where}`, isGood: true };
   }
-  const from = source === undefined ? "no key" : `key from ${source}`;
+  // A gateway may need no key of ours; whether it does is known when it has answered.
+  const own = source === baseUrl ? `no key, ${source} answers` : `key from ${source}`;
+  const from = source === undefined ? "no key" : own;
   switch (account?.type) {
     case "listed":
       return { text: `${from}, and ${account.host} accepts it`, isGood: true };

@@ -175,6 +175,8 @@ export type ProjectChange =
       readonly scope: RuleScope;
     }
   | { readonly type: "approve-server" | "reject-server" | "log-out"; readonly server: string }
+  /** A server for this person in this project: an address, or a command with its arguments. */
+  | { readonly type: "add-server"; readonly server: string; readonly words: readonly string[] }
   | { readonly type: "reconnect" }
   /** The model of new conversations, for this person. */
   | { readonly type: "model"; readonly model: string }

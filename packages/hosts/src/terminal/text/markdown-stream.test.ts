@@ -55,6 +55,29 @@ describe("streamed Markdown", () => {
     expect(rowText(line)).toBe("a b c 2 * 3 * 4 snake_case_name");
   });
 
+  test("the first rows of a long paragraph are final while it is still written, and look as at once [CLI-4]", () => {
+    const sentence = "This is a *sentence* with `code`, snake_case and [a link](https://example.com/a_b). ";
+    for (const lead of ["", "- ", "12. [x] ", "> ", "  "]) {
+      const text = `${lead}${sentence.repeat(12)}And **the end`;
+      const stream = new MarkdownStream(() => plainContext(50));
+      const early: string[] = [];
+      for (let at = 0; at < text.length; at += 7)
+        early.push(...stream.push(text.slice(at, at + 7)).map(rowText));
+      expect(early.length, lead).toBeGreaterThan(12);
+      expect(stream.live().length, lead).toBeLessThan(12);
+      const rows = [...early, ...[...stream.push("** of it.\n\nNext."), ...stream.end()].map(rowText)];
+      expect(rows, lead).toEqual(rendered(`${text}** of it.\n\nNext.`, 50));
+    }
+  });
+
+  test("a long paragraph is kept back from markup on that is not closed yet", () => {
+    const stream = new MarkdownStream(() => plainContext(40));
+    const words = "a few words more ".repeat(30);
+    expect(stream.push(`one **two ${words}`)).toEqual([]);
+    const [first = []] = stream.push("three** four\n");
+    expect(first.some(({ text, style }) => style === bold && text.includes("two a few"))).toBe(true);
+  });
+
   test("markup that is closed in the next line is understood", () => {
     expect(rendered("this is **very\nimportant** indeed")).toEqual(["this is very important indeed"]);
   });

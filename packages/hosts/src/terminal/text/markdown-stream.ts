@@ -1,5 +1,5 @@
 import { Lexer, type Tokens } from "marked";
-import { emptyRow, padRow, type Row, rowWidth, span } from "../screen/row.ts";
+import { emptyRow, padRow, type Row, rowText, rowWidth, span } from "../screen/row.ts";
 import { bold, colours, combine, dim, plain, type Style } from "../screen/style.ts";
 import { longestWord, wrapRow } from "../screen/wrap-row.ts";
 import type { CodeStream } from "./code-colours.ts";
@@ -14,8 +14,8 @@ interface Fence {
 
 /**
  * Markdown that arrives in pieces. A line is final when its end has come, so what is finished can be written once and for
- * all; only an unfinished line, a table that still grows, or markup that is still open is kept back. The work for each
- * piece does not grow with the text before it.
+ * all; only an unfinished line, a table that still grows, or markup that is still open is kept back. Of an unfinished line of
+ * many rows the last ones are. The work for each piece does not grow with the text before it.
  */
 export class MarkdownStream {
   readonly #context: () => RowContext;
@@ -24,6 +24,10 @@ export class MarkdownStream {
   #fence: Fence | undefined;
   /** The colours of the code of the fence. */
   #code: CodeStream | undefined;
+  /** What continues a line whose first rows are written. */
+  #margin: Margin | undefined;
+  /** Below this length of the unfinished line nothing more of it can be written. */
+  #longFrom = 0;
   #isInList = false;
   #isGap = false;
   #isStarted = false;
@@ -41,12 +45,13 @@ export class MarkdownStream {
   push(text: string): readonly Row[] {
     this.#rest += text;
     const end = this.#rest.lastIndexOf("\n");
-    if (end === -1) return [];
+    if (end === -1) return this.#takeLong();
     const lines = this.#rest
       .slice(0, end)
       .split("\n")
       .map((line) => singleLine(line.replace(/\r$/, "")));
     this.#rest = this.#rest.slice(end + 1);
+    this.#longFrom = 0;
     const rows: Row[] = [];
     for (let at = 0; at < lines.length; ) {
       const fence = this.#fence;
@@ -58,13 +63,38 @@ export class MarkdownStream {
       );
       at += Math.max(1, run);
     }
-    return rows;
+    return [...rows, ...this.#takeLong()];
+  }
+
+  /** The first rows of a long line that is not finished: those that nothing that follows can change. */
+  #takeLong(): readonly Row[] {
+    const width = this.#width();
+    const { length } = this.#rest;
+    if (length < Math.max(this.#longFrom, width * maxLiveRows)) return [];
+    this.#longFrom = length + width;
+    const text = singleLine(this.#rest);
+    const margin = this.#margin ?? marginOf(text);
+    if (margin === undefined || this.#fence !== undefined || this.#held.length > 0) return [];
+    const all = this.#lineRows(text).map(rowText);
+    const spaces = [...text.matchAll(/(?<=\S) +(?=\S)/g)].map(({ index }) => index);
+    for (let count = all.length - keptRows; count > 0; count -= 1) {
+      const end = lastWithin(spaces, (at) => this.#lineRows(text.slice(0, at)).length <= count);
+      if (end === undefined || !isSettled(text.slice(0, end))) continue;
+      const rows = this.#lineRows(text.slice(0, end));
+      if (rows.length !== count || rows.some((row, at) => rowText(row) !== all[at])) continue;
+      this.#rest = text.slice(end).trimStart();
+      this.#longFrom = 0;
+      const finished = this.#finish(rows);
+      this.#margin = margin;
+      return finished;
+    }
+    return [];
   }
 
   /** Rows of what is not final yet; asked for each frame. */
   live(): readonly Row[] {
     if (this.#rest === "" && this.#held.length === 0) return [];
-    const isTable = this.#held.length > 0 && this.#held.every(isTableLine);
+    const isTable = this.#margin === undefined && this.#held.length > 0 && this.#held.every(isTableLine);
     const held = isTable ? [] : this.#held.slice(0, -1);
     const rest = singleLine(this.#rest);
     const last = isTable ? rest : [...this.#held.slice(-1), rest].join(" ").trimEnd();
@@ -78,6 +108,8 @@ export class MarkdownStream {
     const last = this.#rest === "" ? [] : this.push("\n");
     const rows = [...last, ...this.#release()];
     this.#closeFence();
+    this.#margin = undefined;
+    this.#longFrom = 0;
     this.#isInList = false;
     this.#isGap = false;
     this.#isStarted = false;
@@ -85,7 +117,7 @@ export class MarkdownStream {
   }
 
   #liveLine(line: string): readonly Row[] {
-    if (line === "" || fenceOf(line) !== undefined) return [];
+    if (line === "" || (this.#margin === undefined && fenceOf(line) !== undefined)) return [];
     return this.#fence === undefined
       ? this.#lineRows(line)
       : this.#codeRows([line], this.#fence, "look").flatMap((row) => wrapRow(row, this.#width()));
@@ -96,6 +128,7 @@ export class MarkdownStream {
   }
 
   #take(line: string): readonly Row[] {
+    if (this.#margin !== undefined) return this.#takeText(line);
     if (this.#fence !== undefined) {
       this.#closeFence();
       return [];
@@ -140,8 +173,8 @@ export class MarkdownStream {
   }
 
   #takeText(line: string): readonly Row[] {
-    const isTable = this.#held.length > 0 && this.#held.every(isTableLine);
-    if (isTableLine(line) && (isTable || this.#held.length === 0)) {
+    const isTable = this.#margin === undefined && this.#held.length > 0 && this.#held.every(isTableLine);
+    if (this.#margin === undefined && isTableLine(line) && (isTable || this.#held.length === 0)) {
       this.#held.push(line);
       return [];
     }
@@ -170,6 +203,7 @@ export class MarkdownStream {
   /** Puts an empty row before what follows an empty line. */
   #finish(rows: readonly Row[]): readonly Row[] {
     if (rows.length === 0) return rows;
+    this.#margin = undefined;
     const needsGap = this.#isGap && this.#isStarted;
     this.#isGap = false;
     this.#isStarted = true;
@@ -178,17 +212,21 @@ export class MarkdownStream {
 
   #lineRows(line: string): readonly Row[] {
     const width = this.#width();
+    if (this.#margin !== undefined) {
+      const { row, style } = this.#margin;
+      return wrapRow(inlineSpans(line, style), width, { first: row });
+    }
     const [, spaces = "", rest = ""] = /^(\s*)(.*)$/.exec(line.replaceAll("\t", "    ")) ?? [];
     const heading = /^(#{1,6})\s+(.*?)\s*#*$/.exec(rest);
     if (heading !== null)
       return wrapRow(inlineSpans(heading[2] ?? "", headingStyle(heading[1] ?? "")), width);
     if (/^([-*_])(\s*\1){2,}\s*$/.test(rest)) return [[span("─".repeat(Math.min(width, 40)), dim)]];
-    const quote = /^(>\s?)+/.exec(rest);
+    const quote = quoteMark.exec(rest);
     if (quote !== null) {
       const text = rest.slice(quote[0].length);
-      return wrapRow(inlineSpans(text, dim), width, { first: [span(`${spaces}│ `, dim)] });
+      return wrapRow(inlineSpans(text, dim), width, { first: quoteMargin(spaces) });
     }
-    const item = /^([-*+]|\d{1,9}[.)])\s+(\[[ xX]\]\s+)?(.*)$/.exec(rest);
+    const item = itemLine.exec(rest);
     if (item !== null) {
       this.#isInList = true;
       return itemRows(item, spaces, width);
@@ -212,6 +250,60 @@ function codeLength(lines: readonly string[], from: number, { mark }: Fence): nu
   return (end === -1 ? lines.length : end) - from;
 }
 
+/** An unfinished line may take so many rows before its first ones are written; so many are kept. */
+const maxLiveRows = 6;
+const keptRows = 2;
+
+/** What stands before the rows of a line, and their style. */
+interface Margin {
+  readonly row: Row;
+  readonly style: Style;
+}
+
+const quoteMark = /^(>\s?)+/;
+const itemLine = /^([-*+]|\d{1,9}[.)])\s+(\[[ xX]\]\s+)?(.*)$/;
+
+function quoteMargin(spaces: string): Row {
+  return [span(`${spaces}│ `, dim)];
+}
+
+/** How the second row of a line of text begins; undefined for lines that are not only text. */
+function marginOf(line: string): Margin | undefined {
+  const [, spaces = "", rest = ""] = /^(\s*)(.*)$/.exec(line) ?? [];
+  if (fenceOf(line) !== undefined || isTableLine(line) || /^#{1,6}\s/.test(rest) || /\t/.test(spaces))
+    return undefined;
+  if (quoteMark.test(rest)) return { row: quoteMargin(spaces), style: dim };
+  const item = itemLine.exec(rest);
+  if (item !== null) return { row: itemMargin(item, spaces), style: plain };
+  return spaces.length >= 4 ? undefined : { row: [span(spaces)], style: plain };
+}
+
+/** Whether nothing that follows can change how the text looks: all its markup is closed. */
+function isSettled(text: string): boolean {
+  const own = text.replace(/(`+)[^`]+?\1/g, "").replace(/\\./g, "");
+  const count = (mark: RegExp): number => own.match(mark)?.length ?? 0;
+  return (
+    !/[`<]/.test(own) &&
+    count(/\*+/g) % 2 === 0 &&
+    count(/(?<!\w)_|_(?!\w)/g) % 2 === 0 &&
+    count(/~/g) % 2 === 0 &&
+    count(/\[/g) === count(/\]/g) &&
+    !/\]\([^)]*$/.test(own)
+  );
+}
+
+/** The last of the places for which something holds that holds for all places before it. */
+function lastWithin(places: readonly number[], holds: (place: number) => boolean): number | undefined {
+  let low = 0;
+  let high = places.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(places[middle] ?? 0)) low = middle + 1;
+    else high = middle;
+  }
+  return places[low - 1];
+}
+
 const maxHeld = 12;
 const maxIndent = 24;
 
@@ -230,8 +322,11 @@ function itemRows(item: RegExpExecArray, spaces: string, width: number): readonl
   const [, marker = "-", box = "", text = ""] = item;
   const indent = spaces.slice(0, maxIndent);
   const first = [span(`${indent}${marker} `, plain), ...(box === "" ? [] : [span(box, dim)])];
-  const rest = [span(" ".repeat(indent.length + marker.length + 1 + box.length))];
-  return wrapRow(inlineSpans(text), width, { first, rest });
+  return wrapRow(inlineSpans(text), width, { first, rest: itemMargin(item, spaces) });
+}
+
+function itemMargin([, marker = "-", box = ""]: RegExpExecArray, spaces: string): Row {
+  return [span(" ".repeat(spaces.slice(0, maxIndent).length + marker.length + 1 + box.length))];
 }
 
 /** Emphasis or code that was opened and not closed. */

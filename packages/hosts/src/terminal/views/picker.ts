@@ -2,7 +2,7 @@ import { fuzzyFilter } from "@earendil-works/pi-tui/dist/fuzzy.js";
 import type { KeyPress } from "../input/key-press.ts";
 import { LineInput } from "../questions/line-input.ts";
 import type { Frame } from "../screen/inline-screen.ts";
-import { cleanText, cutRow, type Row, span, spreadRow, textWidth } from "../screen/row.ts";
+import { cleanText, cutRow, emptyRow, type Row, span, spreadRow, textWidth } from "../screen/row.ts";
 import { bold, colours, combine, dim, inverse, plain } from "../screen/style.ts";
 import { titleRow } from "./pager.ts";
 import type { View } from "./view.ts";
@@ -52,6 +52,17 @@ interface Asking {
   readonly line: LineInput;
 }
 
+const filterHint = "type to narrow";
+const minListWidth = 79;
+
+/** In a wide window details are beside their labels, not at the other end of it. */
+function listWidth(items: readonly PickerItem[], room: number): number {
+  const longest = items.map(
+    ({ label, detail }) => textWidth(label) + (detail === undefined ? 0 : textWidth(detail) + 4),
+  );
+  return Math.min(room, Math.max(minListWidth, ...longest.map((size) => size + 2)));
+}
+
 /** A list to choose from; typing narrows it. */
 export class Picker implements View {
   readonly #options: PickerOptions;
@@ -73,8 +84,11 @@ export class Picker implements View {
   frame(columns: number, rows: number): Frame {
     const found = this.#found();
     const asked = this.#asking?.line.view(columns);
-    const bottom = asked?.rows ?? this.#bottomRows(columns);
-    const height = Math.max(1, rows - 2 - bottom.length);
+    const bottom = this.#bottomRows(columns);
+    // What is asked for is below the list, where the eyes are.
+    const line = asked === undefined ? [] : [emptyRow, ...asked.rows];
+    const height = Math.max(1, rows - 2 - bottom.length - line.length);
+    const width = listWidth(this.#items, columns - 1);
     const first = Math.max(0, Math.min(this.#selected - Math.floor(height / 2), found.length - height));
     const list = found.slice(first, first + height).map(({ label, detail }, at): Row => {
       const isSelected = first + at === this.#selected;
@@ -83,8 +97,8 @@ export class Picker implements View {
         span(label, combine(isSelected ? bold : plain, isSelected ? inverse : plain)),
       ];
       const right = detail === undefined ? [] : [span(detail, dim)];
-      const room = columns - 2 - (detail === undefined ? 0 : textWidth(detail) + 1);
-      return spreadRow(cutRow(left, Math.max(20, room)), right, columns - 1);
+      const room = width - 1 - (detail === undefined ? 0 : textWidth(detail) + 1);
+      return spreadRow(cutRow(left, Math.max(20, room)), right, width);
     });
     const none: readonly Row[] =
       found.length === 0
@@ -95,24 +109,29 @@ export class Picker implements View {
     return {
       rows: [
         titleRow(this.#options.title, columns),
-        [span("> ", colours.accent), span(this.#query)],
+        [span("> ", colours.accent), this.#query === "" ? span(filterHint, dim) : span(this.#query)],
         ...list,
         ...none,
+        ...line,
         ...padding,
         ...bottom,
       ],
       cursor:
         asked === undefined
           ? { row: 1, column: 2 + textWidth(cleanText(this.#query)) }
-          : { row: 2 + height + typing.row, column: typing.column },
+          : { row: 3 + list.length + none.length + typing.row, column: typing.column },
     };
   }
 
   #bottomRows(columns: number): readonly Row[] {
     if (this.#message !== "") return [cutRow([span(this.#message, colours.warning)], columns - 1)];
+    if (this.#asking !== undefined) return [];
+    const isEmpty = this.#items.length === 0;
     const keys = [
-      `enter ${this.#options.enter ?? "choose"}`,
-      ...(this.#options.keys ?? []).map(({ key, label }) => `${key} ${label}`),
+      ...(isEmpty ? [] : [`enter ${this.#options.enter ?? "choose"}`]),
+      ...(this.#options.keys ?? [])
+        .filter(({ isGlobal }) => !isEmpty || isGlobal === true)
+        .map(({ key, label }) => `${key} ${label}`),
       "esc back",
     ];
     const rows: string[] = [];
