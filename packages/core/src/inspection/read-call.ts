@@ -105,20 +105,16 @@ function resultText({ content }: ToolResultBlock): string {
   return texts.slice(0, 8).join("\n");
 }
 
-const reporting = [
-  "file_path",
-  "path",
-  "notebook_path",
-  "pattern",
-  "command",
-  "url",
-  "query",
-  "description",
-  "skill",
-];
+const reporting = ["file_path", "path", "notebook_path", "command", "url", "query", "description", "skill"];
 
 function aboutOf(input: unknown): string {
   if (!isRecord(input)) return "";
+  // Where something is looked for: what, then where.
+  const pattern = textField(input, "pattern");
+  if (pattern !== undefined) {
+    const place = textField(input, "path");
+    return boundedLine(place === undefined ? pattern : `${pattern} in ${place}`, maxAbout);
+  }
   const key = reporting.find((name) => textField(input, name) !== undefined);
   const first = key ?? Object.keys(input).find((name) => typeof input[name] === "string");
   return first === undefined ? "" : boundedLine(textField(input, first) ?? "", maxAbout);

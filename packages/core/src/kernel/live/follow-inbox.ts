@@ -7,7 +7,8 @@ import { isSessionId, sessionFiles } from "../../journal/session-files.ts";
 import { readApprovals } from "../approvals/find-approvals.ts";
 import type { FollowOptions } from "./follow-session.ts";
 import { findProjects, type StudioScope } from "./follow-sessions.ts";
-import type { InboxQuestion } from "./session-update.ts";
+import { type Asker, readAsker } from "./read-asker.ts";
+import type { InboxQuestion, StudioQuestion } from "./session-update.ts";
 import { studioQuestion } from "./studio-question.ts";
 import { createRefresher, watchFolders } from "./watch-folders.ts";
 
@@ -15,12 +16,38 @@ import { createRefresher, watchFolders } from "./watch-folders.ts";
 const lookMs = 2000;
 const maxAnswered = 50;
 
+function nameOf(asker: Asker | undefined): Pick<Asker, "name"> {
+  return asker?.name === undefined ? {} : { name: asker.name };
+}
+
 /** Sends the questions of all sessions, those that wait the longest first, and again when one of them changes. */
 export function followInbox(
   scope: StudioScope,
   { send, onError }: FollowOptions<readonly InboxQuestion[]>,
 ): () => void {
   const titles = new Map<string, string>();
+  // While it waits, an agent says nothing more.
+  const askers = new Map<string, Promise<Asker>>();
+  const withAskers = async (question: StudioQuestion, folder: string, sessionId: string) => {
+    const files = sessionFiles(folder, sessionId);
+    if (question.state !== "waiting") return question;
+    const known = await Promise.all(
+      question.places.map(({ agent }) => {
+        const key = `${question.id} ${agent}`;
+        const asker =
+          askers.get(key) ??
+          readAsker(files, agent === sessionId ? undefined : agent).catch((): Asker => ({}));
+        askers.set(key, asker);
+        return asker;
+      }),
+    );
+    const said = known[0]?.said;
+    return {
+      ...question,
+      places: question.places.map((place, at) => ({ ...place, ...nameOf(known[at]) })),
+      ...(said === undefined ? {} : { said }),
+    };
+  };
   let sent: string | undefined;
   const refresher = createRefresher(async () => {
     const questions: InboxQuestion[] = [];
@@ -36,7 +63,8 @@ export function followInbox(
             titles.set(session.id, session.title);
         const title = titles.get(id) ?? id;
         const own = await Promise.all(found.map(studioQuestion));
-        questions.push(...own.map((question) => ({ ...question, project, sessionId: id, title })));
+        const place = { project, sessionId: id, title };
+        for (const question of own) questions.push({ ...(await withAskers(question, folder, id)), ...place });
       }
     }
     // Those that wait in the order in which they were asked, then the newest of the others.

@@ -138,8 +138,12 @@ async function measure(projects: string, row: SessionRow, cache: FiguresCache): 
   const inspection = await source.load().catch(() => undefined);
   if (inspection === undefined) return false;
   const { approvals } = sessionFiles(transcripts, row.id);
-  const questions = readApprovals(approvals, { now: Date.now }).filter(({ state }) => state === "waiting");
-  const figures = { ...sessionFigures(inspection, midnight), questions: questions.length };
+  const open = readApprovals(approvals, { now: Date.now }).filter(({ state }) => state === "waiting");
+  const figures = sessionFigures(
+    inspection,
+    midnight,
+    open.map(({ question }) => question),
+  );
   cache.set(name, { key, figures, ...(row.isLive ? { source } : {}) });
   return true;
 }

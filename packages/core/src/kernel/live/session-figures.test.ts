@@ -136,3 +136,39 @@ test("a call that a terminal asks its person about is said first, counted, and a
   const ended = await inspected(open);
   expect(sessionFigures(ended, start).asked).toBe(0);
 });
+
+test("a call that failed has taken its time like any other, and is marked at its end; the small timeline shows who waits [STU-1]", async () => {
+  const inspection = await inspected(main);
+  const steps = inspection.agents[0]?.steps ?? [];
+  const failed = steps.map((step) =>
+    step.type === "call" && step.tool === "Bash" ? { ...step, outcome: "failed" as const } : step,
+  );
+  const agents = inspection.agents.map((agent) => ({ ...agent, steps: failed }));
+  const bars = overviewOf({ ...inspection, agents }).agents[0]?.bars ?? [];
+  expect(bars.filter(({ kind }) => kind === "failed")).toEqual([
+    { kind: "failed", from: start + 9000, to: start + 9000 },
+  ]);
+  expect(bars.filter(({ kind }) => kind === "tool")).toContainEqual({
+    kind: "tool",
+    from: start + 8000,
+    to: start + 9000,
+  });
+
+  const live = { ...inspection, session: { ...inspection.session, isLive: true } };
+  const asked = { at: start + 3000, places: [{ agent: sessionId }] };
+  expect(sessionFigures(live, start, [asked])).toMatchObject({ questions: 1 });
+  const waits = (questions: readonly (typeof asked)[]): number =>
+    (sessionFigures(live, start, questions).lanes?.[0] ?? [])
+      .filter(({ kind }) => kind === "waiting")
+      .reduce((sum, { from, to }) => sum + to - from, 0);
+  expect(waits([asked])).toBeGreaterThan(waits([]));
+});
+
+test("the parts of a context window are what the provider counted, and add up to all of it [STU-1]", async () => {
+  const inspection = await inspected(main);
+  const context = overviewOf(inspection).agents[0]?.context;
+  const { start: first = 0, answers = 0, results = 0 } = context?.parts ?? {};
+  expect(first).toBe(400);
+  expect(answers).toBeGreaterThan(0);
+  expect(first + answers + results).toBe(context?.tokens);
+});

@@ -11,15 +11,28 @@ const laneResolution = 150;
 const maxNow = 160;
 const maxWords = 2000;
 
+/** A question that waits, with the agents that ask; the main agent has the id of its session. */
+export interface OpenQuestion {
+  readonly at: number;
+  readonly places: readonly { readonly agent: string }[];
+}
+
 /** What the list of sessions shows of one. Pure. */
-export function sessionFigures(inspection: Inspection, midnight: number): Omit<SessionFigures, "questions"> {
-  const { agents, totals, session } = inspection;
+export function sessionFigures(
+  inspection: Inspection,
+  midnight: number,
+  questions: readonly OpenQuestion[] = [],
+): SessionFigures {
+  const { agents, totals, session, takenAt } = inspection;
   const [main] = agents;
   const axis = createTimeAxis(agents);
   const running = agents.filter(({ state }) => state === "running");
   const gap = Math.max(1, axis.durationMs / laneResolution);
   const lanes = agents.slice(0, maxLanes).map((agent) => {
-    const placed = overviewBars(agent).map(({ kind, from, to }) => ({
+    const own = agent.id === "main" ? session.id : agent.id;
+    const asked = questions.filter(({ places }) => places.some((place) => place.agent === own));
+    const waiting = asked.map(({ at }) => ({ kind: "waiting" as const, from: at, to: takenAt }));
+    const placed = [...overviewBars(agent), ...waiting].map(({ kind, from, to }) => ({
       kind,
       from: Math.round(axis.place(from)),
       to: Math.round(axis.place(to)),
@@ -28,6 +41,7 @@ export function sessionFigures(inspection: Inspection, midnight: number): Omit<S
   });
   return {
     state: main?.state ?? "empty",
+    questions: questions.length,
     cost: totals.costUsd,
     pricedCost: totals.pricedCost,
     tokens: allTokens(totals.usage),

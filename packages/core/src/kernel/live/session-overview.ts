@@ -34,7 +34,16 @@ export interface OverviewAgent extends Omit<InspectedAgent, "steps"> {
   /** What it did when, in milliseconds since 1970; neighbours that could not be told apart are one. */
   readonly bars: readonly OverviewBar[];
   /** How full its context window was at its last answer. */
-  readonly context?: { readonly tokens: number; readonly window: number };
+  readonly context?: { readonly tokens: number; readonly window: number; readonly parts?: ContextParts };
+}
+
+/** What fills a context window, as the provider counted it: each request holds what the one before had, its answer, and what came since. */
+export interface ContextParts {
+  /** What the conversation, or its summary, began with: system prompt, tools, instructions and the first prompt. */
+  readonly start: number;
+  readonly answers: number;
+  /** Results of calls and later messages. */
+  readonly results: number;
 }
 
 const maxPrompt = 300;
@@ -80,7 +89,27 @@ function contextOf({ steps }: InspectedAgent): OverviewAgent["context"] {
   const { contextWindow: window } = lookUpModel(model).facts;
   if (last.type === "compaction")
     return last.postTokens === undefined ? undefined : { tokens: last.postTokens, window };
-  return { tokens: contextTokens(last.usage) + last.usage.outputTokens, window };
+  return { tokens: contextTokens(last.usage) + last.usage.outputTokens, window, parts: partsOf(steps) };
+}
+
+function partsOf(steps: readonly Step[]): ContextParts {
+  const begin = steps.findLastIndex(({ type }) => type === "compaction") + 1;
+  const turns = steps.slice(begin).filter((step) => step.type === "turn");
+  const [first, ...later] = turns.map(({ usage }) => ({
+    read: contextTokens(usage),
+    written: usage.outputTokens,
+  }));
+  if (first === undefined) return { start: 0, answers: 0, results: 0 };
+  const parts = { start: first.read, answers: first.written, results: 0 };
+  let held = first.read + first.written;
+  for (const { read, written } of later) {
+    // What is no longer sent, such as thinking, was of the answers before.
+    if (read >= held) parts.results += read - held;
+    else parts.answers = Math.max(0, parts.answers - (held - read));
+    parts.answers += written;
+    held = read + written;
+  }
+  return parts;
 }
 
 /** What an agent did when; runs as a whole lie below what filled them. */
@@ -96,12 +125,12 @@ export function overviewBars({
   return [
     ...runs.map((run): OverviewBar => ({ ...run, kind: "other" })),
     ...steps.flatMap((step) => [
-      ...spanOf(step).map(
-        (span): OverviewBar => ({
-          ...span,
-          kind: step.type === "call" && asked.has(step.callId) ? "waiting" : kindOf(step),
-        }),
-      ),
+      ...spanOf(step)
+        .map((span) => afterAnswer(step, span))
+        .flatMap((span): readonly OverviewBar[] => [
+          { ...span, kind: step.type === "call" && asked.has(step.callId) ? "waiting" : kindOf(step) },
+          ...badEnd(step, span),
+        ]),
       ...waitOf(step),
     ]),
   ];
@@ -118,8 +147,19 @@ export function askedOf({
 
 function kindOf(step: Step): OverviewBarKind {
   if (step.type !== "call") return "model";
-  if (step.outcome === "refused" || step.outcome === "failed") return step.outcome;
   return step.agentId === undefined ? "tool" : "agents";
+}
+
+/** A call that was asked about ran when it had been answered. */
+function afterAnswer(step: Step, { from, to }: Span): Span {
+  const waited = step.type === "call" && step.asked === true ? (step.decidedMs ?? 0) : 0;
+  return { from: from + waited, to: to + waited };
+}
+
+/** A call that did not succeed took its time like any other; how it went is a mark at its end. */
+function badEnd(step: Step, { to }: Span): readonly OverviewBar[] {
+  if (step.type !== "call" || (step.outcome !== "refused" && step.outcome !== "failed")) return [];
+  return [{ kind: step.outcome, from: to, to }];
 }
 
 function waitOf(step: Step): readonly OverviewBar[] {

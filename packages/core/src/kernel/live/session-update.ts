@@ -122,7 +122,8 @@ export interface StudioQuestion extends Pick<Approval, "state"> {
   readonly reason: string;
   readonly everyTime: boolean;
   readonly suggestedRules: readonly string[];
-  readonly places: readonly { readonly agent: string; readonly path: string }[];
+  /** The agents that ask; `name` is the task of one, where it is known. */
+  readonly places: readonly { readonly agent: string; readonly path: string; readonly name?: string }[];
   /** The questions that the call itself puts to the person, with their choices; absent where it asks for a permission. */
   readonly asks?: readonly { readonly text: string; readonly choices: readonly string[] }[];
   /** What was answered, by whom, how often it was used, whether it was revoked. */
@@ -145,6 +146,8 @@ export interface InboxQuestion extends StudioQuestion {
   readonly project: string;
   readonly sessionId: string;
   readonly title: string;
+  /** What the agent said last before the call; absent where it said nothing. */
+  readonly said?: string;
 }
 
 /** A session that is part of its page. */

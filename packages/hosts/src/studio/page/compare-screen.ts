@@ -50,15 +50,15 @@ export function CompareScreen({ left, right }: { left: Place; right: Place }): C
           ),
         ),
       ),
-      h(Table, { caption: "Figures", heads: ["figure", "A", "B"], rows: figureRows(...views) }),
+      h(Table, { caption: "Figures", heads: ["Figure", "A", "B"], rows: figureRows(...views) }),
       h(Table, {
         caption: "By model: tokens and cost",
-        heads: ["model", "A", "B"],
+        heads: ["Model", "A", "B"],
         rows: pairs(views.map(tokensByModel)),
       }),
       h(Table, {
         caption: "By tool: calls",
-        heads: ["tool", "A", "B"],
+        heads: ["Tool", "A", "B"],
         rows: pairs(views.map(callsByTool)),
       }),
       h(Table, {

@@ -3,11 +3,11 @@ import type { ConversationEntry, FileEdit } from "@retinue/core/inspection/conve
 import { describeTokens } from "@retinue/core/inspection/describe-duration.ts";
 import { describeStep } from "@retinue/core/inspection/describe-step.ts";
 import { type ComponentChild, h } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { diffLines } from "../../shared/diff-texts.ts";
 import { languageOf } from "../../shared/language-of.ts";
 import { colouredCode } from "./code-colours.ts";
-import { duration, money, timeOfDay } from "./figures.ts";
+import { duration, money, timeOfDay, withoutFolder } from "./figures.ts";
 import { Icon, StateSign } from "./icons.ts";
 import { Markdown } from "./markdown.ts";
 import { memo } from "./parts.ts";
@@ -23,14 +23,19 @@ interface ConversationProps {
   /** What the model is writing now. */
   readonly writing: string | undefined;
   readonly mayFork: boolean;
+  /** How many answers there are by now. */
+  readonly turns: number;
+  /** The folder of the session, which files are shown without. */
+  readonly folder: string | undefined;
   readonly onEarlier: () => void;
 }
 
 /** What was said and done, oldest first. The browser lays out only what is near the screen. */
 export function ConversationPart(props: ConversationProps): ComponentChild {
-  const { entries, from, place, agentId, writing, mayFork, onEarlier } = props;
+  const { entries, from, place, agentId, writing, mayFork, turns, folder, onEarlier } = props;
   const end = useRef<HTMLDivElement>(null);
   const fresh = useFollowing(end, from + entries.length, writing);
+  const numbers = useMemo(() => turnNumbers(entries, turns), [entries, turns]);
   return h(
     "section",
     { class: "msgs", "aria-labelledby": "conversation" },
@@ -40,7 +45,16 @@ export function ConversationPart(props: ConversationProps): ComponentChild {
       "ol",
       { class: "conversation" },
       entries.map((entry, at) =>
-        h(Item, { key: from + at, entry, place, agentId, position: from + at, mayFork }),
+        h(Item, {
+          key: from + at,
+          entry,
+          place,
+          agentId,
+          position: from + at,
+          mayFork,
+          turn: numbers[at] ?? 0,
+          folder,
+        }),
       ),
     ),
     writing === undefined
@@ -59,6 +73,25 @@ export function ConversationPart(props: ConversationProps): ComponentChild {
           `${fresh} new`,
         ),
   );
+}
+
+/** Counted from the end, since earlier entries may not be here. */
+function turnNumbers(entries: readonly ConversationEntry[], turns: number): readonly number[] {
+  let next = turns;
+  return entries
+    .toReversed()
+    .map((entry) => (entry.type === "turn" ? next-- : 0))
+    .toReversed();
+}
+
+/** How long something runs, counted by the page. */
+function Since({ at }: { at: number | undefined }): ComponentChild {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return at === undefined || exported !== undefined ? null : duration(Math.max(0, now - at));
 }
 
 /** What is finished of an answer, and the paragraph or block of code that still grows, so that little is read anew for each word. */
@@ -137,14 +170,17 @@ interface ItemProps {
   /** In the whole conversation. */
   readonly position: number;
   readonly mayFork: boolean;
+  /** The number of the answer that it is the head of; 0 for others. */
+  readonly turn: number;
+  readonly folder: string | undefined;
 }
 
-const Item = memo(({ entry, place, agentId, position, mayFork }: ItemProps): ComponentChild => {
+const Item = memo(({ entry, place, agentId, position, mayFork, turn, folder }: ItemProps): ComponentChild => {
   const canFork = mayFork && (entry.type === "text" || (entry.type === "prompt" && !entry.isMeta));
   return h(
     "li",
     { class: `e-${entry.type}` },
-    h(Entry, { entry, place, agentId, position }),
+    h(Entry, { entry, place, agentId, position, turn, folder }),
     canFork ? h(Fork, { entry, place }) : null,
   );
 });
@@ -174,10 +210,17 @@ function Fork(props: {
   );
 }
 
-function Entry({ entry, place, agentId, position }: Omit<ItemProps, "mayFork">): ComponentChild {
+function Entry({
+  entry,
+  place,
+  agentId,
+  position,
+  turn,
+  folder,
+}: Omit<ItemProps, "mayFork">): ComponentChild {
   switch (entry.type) {
     case "turn":
-      return h(TurnHead, { turn: entry });
+      return h(TurnHead, { turn: entry, number: turn });
     case "prompt":
       return entry.isMeta
         ? h(Folded, { label: "From the runtime", text: entry.text })
@@ -192,7 +235,7 @@ function Entry({ entry, place, agentId, position }: Omit<ItemProps, "mayFork">):
     case "thinking":
       return h(Folded, { label: "Thinking", text: entry.text });
     case "call":
-      return h(Call, { call: entry, place, wholeOf: () => loadResult(place, agentId, position) });
+      return h(Call, { call: entry, place, folder, wholeOf: () => loadResult(place, agentId, position) });
     case "note": {
       const { what, detail, isBad } = describeStep(entry.step);
       return h("p", { class: isBad ? "note st-bad" : "note dim" }, `${what}: ${detail}`);
@@ -201,7 +244,13 @@ function Entry({ entry, place, agentId, position }: Omit<ItemProps, "mayFork">):
 }
 
 /** Tokens and money of one answer. */
-function TurnHead({ turn }: { turn: Extract<ConversationEntry, { type: "turn" }> }): ComponentChild {
+function TurnHead({
+  turn,
+  number,
+}: {
+  turn: Extract<ConversationEntry, { type: "turn" }>;
+  number: number;
+}): ComponentChild {
   const { usage, costUsd, model, at } = turn;
   const tokens = contextTokens(usage);
   const share = tokens === 0 ? 0 : Math.round((100 * usage.cacheReadTokens) / tokens);
@@ -214,7 +263,7 @@ function TurnHead({ turn }: { turn: Extract<ConversationEntry, { type: "turn" }>
   return h(
     "div",
     { class: "th" },
-    h("b", {}, model),
+    h("b", { title: model }, number > 0 ? `Turn ${number}` : model),
     h("span", {}, timeOfDay(at)),
     h("span", { class: "u" }, facts.join(" · ")),
   );
@@ -240,12 +289,14 @@ const maxDecision = 60;
 interface CallProps {
   readonly call: CallEntry;
   readonly place: Place;
+  readonly folder: string | undefined;
   /** Asks for the whole result, of which only the beginning was sent. */
   readonly wholeOf: () => Promise<string>;
 }
 
-function Call({ call, place, wholeOf }: CallProps): ComponentChild {
-  const { tool, about, outcome, durationMs, edits = [] } = call;
+function Call({ call, place, folder, wholeOf }: CallProps): ComponentChild {
+  const { tool, outcome, durationMs, edits = [] } = call;
+  const about = withoutFolder(call.about, folder);
   const [isOpen, setOpen] = useState(edits.length > 0 && outcome !== "failed");
   const state = outcome === "unanswered" ? "stopped" : outcome;
   return h(
@@ -270,7 +321,13 @@ function Call({ call, place, wholeOf }: CallProps): ComponentChild {
         },
         decisionOf(call),
       ),
-      h("span", { class: "res" }, [resultOf(call), duration(durationMs)].filter(Boolean).join(" · ")),
+      h(
+        "span",
+        { class: "res" },
+        [resultOf(call), outcome === "running" ? h(Since, { at: call.at }) : duration(durationMs)]
+          .filter(Boolean)
+          .flatMap((part, at) => (at === 0 ? [part] : [" · ", part])),
+      ),
     ),
     isOpen ? h(CallBody, { call, place, edits, wholeOf }) : null,
   );
@@ -370,7 +427,7 @@ function resultOf({ edits, result, outcome, resultLines }: CallEntry): string {
 function decisionOf({ outcome, asked, reason, allowed }: CallEntry): string {
   if (outcome === "refused")
     return `refused${asked === true ? " by a person" : ""}: ${reason ?? "no reason was written down"}`;
-  if (outcome === "running") return "not finished";
+  if (outcome === "running") return exported === undefined ? "running" : "not finished";
   const failure = reason === undefined ? "" : `${outcome}: ${reason}; `;
   if (allowed !== undefined) return `${failure}allowed: ${allowed}`;
   return asked === true ? `${failure}allowed by the person who was asked` : failure.replace(/; $/, "");

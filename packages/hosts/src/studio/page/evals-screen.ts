@@ -76,7 +76,7 @@ function Evaluation({
     problem === undefined ? null : h("p", { class: "ban bad" }, problem),
     h(Table, {
       caption: `Results of ${file}`,
-      heads: ["agent", "model", "passed", "score", "cost", "time", ...tasks],
+      heads: ["Agent", "Model", "Passed", "Score", "Cost", "Time", ...tasks],
       rows: summaries.map((one) => [
         one.definition,
         one.model,

@@ -10,7 +10,8 @@ export function money(usd: number, isWhole = true): string {
 export function duration(milliseconds: number | undefined): string {
   if (milliseconds === undefined) return "";
   if (milliseconds >= 86_400_000) return `${Math.floor(milliseconds / 86_400_000)} d`;
-  if (milliseconds > 0 && milliseconds < 100) return `${Math.round(milliseconds)} ms`;
+  if (Math.round(milliseconds) === 0) return "0 s";
+  if (milliseconds < 100) return `${Math.round(milliseconds)} ms`;
   return milliseconds < 60_000 ? `${(milliseconds / 1000).toFixed(1)} s` : describeOffset(milliseconds);
 }
 
@@ -35,4 +36,22 @@ export function folderOf(cwd: string | undefined, branch: string | undefined): s
 
 export function counted(count: number, one: string): string {
   return `${count} ${count === 1 ? one : `${one}s`}`;
+}
+
+/** Files of the folder of a session without that folder. */
+export function withoutFolder(text: string, folder: string | undefined): string {
+  if (folder === undefined || folder === "" || folder === "/") return text;
+  const own = folder.replace(/[\\/]+$/, "");
+  const short = text.replaceAll(`${own}/`, "").replaceAll(`${own}\\`, "");
+  return short.replaceAll(own, ".");
+}
+
+/** The first line of a text in Markdown as plain words. */
+export function plainLine(text: string): string {
+  return text
+    .replace(/^\s{0,3}(?:#{1,6}|>|[-*+])\s+/gm, "")
+    .replace(/(\*\*|__|~~|`)(?=\S)(.+?)(?<=\S)\1/g, "$2")
+    .replace(/\[([^\]]+)\]\([^)]*\)/g, "$1")
+    .replace(/\s+/g, " ")
+    .trim();
 }

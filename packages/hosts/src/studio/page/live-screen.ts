@@ -2,7 +2,7 @@ import { describeTokens } from "@retinue/core/inspection/describe-duration.ts";
 import type { DaySums, InboxQuestion, SessionRow } from "@retinue/core/kernel/live/session-update.ts";
 import { type ComponentChild, h } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
-import { counted, duration, folderOf, money, startOf } from "./figures.ts";
+import { counted, duration, folderOf, money, plainLine, startOf, withoutFolder } from "./figures.ts";
 import { Icon, StateSign } from "./icons.ts";
 import { compareLink, sessionLink } from "./route.ts";
 import { Search, Shell } from "./shell.ts";
@@ -344,7 +344,8 @@ function nowOf(row: SessionRow): string {
   const count = row.figures?.questions ?? 0;
   if (count > 0) return count === 1 ? "1 call waits for you" : `${count} calls wait for you`;
   const { asked = 0, now = "" } = row.figures ?? {};
-  return asked > 0 ? `In its terminal: ${now}` : now;
+  const words = plainLine(withoutFolder(now, row.cwd));
+  return asked > 0 ? `In its terminal: ${words}` : words;
 }
 
 function matches(row: SessionRow, search: string): boolean {

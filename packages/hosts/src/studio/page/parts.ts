@@ -96,6 +96,8 @@ export function labelOf({ id, description, name, agentType }: OverviewAgent): st
 }
 
 export function describeInFlight(inFlight: readonly InFlight[], now: number): string {
+  const started = inFlight.filter((one) => one.type === "call" && agentTools.has(one.tool));
+  if (started.length > 1 && started.length === inFlight.length) return `Waits for ${started.length} agents`;
   return inFlight
     .map((one) => {
       const since = one.since === undefined ? "" : ` for ${describeDuration(Math.max(0, now - one.since))}`;
@@ -107,6 +109,13 @@ export function describeInFlight(inFlight: readonly InFlight[], now: number): st
     })
     .join(", ");
 }
+
+/** A count, money, a time, or nothing of them. */
+function isNumber(cell: string): boolean {
+  return /^(?:|[−-]?\$?[\d.,:]+\s?(?:k|M|ms|s|d|h|%)?)$/.test(cell);
+}
+
+const agentTools: ReadonlySet<string> = new Set(["Agent", "Task"]);
 
 export function Table(props: {
   caption: string;
@@ -125,7 +134,13 @@ export function Table(props: {
       h(
         "tr",
         {},
-        heads.map((head) => h("th", { key: head, scope: "col" }, head)),
+        heads.map((head, column) =>
+          h(
+            "th",
+            { key: head, scope: "col", class: rows.every((row) => isNumber(row[column] ?? "")) ? "num" : "" },
+            head,
+          ),
+        ),
       ),
     ),
     h(
@@ -135,7 +150,7 @@ export function Table(props: {
         h(
           "tr",
           { key: at },
-          row.map((cell, column) => h("td", { key: column }, cell)),
+          row.map((cell, column) => h("td", { key: column, class: isNumber(cell) ? "num" : "" }, cell)),
         ),
       ),
     ),

@@ -1,7 +1,7 @@
 import type { ActRequest, GivenGrant, InboxQuestion } from "@retinue/core/kernel/live/session-update.ts";
 import { type ComponentChild, h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { duration } from "./figures.ts";
+import { duration, plainLine } from "./figures.ts";
 import { Icon } from "./icons.ts";
 import { Table } from "./parts.ts";
 import { agentLink, sessionLink } from "./route.ts";
@@ -55,15 +55,21 @@ function Path({ question }: { question: InboxQuestion }): ComponentChild {
     "div",
     { class: "path" },
     h("a", { class: "up", href: sessionLink({ project, id }) }, title),
-    places.map(({ agent, path }) => [
+    places.map(({ agent, path, name }) => [
       h("span", { key: `${agent}s`, "aria-hidden": true }, "›"),
       h(
         "a",
         { key: agent, class: "who", href: agentLink({ project, id }, agent === id ? "main" : agent) },
-        path.replaceAll(" > ", " › "),
+        pathOf({ path, name }),
       ),
     ]),
   );
+}
+
+/** From the main agent to the one that asks; that one by its task, since others may be of its type. */
+export function pathOf({ path, name }: Pick<InboxQuestion["places"][number], "path" | "name">): string {
+  const parts = path.split(/ (?:>|→) /);
+  return [...(name === undefined ? parts : [...parts.slice(0, -1), name])].join(" › ");
 }
 
 /** The command as text, an edit as a diff, anything else as its fields; never JSON. */
@@ -225,6 +231,9 @@ function Answering({ question, isCurrent }: AnswerProps): ComponentChild {
       h("dd", {}, question.reason),
       h("dt", {}, "In"),
       h("dd", {}, h("code", {}, question.directory)),
+      question.said === undefined
+        ? null
+        : [h("dt", { key: "st" }, "Last said"), h("dd", { key: "s" }, `“${plainLine(question.said)}”`)],
       h("dt", {}, "Covered by"),
       question.everyTime
         ? h("dd", {}, "No rule: every such call is asked about, so only this call can be allowed.")
@@ -316,7 +325,12 @@ function LimitFields({
   return h(
     "details",
     { class: "limits" },
-    h("summary", { class: "btn" }, `${label}, ${isLimited ? "limited" : "no limit"}`),
+    h(
+      "summary",
+      { class: "btn" },
+      `${label}, ${isLimited ? "limited" : "no limit"} `,
+      h(Icon, { name: "chevron" }),
+    ),
     h(
       "label",
       {},
@@ -376,10 +390,11 @@ function AnsweringText({ question }: AnswerProps): ComponentChild {
     { class: "acts" },
     asks.map(({ text, choices }, at) =>
       h(
-        "label",
+        "div",
         { key: text, class: "asked" },
-        text,
+        h("label", { for: `${question.id}-${at}-field` }, text),
         h("input", {
+          id: `${question.id}-${at}-field`,
           class: "field",
           list: `${question.id}-${at}`,
           value: answers[text] ?? "",
@@ -390,6 +405,23 @@ function AnsweringText({ question }: AnswerProps): ComponentChild {
           "datalist",
           { id: `${question.id}-${at}` },
           choices.map((choice) => h("option", { key: choice, value: choice })),
+        ),
+        h(
+          "span",
+          { class: "choices" },
+          choices.map((choice) =>
+            h(
+              "button",
+              {
+                key: choice,
+                class: "btn",
+                type: "button",
+                "aria-pressed": answers[text] === choice,
+                onClick: () => setAnswers({ ...answers, [text]: choice }),
+              },
+              choice,
+            ),
+          ),
         ),
       ),
     ),

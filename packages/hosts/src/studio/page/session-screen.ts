@@ -5,7 +5,7 @@ import { type ComponentChild, h } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ActBar, StopButtons } from "./act-bar.ts";
 import { ConversationPart } from "./conversation-part.ts";
-import { counted, duration, folderOf, money } from "./figures.ts";
+import { counted, duration, folderOf, money, withoutFolder } from "./figures.ts";
 import { StateSign } from "./icons.ts";
 import { Badge, labelOf } from "./parts.ts";
 import { agentLink, mergeLink, type Place, runLink, teamLink } from "./route.ts";
@@ -132,11 +132,18 @@ function treeRows(
     if (question === undefined && own?.type === "call")
       return { agent, state: "waiting", doing: `Asks in its terminal: ${own.tool} ${own.about}` };
     if (question === undefined)
-      return { agent, state: agent.state, doing: doingOf(agent, live.get(agent.id)?.text, overview.takenAt) };
+      return {
+        agent,
+        state: agent.state,
+        doing: doingOf(agent, live.get(agent.id)?.text, {
+          now: overview.takenAt,
+          folder: overview.session.cwd,
+        }),
+      };
     return {
       agent,
       state: "waiting",
-      doing: `Asks: ${question.command ?? `${question.tool} ${question.edit?.path ?? ""}`}`,
+      doing: `Asks: ${withoutFolder(question.command ?? `${question.tool} ${question.edit?.path ?? ""}`, overview.session.cwd)}`,
     };
   });
 }
@@ -305,6 +312,8 @@ function Talk(props: {
             agentId,
             writing: state.live.get(agentId)?.text,
             mayFork: agentId === "main" && exported === undefined,
+            turns: agent?.totals.turns ?? 0,
+            folder: state.session?.overview.session.cwd,
             onEarlier,
           }),
     ),

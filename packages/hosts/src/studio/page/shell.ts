@@ -2,6 +2,7 @@ import type { InboxQuestion } from "@retinue/core/kernel/live/session-update.ts"
 import { type ComponentChild, type ComponentChildren, createContext, h } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { Icon, type IconName } from "./icons.ts";
+import { pathOf } from "./question-card.ts";
 import { mayStream, onStreamTurn, onWaitingTold, tellWaiting } from "./stream-turn.ts";
 import { isTyping } from "./timeline.ts";
 import { exported } from "./use-events.ts";
@@ -252,7 +253,8 @@ function WaitingBar({ waiting }: { waiting: readonly InboxQuestion[] }): Compone
 }
 
 function Waiting({ question }: { question: InboxQuestion }): ComponentChild {
-  const who = question.places[0]?.path.split(" > ").at(-1) ?? "";
+  const [place] = question.places;
+  const who = place === undefined ? "" : (pathOf(place).split(" › ").at(-1) ?? "");
   return h(
     "a",
     { class: "q", href: "#/approvals" },

@@ -1,6 +1,7 @@
 import { describeTokens } from "@retinue/core/inspection/describe-duration.ts";
 import { describeBasis, describeQuoted } from "@retinue/core/inspection/describe-quote.ts";
 import type { OverviewAgent, SessionOverview } from "@retinue/core/kernel/live/session-overview.ts";
+import { formatRule, type PermissionRule } from "@retinue/gate/rules/parse-rule.ts";
 import { type ComponentChild, h } from "preact";
 import { useState } from "preact/hooks";
 import { CheckList, ReceiptChip } from "./check-list.ts";
@@ -136,8 +137,11 @@ function Context({
   agent: OverviewAgent;
   context: NonNullable<OverviewAgent["context"]>;
 }): ComponentChild {
-  const { tokens, window } = context;
+  const { tokens, window, parts } = context;
   const percent = Math.round((100 * tokens) / window);
+  // Of a large window a little is still seen.
+  const shareOf = (part: number): number =>
+    part === 0 ? 0 : Math.min(100, Math.max(0.6, (100 * part) / window));
   const high = percent > 80 ? "strong" : "";
   const tone = percent > 95 ? "st-bad" : high;
   return h(
@@ -163,10 +167,47 @@ function Context({
         role: "img",
         "aria-label": `${percent} percent of the context window`,
       },
-      h("rect", { class: percent > 95 ? "k-failed" : "k-model", width: Math.min(100, percent), height: 10 }),
+      parts === undefined
+        ? h("rect", { class: percent > 95 ? "k-failed" : "k-model", width: shareOf(tokens), height: 10 })
+        : contextParts.map(([name, kind], at) => {
+            const before = contextParts.slice(0, at).reduce((sum, [other]) => sum + parts[other], 0);
+            return h("rect", {
+              key: name,
+              class: kind,
+              x: shareOf(before),
+              width: shareOf(parts[name]),
+              height: 10,
+            });
+          }),
     ),
+    parts === undefined
+      ? null
+      : h(
+          "ul",
+          { class: "ctx-l" },
+          contextParts.map(([name, kind, label]) =>
+            h(
+              "li",
+              { key: name },
+              h(
+                "svg",
+                { width: 10, height: 10, "aria-hidden": true },
+                h("rect", { class: kind, width: 10, height: 10, rx: 2 }),
+              ),
+              h("span", { class: "grow" }, label),
+              h("span", {}, describeTokens(parts[name])),
+            ),
+          ),
+        ),
   );
 }
+
+/** What fills a window, in the order in which it is sent. */
+const contextParts = [
+  ["start", "k-start", "System, tools, first prompt"],
+  ["answers", "k-model", "Answers"],
+  ["results", "k-tool", "Results, later messages"],
+] as const;
 
 /** What the runtime vouches for: each check, the tree it was run on, and facts of the run. */
 function Verified({
@@ -176,7 +217,13 @@ function Verified({
   agent: OverviewAgent;
   receipt: NonNullable<OverviewAgent["receipt"]>;
 }): ComponentChild {
-  if (checks.length === 0 && notes.length === 0) return null;
+  if (checks.length === 0 && notes.length === 0)
+    return h(
+      "section",
+      { class: "sec" },
+      h("div", { class: "row" }, h("h2", { class: "clip" }, `Receipt of ${labelOf(agent)}`)),
+      h("p", { class: "dim" }, "Nothing was verified."),
+    );
   return h(
     "section",
     { class: "sec" },
@@ -201,12 +248,12 @@ function Calls({ overview }: { overview: SessionOverview }): ComponentChild {
     { class: "sec" },
     h(Table, {
       caption: "Calls by tool",
-      heads: ["tool", "calls", "failed", "refused", "time"],
+      heads: ["Tool", "Calls", "Failed", "Refused", "Time"],
       rows: overview.byTool.map(({ tool, calls, failed, refused, durationMs }) => [
         tool,
         String(calls),
-        String(failed),
-        String(refused),
+        failed === 0 ? "" : String(failed),
+        refused === 0 ? "" : String(refused),
         duration(durationMs),
       ]),
     }),
@@ -300,7 +347,7 @@ function PlanPart({ plan }: { plan: Json }): ComponentChild {
     "details",
     {},
     h("summary", {}, "Plan: what was decided for this agent, and where each field came from"),
-    h(Table, { caption: "Plan", heads: ["field", "value", "from"], rows: planRows(plan) }),
+    h(Table, { caption: "Plan", heads: ["Field", "Value", "From"], rows: planRows(plan) }),
   );
 }
 
@@ -358,8 +405,18 @@ function ruleRows(kind: string, rules: unknown): readonly (readonly [string, str
     .map((rule) => [`${kind} rule`, ruleText(rule["rule"]), textOf(rule["from"] ?? "")]);
 }
 
+/** As a settings file has it; one that is not known here by its parts. */
 function ruleText(rule: unknown): string {
   if (!isObject(rule)) return textOf(rule);
+  try {
+    // What it is not is refused.
+    return formatRule(rule as unknown as PermissionRule);
+  } catch {
+    return ruleParts(rule);
+  }
+}
+
+function ruleParts(rule: Json): string {
   const specifier = rule["specifier"];
   if (isObject(specifier) && specifier["type"] === "whole") return textOf(rule["tool"]);
   const inner = isObject(specifier)

@@ -66,7 +66,7 @@ function Team(props: { place: Place; team: InspectedTeam; state: SessionState | 
     ),
     h(Table, {
       caption: `Board (${team.tasks.length})`,
-      heads: ["task", "what", "state", "owner", "blocked by"],
+      heads: ["Task", "What", "State", "Owner", "Blocked by"],
       rows: team.tasks.map(({ id, subject, status, owner = "", blockedBy }) => [
         `#${id}`,
         subject,

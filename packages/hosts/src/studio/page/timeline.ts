@@ -227,6 +227,8 @@ function LaneRow({ lane, y, scale, axis, width, isSelected, onSelect }: LaneRowP
 }
 
 const binWidth = 2;
+const ends: ReadonlySet<BarKind> = new Set(["refused", "failed"]);
+const endWidth = 4;
 
 /** One path for each kind. What is shorter than a bin takes a whole one, so that short failures are seen. */
 export function lanePaths(
@@ -241,8 +243,10 @@ export function lanePaths(
     const parts: string[] = [];
     for (const bar of bars) {
       if (bar.kind !== kind) continue;
-      const from = scale.left + ((axis.place(bar.from) - scale.from) / scale.span) * scale.width;
       const to = scale.left + ((axis.place(bar.to) - scale.from) / scale.span) * scale.width;
+      const begin = scale.left + ((axis.place(bar.from) - scale.from) / scale.span) * scale.width;
+      // How a call ended is seen at its end, however short that moment is.
+      const from = ends.has(kind) ? Math.min(begin, to - endWidth) : begin;
       if (to < scale.left || from > end) continue;
       const x = Math.max(scale.left, from, drawnTo);
       const right = Math.min(end, Math.max(to, from + binWidth));

@@ -1,7 +1,7 @@
 import type { OverviewAgent } from "@retinue/core/kernel/live/session-overview.ts";
 import { type ComponentChild, h } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { duration, money } from "./figures.ts";
+import { duration, money, plainLine, withoutFolder } from "./figures.ts";
 import { StateSign } from "./icons.ts";
 import { describeInFlight, labelOf, memo } from "./parts.ts";
 import { agentLink, type Place } from "./route.ts";
@@ -189,12 +189,17 @@ function useTreeKeys(options: {
 }
 
 /** The end of what is being written, else what is under way or came of it, on one line. */
-export function doingOf(agent: OverviewAgent, writing: string | undefined, now: number): string {
+export function doingOf(
+  agent: OverviewAgent,
+  writing: string | undefined,
+  { now, folder }: { readonly now: number; readonly folder: string | undefined },
+): string {
   if (writing !== undefined) return `Writes: ${tailOf(writing)}`;
-  if (agent.state === "running") return describeInFlight(agent.inFlight, now) || "running";
+  if (agent.state === "running")
+    return withoutFolder(describeInFlight(agent.inFlight, now), folder) || "running";
   if (agent.state === "failed" || agent.state === "interrupted")
     return `${agent.state === "failed" ? "Failed" : "Interrupted"}: ${agent.error ?? agent.reason ?? "its process ended before it did"}`;
-  return (agent.result ?? agent.reason ?? agent.state).replace(/\s+/g, " ");
+  return plainLine(agent.result ?? agent.reason ?? agent.state);
 }
 
 const maxTail = 90;
