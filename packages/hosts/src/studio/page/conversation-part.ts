@@ -329,7 +329,7 @@ function Call({ call, place, folder, wholeOf }: CallProps): ComponentChild {
           .flatMap((part, at) => (at === 0 ? [part] : [" · ", part])),
       ),
     ),
-    isOpen ? h(CallBody, { call, place, edits, wholeOf }) : null,
+    isOpen ? h(CallBody, { call, place, folder, edits, wholeOf }) : null,
   );
 }
 

@@ -204,7 +204,11 @@ function activityOf(
 ): string | undefined {
   const agent = session?.session?.agents.get(agentId);
   if (state !== "running" || agent === undefined) return undefined;
-  return doingOf(agent, session?.live.get(agentId)?.text, session?.session?.overview.takenAt ?? Date.now());
+  const overview = session?.session?.overview;
+  return doingOf(agent, session?.live.get(agentId)?.text, {
+    now: overview?.takenAt ?? Date.now(),
+    folder: overview?.session.cwd,
+  });
 }
 
 interface StepProps {
