@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { createConversationSource } from "./follow-session.ts";
 
@@ -68,4 +69,26 @@ test("a session of 60,000 events is followed in bounded memory, and each entry i
   expect(late).toMatchObject({ from: 59_600, count: 60_000 });
   expect(late.entries).toHaveLength(400);
   expect((await createConversationSource(place).load({ all: true })).entries).toHaveLength(60_000);
+});
+
+test("rules of a plan are sent as settings have them, and what is no rule as it was written down [STU-1]", async () => {
+  const transcripts = mkdtempSync(join(tmpdir(), "rules-of-plan-"));
+  onTestFinished(() => rmSync(transcripts, { recursive: true, force: true }));
+  const read = parseRule("Bash(npm test *)");
+  if (read.type !== "rule") throw new Error(read.reason);
+  const policy = {
+    mode: "default",
+    allow: [{ rule: read.rule, from: "user" }, { rule: { tool: 3 } }, "odd"],
+  };
+  const record = { type: "retinue-plan", timestamp: "2026-01-01T00:00:00.000Z", plan: { policy } };
+  appendFileSync(join(transcripts, `${sessionId}.jsonl`), `${JSON.stringify(record)}\n`);
+  const update = await createConversationSource({ transcripts, sessionId, agentId: "main" }).load({
+    all: false,
+  });
+  expect(update.plan).toEqual({
+    policy: {
+      mode: "default",
+      allow: [{ rule: "Bash(npm test *)", from: "user" }, { rule: { tool: 3 } }, "odd"],
+    },
+  });
 });

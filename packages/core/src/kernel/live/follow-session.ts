@@ -1,8 +1,11 @@
 // @io
+
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
+import { formatRule, type PermissionRule } from "@retinue/gate/rules/parse-rule.ts";
 import { type ConversationEntry, createConversationFold } from "../../inspection/conversation-fold.ts";
 import type { Inspection } from "../../inspection/inspection.ts";
 import { createInspectionSource, createLineSource } from "../../inspection/inspection-source.ts";
@@ -230,7 +233,7 @@ export function createConversationSource(place: SessionPlace & { readonly agentI
         from: first,
         count: fold.count,
         entries,
-        ...(isNewPlan && fold.plan !== undefined ? { plan: fold.plan } : {}),
+        ...(isNewPlan && fold.plan !== undefined ? { plan: withRuleTexts(fold.plan) } : {}),
       };
     },
   };
@@ -344,4 +347,27 @@ function followFiles(
     watch.close();
     refresher.close();
   };
+}
+
+const ruleLists = ["allow", "ask", "deny"] as const;
+
+/** A plan whose rules are texts as settings have them; what is not understood stays as it was written down. */
+function withRuleTexts(plan: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { policy } = plan;
+  if (!isRecord(policy)) return plan;
+  const lists = ruleLists.map((list) => {
+    const rules = policy[list];
+    return [list, Array.isArray(rules) ? rules.map((entry: unknown) => withRuleText(entry)) : rules] as const;
+  });
+  return { ...plan, policy: { ...policy, ...Object.fromEntries(lists) } };
+}
+
+function withRuleText(entry: unknown): unknown {
+  if (!isRecord(entry) || !isRecord(entry["rule"])) return entry;
+  try {
+    // It is refused unless it is one.
+    return { ...entry, rule: formatRule(entry["rule"] as unknown as PermissionRule) };
+  } catch {
+    return entry;
+  }
 }

@@ -6,8 +6,8 @@ test("a line of the page has no marks of Markdown, and files of the session are 
     "Found 63 callers in src/a.ts, see the list",
   );
   expect(plainLine("2 * 3 * 4 and snake_case")).toBe("2 * 3 * 4 and snake_case");
-  expect(withoutFolder("legacy in /work/shop/src", "/work/shop")).toBe("legacy in src");
-  expect(withoutFolder("Read /work/shop", "/work/shop")).toBe("Read .");
+  expect(withoutFolder("legacy in /home/me/shop/src", "/home/me/shop")).toBe("legacy in src");
+  expect(withoutFolder("Read /home/me/shop", "/home/me/shop")).toBe("Read .");
   expect(withoutFolder("Read /etc/hosts", undefined)).toBe("Read /etc/hosts");
 });
 

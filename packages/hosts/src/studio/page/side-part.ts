@@ -1,7 +1,6 @@
 import { describeTokens } from "@retinue/core/inspection/describe-duration.ts";
 import { describeBasis, describeQuoted } from "@retinue/core/inspection/describe-quote.ts";
 import type { OverviewAgent, SessionOverview } from "@retinue/core/kernel/live/session-overview.ts";
-import { formatRule, type PermissionRule } from "@retinue/gate/rules/parse-rule.ts";
 import { type ComponentChild, h } from "preact";
 import { useState } from "preact/hooks";
 import { CheckList, ReceiptChip } from "./check-list.ts";
@@ -405,18 +404,9 @@ function ruleRows(kind: string, rules: unknown): readonly (readonly [string, str
     .map((rule) => [`${kind} rule`, ruleText(rule["rule"]), textOf(rule["from"] ?? "")]);
 }
 
-/** As a settings file has it; one that is not known here by its parts. */
+/** As a settings file has it; one of another version by its parts. */
 function ruleText(rule: unknown): string {
   if (!isObject(rule)) return textOf(rule);
-  try {
-    // What it is not is refused.
-    return formatRule(rule as unknown as PermissionRule);
-  } catch {
-    return ruleParts(rule);
-  }
-}
-
-function ruleParts(rule: Json): string {
   const specifier = rule["specifier"];
   if (isObject(specifier) && specifier["type"] === "whole") return textOf(rule["tool"]);
   const inner = isObject(specifier)
