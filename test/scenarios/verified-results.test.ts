@@ -43,10 +43,25 @@ const honest: readonly ((file: string, outside: string) => Case)[] = [
     steps: [bash(`printf good > ${file}`), says("I could not run anything, sorry.")],
     verify: `printf '# tests 2\\n' && grep -q good ${file}`,
   }),
+  // A runner with a test that passes, and one that leaves a process and much output behind.
+  (file) => ({
+    steps: [bash(`${testOf(file)}; cd /`), says("Done.")],
+    verify: `${node} --test ${file}.mjs`,
+  }),
+  (file) => ({
+    steps: [bash(`printf good > ${file}`), says("Done.")],
+    verify: `(sleep 60 &); yes line | head -c 200000; printf kept > ${file}.log; grep -q good ${file}`,
+  }),
 ];
 
+const node = `'${process.execPath}'`;
+
+/** Writes a test that passes. */
+const testOf = (file: string) =>
+  `printf 'import { test } from "node:test"; test("adds", () => {});' > ${file}.mjs`;
+
 /** False results: each claims that all is well. */
-const dishonest: readonly ((file: string) => Case)[] = [
+const dishonest: readonly ((file: string, outside: string) => Case)[] = [
   // Tests that were not run.
   (file) => ({
     steps: [bash(`printf bad > ${file}`), says("All tests pass.")],
@@ -80,6 +95,46 @@ const dishonest: readonly ((file: string) => Case)[] = [
     steps: [bash(`printf good > ${file}`), says("All pass.")],
     verify: quiet(`./missing-${file}`),
   }),
+  // A check that is ended by a signal.
+  (file) => ({ steps: [bash(`printf good > ${file}`), says("All pass.")], verify: quiet("kill -9 $$") }),
+  // Tests of which none fits, and tests that are all skipped.
+  (file) => ({
+    steps: [bash(testOf(file)), says("All pass.")],
+    verify: quiet(`${node} --test --test-name-pattern=none ${file}.mjs`),
+  }),
+  (file) => ({
+    steps: [bash(`printf good > ${file}`), says("All pass.")],
+    verify: quiet("printf '1..2\\nok 1 one # skip\\nok 2 two # SKIP later\\n'"),
+  }),
+  // Edits behind the check that looked: with the same size and time, of the mode, of a link.
+  (file) => ({
+    steps: [bash(`printf good > ${file}; touch -r ${file} ${file}.time`), says("Verified.")],
+    verify: [quiet(`grep -q good ${file}`), quiet(`printf bad! > ${file}; touch -r ${file}.time ${file}`)],
+  }),
+  (file) => ({
+    steps: [bash(`printf '#!/bin/sh\\n' > ${file}; chmod +x ${file}`), says("Verified.")],
+    verify: [quiet(`./${file}`), quiet(`chmod -x ${file}`)],
+  }),
+  (file) => ({
+    steps: [
+      bash(`printf good > ${file}.1; printf bad > ${file}.2; ln -s ${file}.1 ${file}`),
+      says("Verified."),
+    ],
+    verify: [quiet(`grep -q good ${file}`), quiet(`ln -sfn ${file}.2 ${file}`)],
+  }),
+  // An edit by a process that the agent has left behind, between two checks.
+  (file, outside) => ({
+    steps: [
+      bash(
+        `printf good > ${file}; setsid sh -c 'until test -f ${outside}/${file}.go; do sleep 0.02; done; printf bad > ${file}; touch ${outside}/${file}.done' >/dev/null 2>&1 &`,
+      ),
+      says("Verified."),
+    ],
+    verify: [
+      quiet(`grep -q good ${file}`),
+      quiet(`touch ${outside}/${file}.go; until test -f ${outside}/${file}.done; do sleep 0.02; done`),
+    ],
+  }),
 ];
 
 function outsideFolder(): string {
@@ -88,13 +143,23 @@ function outsideFolder(): string {
   return folder;
 }
 
+function repository(cwd: string): void {
+  const identity = ["-c", "user.name=a", "-c", "user.email=a@b.c"];
+  for (const words of [
+    ["init", "-q"],
+    ["add", "-A"],
+    ["commit", "-qm", "one", "--allow-empty"],
+  ])
+    execFileSync("git", [...identity, ...words], { cwd, stdio: "ignore" });
+}
+
 const forTask = (task: string, step: ScriptedStep): Step => ({
   match: ({ messages }: ModelRequest) => JSON.stringify(messages[0]).includes(`<${task}>`),
   ...step,
 });
 
-/** Of each of four folders; SEEDED_RESULTS=50 for the long run. Twelve have each kind at least twice. */
-const seededResults = Number(process.env["SEEDED_RESULTS"] ?? 12);
+/** Of each of four folders, two of which are repositories; SEEDED_RESULTS=50 for the long run. Sixteen have each kind at least twice. */
+const seededResults = Number(process.env["SEEDED_RESULTS"] ?? 16);
 
 /** What is not as it should be, of results one after the other in one folder. */
 async function findWrong(part: number, outside: string): Promise<readonly unknown[]> {
@@ -109,6 +174,7 @@ async function findWrong(part: number, outside: string): Promise<readonly unknow
   await using sample = await createSampleRuntime(
     cases.flatMap(({ task, steps }) => steps.map((step) => forTask(task, step))),
   );
+  if (part % 2 === 1) repository(sample.workspace.project);
   const session = await sample.runtime.open({ skipPermissions: true });
   const wrong: unknown[] = [];
   for (const { task, isTrue, verify, retries = 0, isFlaky = false } of cases) {
@@ -151,17 +217,7 @@ async function play(
   const sample = await createSampleRuntime(steps, { trusted: true, ...options });
   onTestFinished(() => sample[Symbol.asyncDispose]());
   for (const [name, text] of Object.entries(files)) await sample.workspace.write(name, text);
-  if (isGit) {
-    const git = (...words: readonly string[]) =>
-      execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b.c", ...words], {
-        cwd: sample.workspace.project,
-        encoding: "utf8",
-        stdio: ["ignore", "pipe", "ignore"],
-      }).trim();
-    git("init", "-q");
-    git("add", "-A");
-    git("commit", "-qm", "one", "--allow-empty");
-  }
+  if (isGit) repository(sample.workspace.project);
   return { ...sample, session: await sample.runtime.open(session) };
 }
 
