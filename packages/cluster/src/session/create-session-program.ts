@@ -105,7 +105,7 @@ async function runWorkflow({
   });
   const { sessionId } = plan;
   await using opened = await runtime.open({ ...session.options, sessionId, childrenOnly: true, takeOver });
-  return runStoreWorkflow({
+  return await runStoreWorkflow({
     workflow,
     workspace: plan.workspace,
     session: opened,

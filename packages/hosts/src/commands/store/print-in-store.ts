@@ -70,7 +70,7 @@ export async function printInStore(
       };
       if (options.detach !== true) {
         host.stderr.write(`retinue: agent ${sessionId}\n`);
-        return show(context, store, { request, session: planned, begin, signal });
+        return await show(context, store, { request, session: planned, begin, signal });
       }
       await begin();
       host.stdout.write(`${sessionId}\n`);

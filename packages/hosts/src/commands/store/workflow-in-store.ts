@@ -96,7 +96,7 @@ async function give(
     }
     await refuseMissing(context, store, id);
     host.stderr.write(`${found.meta.name} ${id}\n`);
-    return watch(context, store, { id, isJson: options.json === true, signal });
+    return await watch(context, store, { id, isJson: options.json === true, signal });
   });
 }
 
