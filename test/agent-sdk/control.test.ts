@@ -175,6 +175,32 @@ describe("control requests [DRP-1]", () => {
     expect(body(stage, 1)).toContain("One.");
   });
 
+  test("a server in the host's memory that is switched off stays listed, and can be switched on [DRP-1]", async () => {
+    const stage = await createSdkStage(["One."]);
+    const states: unknown[] = [];
+    await converse(stage, { mcpServers: { calc: calc() } }, async (message, running, prompts) => {
+      if (message.type !== "result") return;
+      for (const isOn of [false, true]) {
+        await running.toggleMcpServer("calc", isOn);
+        states.push(...(await running.mcpServerStatus()).map(({ name, status }) => `${name} ${status}`));
+      }
+      prompts.end();
+    });
+    expect(states).toEqual(["calc disabled", "calc connected"]);
+  });
+
+  test.each<[Parameters<typeof query>[0]["options"], unknown]>([
+    [{ thinking: { type: "disabled" } }, { type: "disabled" }],
+    [{ maxThinkingTokens: 0 }, { type: "disabled" }],
+    [{ thinking: { type: "adaptive" } }, { type: "adaptive", display: "summarized" }],
+  ])("%o is what the model is asked for [DRP-2]", async (options, thinking) => {
+    const stage = await createSdkStage(["One."]);
+    await converse(stage, { ...options }, (message, _, prompts) => {
+      if (message.type === "result") prompts.end();
+    });
+    expect(JSON.parse(body(stage, 0))["thinking"]).toEqual(thinking);
+  });
+
   test("getContextUsage shows how full the window is", async () => {
     const stage = await createSdkStage(["One."]);
     let usage: { totalTokens: number; maxTokens: number; categories: unknown[] } | undefined;

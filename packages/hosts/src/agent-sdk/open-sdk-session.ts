@@ -167,7 +167,7 @@ function agentsOf({ initialize, context: { session, host } }: SessionSetup): rea
 }
 
 function mcpServersOf(
-  { configured, inProcess, disabled }: HostServers,
+  { configured, inProcess }: HostServers,
   hosted: ReadonlyMap<string, HostMcpServer>,
 ): NonNullable<RuntimeOptions["mcpServers"]> {
   const own = inProcess.map(({ name, timeoutMs }) => [
@@ -178,9 +178,8 @@ function mcpServersOf(
       timeout: timeoutMs,
     },
   ]);
-  const all = [...Object.entries(configured), ...own].filter(([name]) => !disabled.has(String(name)));
   // What a host sends is read like a configuration file, which finds what is wrong in it.
-  return Object.fromEntries(all) as NonNullable<RuntimeOptions["mcpServers"]>;
+  return Object.fromEntries([...Object.entries(configured), ...own]) as NonNullable<RuntimeOptions["mcpServers"]>;
 }
 
 /** Skills that the host did not name are denied to the session, so that nothing offers or runs them. */

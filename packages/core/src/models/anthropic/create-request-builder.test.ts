@@ -230,6 +230,7 @@ describe("the request [MDL-3]", () => {
 describe("thinking and effort [MDL-3]", () => {
   test.each<[string, Partial<ModelRequest>, object]>([
     ["claude-sonnet-5", {}, { thinking: { type: "adaptive" } }],
+    ["claude-sonnet-5", { effort: 0 }, { thinking: { type: "disabled" }, output_config: undefined }],
     [
       "claude-sonnet-5",
       { effort: "xhigh" },

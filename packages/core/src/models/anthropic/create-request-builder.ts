@@ -311,6 +311,8 @@ function thinkingSettings(
   const effort = chosen.level === undefined ? {} : { effort: chosen.level };
   if (traits.thinking === "always") return { maxTokens, thinking: shownThinking, ...effort };
   if (traits.thinking === "adaptive") {
+    // No tokens for thinking at all is how hosts switch it off.
+    if (request.effort === 0) return { maxTokens, thinking: { type: "disabled" } };
     const thinks = !isForced(request, target) && request.thinks !== false;
     if (thinks) return { maxTokens, thinking: shownThinking, ...effort };
     // Forcing a tool and thinking exclude each other, and the highest efforts cannot do without thinking.
