@@ -251,6 +251,37 @@ describe("more of the protocol [DRP-1]", () => {
     expect(types).toEqual(expect.arrayContaining(["user", "assistant"]));
   });
 
+  test("a store of sessions receives the transcripts of children, with what their sidecars say [DRP-1]", async () => {
+    const stage = await createSdkStage([
+      { match: "CHILD-TASK", text: "Looked." },
+      {
+        calls: [
+          { name: "Agent", input: { description: "look", prompt: "CHILD-TASK", subagent_type: "Explore" } },
+        ],
+      },
+      { text: "Done.", times: "any" },
+    ]);
+    const kept = new Map<string, string[]>();
+    await stage.run("hi", {
+      env: { CLAUDE_CONFIG_DIR: join(stage.home, ".claude") },
+      sessionStore: {
+        append: async ({ subpath = "main" }: { subpath?: string }, entries: readonly { type: string }[]) =>
+          void kept.set(subpath, [...(kept.get(subpath) ?? []), ...entries.map(({ type }) => type)]),
+        load: async () => null,
+      } as unknown as NonNullable<Options["sessionStore"]>,
+    });
+    expect([...kept.keys()].sort()).toEqual(["main", expect.stringMatching(/^subagents\/agent-\w+$/)]);
+    const child = kept.get([...kept.keys()].find((key) => key !== "main") ?? "");
+    expect(child).toEqual(expect.arrayContaining(["agent_metadata", "user", "assistant"]));
+  });
+
+  test("servers that strict configuration ignores are not listed [DRP-1]", async () => {
+    const stage = await createSdkStage(["One."]);
+    stage.write(".mcp.json", '{ "mcpServers": { "left": { "command": "true" } } }');
+    const finished = await stage.run("hi", { strictMcpConfig: true, mcpServers: {} });
+    expect(ofType(finished, "system", "init")).toMatchObject([{ mcp_servers: [] }]);
+  });
+
   test("a custom command of the project is run as a prompt", async () => {
     const stage = await createSdkStage(["Fixed."]);
     stage.write(".claude/commands/fix.md", "Please fix $ARGUMENTS now.");

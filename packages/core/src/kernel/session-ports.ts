@@ -5,6 +5,7 @@ import type { TranscriptObserver } from "../journal/transcript-writer.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
 import type { McpConnectionOptions, McpConnections } from "../mcp/mcp-connections.ts";
 import type { Model } from "../models/model.ts";
+import type { ChildObserver } from "../tasks/child-record.ts";
 import type { TreeBudget } from "../tasks/tree-budget.ts";
 import type { SeenFile } from "../tools/file-ledger.ts";
 import type { TaskView } from "../tools/task-source.ts";
@@ -30,6 +31,8 @@ export interface SessionPorts extends ModelPorts, TurnPorts, ChildPorts {
   readonly taskList?: readonly Tool[];
   /** Gives ids to lines of the main transcript, and is notified of them. */
   readonly transcript?: TranscriptObserver;
+  /** Called with every line that was written to the transcript of a child, and with what is beside it. */
+  readonly childAppended?: ChildObserver | undefined;
 }
 
 /** Which model answers, and how. */

@@ -31,14 +31,18 @@ interface ChildRecordOptions {
   readonly memory: ChildMemory;
   /** Counts those that wait for a place. */
   readonly nextQueued: () => number;
+  readonly observer?: ChildObserver | undefined;
 }
+
+/** Shows the transcripts of children elsewhere: the path of one, and its new lines; first what its sidecar holds. */
+export type ChildObserver = (file: string, lines: readonly string[]) => void;
 
 /** How long a child that is resumed may wait for its file. */
 const openLimitMs = 60_000;
 
 export async function openChildRecord(
   plan: ChildPlan,
-  { session, transcripts, files, followers, takeOver, memory, nextQueued }: ChildRecordOptions,
+  { session, transcripts, files, followers, takeOver, memory, nextQueued, observer }: ChildRecordOptions,
 ): Promise<ChildRecord> {
   const { transcript: file, meta, output: outputFile } = files;
   const { id } = plan.agent;
@@ -56,9 +60,12 @@ export async function openChildRecord(
     name: basename(file),
     takeOver,
     signal: AbortSignal.timeout(openLimitMs),
+    observer: isKept && observer !== undefined ? { appended: (lines) => observer(file, lines) } : undefined,
   });
   if (!isKept) return { ...record, sinks: [...followers, ...record.sinks], outputFile: undefined };
-  replaceWholeFile(meta, `${JSON.stringify(childMeta(plan))}\n`);
+  const beside = childMeta(plan);
+  replaceWholeFile(meta, `${JSON.stringify(beside)}\n`);
+  observer?.(file, [JSON.stringify({ type: "agent_metadata", ...beside })]);
   const output = openAgentOutput(outputFile);
   return {
     ...record,

@@ -179,7 +179,9 @@ function mcpServersOf(
     },
   ]);
   // What a host sends is read like a configuration file, which finds what is wrong in it.
-  return Object.fromEntries([...Object.entries(configured), ...own]) as NonNullable<RuntimeOptions["mcpServers"]>;
+  return Object.fromEntries([...Object.entries(configured), ...own]) as NonNullable<
+    RuntimeOptions["mcpServers"]
+  >;
 }
 
 /** Skills that the host did not name are denied to the session, so that nothing offers or runs them. */

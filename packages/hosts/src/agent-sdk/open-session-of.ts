@@ -150,9 +150,14 @@ function liveControlsOf(connection: SdkConnection): SessionPorts {
         connection.promptId = undefined;
         return promptId;
       },
-      appended: options.sessionMirror === true ? (lines) => mirror(connection, lines) : undefined,
+      appended:
+        options.sessionMirror === true
+          ? (lines) => mirror(connection, String(situationOf(connection)["transcript_path"]), lines)
+          : undefined,
       written: (event, uuids) => void lineIds.set(event, uuids),
     },
+    childAppended:
+      options.sessionMirror === true ? (file, lines) => mirror(connection, file, lines) : undefined,
   };
 }
 
@@ -191,10 +196,9 @@ function watchHooks(connection: SdkConnection): HookWatch {
   };
 }
 
-function mirror(connection: SdkConnection, lines: readonly string[]): void {
-  const { transcript_path: filePath } = situationOf(connection);
+function mirror({ channel }: SdkConnection, filePath: string, lines: readonly string[]): void {
   const entries = lines.map((line) => JSON.parse(line));
-  connection.channel.send({ type: "transcript_mirror", filePath, entries });
+  channel.send({ type: "transcript_mirror", filePath, entries });
 }
 
 export function sessionIdOf({ host }: SdkConnection): string {

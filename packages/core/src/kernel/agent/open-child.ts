@@ -410,6 +410,7 @@ async function openPlanned(
     takeOver: session.takeOver,
     memory: session.memory,
     nextQueued: session.nextQueued,
+    observer: runtime.live?.childAppended,
   });
   worktree?.markStarted();
   reportRunner(plan, services);

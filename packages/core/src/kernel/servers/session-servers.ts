@@ -93,7 +93,7 @@ export function resourceToolsOf(
   return joined.filter(({ name }) => granted.has(name));
 }
 
-/** Every configured server, connected or not. */
+/** Every configured server, connected or not; what the configuration as a whole leaves out is not part of the session. */
 export function sharedState(
   servers: readonly McpServer[],
   { held, asked }: Pick<GatheredMcp, "held" | "asked">,
@@ -103,7 +103,7 @@ export function sharedState(
     const state = states.find(({ server }) => server.name === name);
     return { name, scope, transport, status: state?.status ?? { type: "planned" } };
   });
-  const others = held.filter(({ code }) => code !== "shadowed").map(heldState);
+  const others = held.filter(({ code }) => code !== "shadowed" && code !== "left-out").map(heldState);
   const waiting = asked.map(({ entry, reason }): SessionServer => {
     return { name: entry.config.name, scope: entry.scope, status: { type: "held", reason } };
   });
