@@ -213,7 +213,8 @@ function reserve(file: string, record: BackgroundRecord): Promise<() => void> {
   });
 }
 
-const beginsWithinMs = 5_000;
+/** One that begins later, such as behind a slow server, is believed to begin. */
+const beginsWithinMs = 2_000;
 
 /** Whether the process is gone before the session has a journal: what it was started with cannot be done. */
 async function endsAtOnce(
