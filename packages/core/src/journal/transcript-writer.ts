@@ -1,6 +1,4 @@
-import type { CallIntent } from "../conversation/interrupted-agent.ts";
-import type { ToolResultBlock } from "../conversation/message.ts";
-import type { RequestRecord, RunEvent } from "../conversation/run-event.ts";
+import type { RunEvent } from "../conversation/run-event.ts";
 import { eventFields, eventLines } from "./event-lines.ts";
 import type { JournaledPlan } from "./journaled-plan.ts";
 import {
@@ -256,9 +254,19 @@ function createRecoveryRecords({ log, now, facts }: RecoveryRecordOptions): Reco
       if (event?.type === "assistant-answered") open.clear();
       for (const { callId } of intents) open.add(callId);
       const lines = [
-        ...(intents.length === 0 ? [] : [intentsLine(about(), intents)]),
+        // Which calls the answer is about to make, and what repeating each would do.
+        ...(intents.length === 0
+          ? []
+          : [
+              {
+                type: "retinue-intents",
+                ...aboutPart(about()),
+                calls: intents.map(({ callId, tool, repeats }) => ({ id: callId, name: tool, repeats })),
+              },
+            ]),
         ...(event?.type === "assistant-answered" && event.request !== undefined
-          ? [requestLine(about(), event.request)]
+          ? // What the answer before this line was asked with.
+            [{ type: "retinue-request", ...aboutPart(about()), ...event.request }]
           : []),
         ...(plan === undefined ? [] : [planLine(about(), plan)]),
         ...waiting.splice(0),
@@ -269,13 +277,14 @@ function createRecoveryRecords({ log, now, facts }: RecoveryRecordOptions): Reco
     /** The last call of an answer needs no line of its own: the results of all are written next. */
     finish({ call: { id }, isError, content }) {
       if (!open.delete(id) || open.size === 0 || content === undefined) return;
-      write(outcomeLine(about(), { id, isError, content }));
+      write({ type: "retinue-outcome", ...aboutPart(about()), id, isError, content });
     },
     plan(decided, when) {
       if (when === "now") write(planLine(about(), decided));
       else plan = decided;
     },
-    reported: (event) => write(reportedLine(about(), event)),
+    // Written before hooks are notified of a start or stop, so that no crash notifies them twice.
+    reported: (event) => write({ type: "retinue-told", ...aboutPart(about()), event }),
     runner: ({ runner, session }) =>
       write({ type: "retinue-runner", ...aboutPart(about()), runner, session }),
     beside: (lines) => void waiting.push(...lines),
@@ -327,37 +336,9 @@ export interface IdSource {
  */
 type About = Pick<TranscriptFacts, "sessionId" | "agentId"> & { readonly timestamp: string };
 
-/** Which calls an answer is about to make, and what repeating each would do. */
-function intentsLine(about: About, intents: readonly CallIntent[]) {
-  const calls = intents.map(({ callId, tool, repeats }) => ({ id: callId, name: tool, repeats }));
-  return { type: "retinue-intents", ...aboutPart(about), calls };
-}
-
-/** What the answer before this line was asked with. */
-function requestLine(about: About, request: RequestRecord) {
-  return { type: "retinue-request", ...aboutPart(about), ...request };
-}
-
-/** The result of a call while others of the same answer still run. */
-function outcomeLine(
-  about: About,
-  {
-    id,
-    isError,
-    content,
-  }: { readonly id: string; readonly isError: boolean; readonly content: ToolResultBlock["content"] },
-) {
-  return { type: "retinue-outcome", ...aboutPart(about), id, isError, content };
-}
-
 /** What was decided for the run that begins here. */
 function planLine(about: About, plan: JournaledPlan) {
   return { type: "retinue-plan", ...aboutPart(about), plan };
-}
-
-/** Hooks are about to be notified of the child's start or stop; written first, so that no crash notifies them twice. */
-function reportedLine(about: About, event: ReportedEvent) {
-  return { type: "retinue-told", ...aboutPart(about), event };
 }
 
 /** `goes-on`: hooks refused its stop, so it will be reported again. */

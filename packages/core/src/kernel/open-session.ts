@@ -80,11 +80,7 @@ export async function openSession<Output>(
   const definition = findMainAgent(runtime.discovered, options.agent);
   const planOnly = options.planOnly === true;
   if (!planOnly) {
-    if (runtime.live?.showsTrust !== true) {
-      reportChanges(runtime);
-      reportHeldHooks(runtime);
-    }
-    reportLostHooks(runtime);
+    reportFolder(runtime);
   }
   const servers = connectSessionServers(runtime, {
     definition,
@@ -412,32 +408,30 @@ function findMainAgent(
   });
 }
 
-/** What was accepted is not what is there now, and there is no person to ask here. */
-function reportChanges({ changed, notice }: Pick<RuntimeContext, "changed" | "notice">): void {
-  if (changed === undefined) return;
-  notice?.(
-    `This folder counts as not trusted, because ${changed}. \`retinue trust\` shows what changed and asks; \`retinue agents lock\` accepts it for everybody.`,
-  );
-}
-
-/** A hook may be there to refuse something, so that it does not run is never silent. */
-function reportHeldHooks({ discovered, notice }: Pick<RuntimeContext, "discovered" | "notice">): void {
-  const held = discovered.settings.settings.heldBack.filter(
-    ({ key, reason }) => reason === "folder-not-trusted" && key.startsWith("hooks."),
-  );
-  if (held.length === 0) return;
-  const files = [...new Set(held.map(({ source }) => source.file ?? source.scope))].join(", ");
-  const hooks = held.length === 1 ? "1 hook does" : `${held.length} hooks do`;
-  notice?.(
-    `${hooks} not run, because this folder is not trusted (${files}). \`retinue trust\`, or /trust in the terminal, shows what waits; --trust lets it run once.`,
-  );
-}
-
-/** So is one that cannot be read, or that nothing can match. */
-function reportLostHooks({ discovered, notice }: Pick<RuntimeContext, "discovered" | "notice">): void {
+/** Shows what of the folder does not count. Nothing of that is silent, because a hook may be there to refuse something. */
+function reportFolder({ changed, discovered, live, notice = () => undefined }: RuntimeContext): void {
+  const { settings } = discovered.settings;
+  // Some hosts show by themselves what waits until the folder is trusted; here there is no person to ask.
+  if (live?.showsTrust !== true) {
+    if (changed !== undefined)
+      notice(
+        `This folder counts as not trusted, because ${changed}. \`retinue trust\` shows what changed and asks; \`retinue agents lock\` accepts it for everybody.`,
+      );
+    const held = settings.heldBack.filter(
+      ({ key, reason }) => reason === "folder-not-trusted" && key.startsWith("hooks."),
+    );
+    if (held.length > 0) {
+      const files = [...new Set(held.map(({ source }) => source.file ?? source.scope))].join(", ");
+      const hooks = held.length === 1 ? "1 hook does" : `${held.length} hooks do`;
+      notice(
+        `${hooks} not run, because this folder is not trusted (${files}). \`retinue trust\`, or /trust in the terminal, shows what waits; --trust lets it run once.`,
+      );
+    }
+  }
+  // One that cannot be read, or that nothing can match.
   for (const diagnostic of discovered.settings.diagnostics.filter(losesHook)) {
     const place = diagnostic.file === undefined ? "" : `${placeText(diagnostic)}: `;
-    notice?.([`${place}${diagnostic.message}`, diagnostic.advice ?? ""].join(" ").trim());
+    notice([`${place}${diagnostic.message}`, diagnostic.advice ?? ""].join(" ").trim());
   }
 }
 
@@ -451,8 +445,15 @@ async function withEarlierChoices<Output>(
   const { from } = await chooseSession(options, transcripts, ids);
   if (from === undefined) return options;
   const { agent, model } = await findChoices(sessionFiles(transcripts, from).transcript);
-  if (options.agent === undefined && agent !== undefined && agent !== "") {
-    refuseLostAgent(discovered.registry.find(agent).type, agent);
+  const found = discovered.registry.find(agent ?? "").type;
+  // Without its agent the session would continue with other rights than it had.
+  if (options.agent === undefined && agent !== undefined && agent !== "" && found !== "found") {
+    const what = found === "denied" ? "is denied by a rule now" : "no longer exists";
+    throw new RetinueError(
+      "unknown-agent",
+      `The session ran as the agent ${JSON.stringify(agent)}, which ${what}.`,
+      { advice: 'Name another with --agent, or none with --agent "".' },
+    );
   }
   // By its id the session is found again immediately, and is the same one even if another was written to meanwhile.
   return {
@@ -461,17 +462,4 @@ async function withEarlierChoices<Output>(
     ...options,
     resume: from,
   };
-}
-
-/** Without its agent the session would continue with other rights than it had. */
-function refuseLostAgent(found: "found" | "denied" | "unknown", agent: string): void {
-  if (found === "found") return;
-  const what = found === "denied" ? "is denied by a rule now" : "no longer exists";
-  throw new RetinueError(
-    "unknown-agent",
-    `The session ran as the agent ${JSON.stringify(agent)}, which ${what}.`,
-    {
-      advice: 'Name another with --agent, or none with --agent "".',
-    },
-  );
 }

@@ -193,7 +193,7 @@ function refusalOf(
 }
 
 function startTask(table: TaskTable, options: TaskManagerOptions, run: TaskRun): TaskStarted {
-  const { entries, active, maxRunning, now } = table;
+  const { entries, active, queue, maxRunning, now } = table;
   const { id, background } = run.start;
   if (table.isClosed) return { type: "refused", reason: "the session is over", isOver: true };
   const known = entries.get(id);
@@ -216,22 +216,25 @@ function startTask(table: TaskTable, options: TaskManagerOptions, run: TaskRun):
   };
   entries.delete(id);
   entries.set(id, entry);
-  if (isFull) enqueue(table, entry);
-  else void driveTask(table, entry);
+  if (isFull) {
+    // The queue keeps the order in which they were called for, however long each took to prepare.
+    const { order } = run;
+    const at = order === undefined ? -1 : queue.findIndex((other) => (other.run.order ?? order) > order);
+    queue.splice(at === -1 ? queue.length : at, 0, entry);
+  } else void driveTask(table, entry);
   return { type: "started", state: stateOf(table, entry) };
-}
-
-function enqueue({ queue }: TaskTable, entry: TaskEntry): void {
-  const { order } = entry.run;
-  const at = order === undefined ? -1 : queue.findIndex(({ run }) => (run.order ?? order) > order);
-  queue.splice(at === -1 ? queue.length : at, 0, entry);
 }
 
 async function stopTask(table: TaskTable, id: string, by: StoppedBy): Promise<TaskState | undefined> {
   const { entries, queue } = table;
   const entry = entries.get(id);
   if (entry === undefined || hasEnded(entry.state)) return entry?.state;
-  entry.controller.abort(stopReason(by));
+  entry.controller.abort(
+    by === "session"
+      ? // It was interrupted, as if the process had died, and not abandoned.
+        new RetinueError(interruptedReason, "The session ended before the agent did.")
+      : new RetinueError(`stopped-by-${by}`, `The agent was stopped by the ${by}.`),
+  );
   // One that was idle and waits for a place again leaves the queue by itself.
   const position = entry.resume === undefined ? queue.indexOf(entry) : -1;
   if (position !== -1) {
@@ -254,12 +257,6 @@ async function waitFor(entry: TaskEntry | undefined, signal: AbortSignal): Promi
     signal.removeEventListener("abort", release);
   }
   return entry.state;
-}
-
-/** A child that ends because its session does was interrupted, as if the process had died, and not abandoned. */
-function stopReason(by: StoppedBy): RetinueError {
-  if (by === "session") return new RetinueError(interruptedReason, "The session ended before the agent did.");
-  return new RetinueError(`stopped-by-${by}`, `The agent was stopped by the ${by}.`);
 }
 
 /** What `Promise.withResolvers` gives, spelt out so that the published types need no newer library than ES2022. */
@@ -314,22 +311,22 @@ async function driveTask(table: TaskTable, entry: TaskEntry): Promise<void> {
     takePlace: (signal) => takePlace(table, entry, signal),
     park: (wait, options) => park(table, entry, { wait, ...options }),
   };
-  const finished = follow(table, entry, control).catch((error: unknown) => concludeTask(table, entry, error));
+  const { signal } = entry.controller;
+  const follow = async (): Promise<void> => {
+    for await (const event of entry.run.events(control, signal)) {
+      if (hasEnded(entry.state)) return;
+      apply(table, entry, event);
+      handTo(entry.run.sinks ?? [], event, entry.state);
+    }
+  };
+  const finished = follow().catch((error: unknown) => concludeTask(table, entry, error));
   const settled = new AbortController();
-  await Promise.race([finished, abandoned(entry.controller.signal, settled.signal)]);
+  await Promise.race([finished, abandoned(signal, settled.signal)]);
   // With a reason, because Node makes an error with a stack where there is none.
   settled.abort("settled");
   if (!hasEnded(entry.state))
     concludeTask(table, entry, new RetinueError("no-end", "The agent did not report how it ended."));
   await releaseTask(table, entry);
-}
-
-async function follow(table: TaskTable, entry: TaskEntry, control: TaskControl): Promise<void> {
-  for await (const event of entry.run.events(control, entry.controller.signal)) {
-    if (hasEnded(entry.state)) return;
-    apply(table, entry, event);
-    handTo(entry.run.sinks ?? [], event, entry.state);
-  }
 }
 
 /** Folds an event into the state of a child that has not ended. */
@@ -481,12 +478,9 @@ async function releaseTask(table: TaskTable, entry: TaskEntry): Promise<void> {
     // The child has ended; what its ending triggers must not take down others.
   }
   entry.done.resolve(entry.state);
-  forget(table, entry);
-}
-
-/** What a run was made of goes with its end; its state goes when enough others have ended after it. */
-function forget({ ended, entries, keptEnded }: TaskTable, entry: TaskEntry): void {
-  entry.run = { start: entry.run.start, events: nothing };
+  // What a run was made of goes with its end; its state goes when enough others have ended after it.
+  const { ended, entries, keptEnded } = table;
+  entry.run = { start: entry.run.start, async *events() {} };
   ended.add(entry);
   for (const oldest of ended) {
     if (ended.size <= keptEnded) return;
@@ -494,8 +488,6 @@ function forget({ ended, entries, keptEnded }: TaskTable, entry: TaskEntry): voi
     if (entries.get(oldest.state.id) === oldest) entries.delete(oldest.state.id);
   }
 }
-
-async function* nothing(): AsyncGenerator<RunEvent> {}
 
 /** A child that does not end when its signal aborts is abandoned after this time. */
 const abandonAfterMs = 4500;
