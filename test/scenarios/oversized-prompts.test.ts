@@ -34,7 +34,7 @@ test.each<[string, Step, UserMessage["content"]]>([
   const ending = (await session.run(prompt).result) as { status: string; advice?: string };
   expect(ending).toMatchObject({
     status: "failed",
-    advice: expect.stringContaining("The conversation goes on without this prompt"),
+    advice: expect.stringContaining("The conversation continues without this prompt"),
   });
   await session.close();
   const again = sample.restart(["Three."]);

@@ -1,6 +1,7 @@
 // @io
 
-import { access, constants } from "node:fs/promises";
+import { constants } from "node:fs";
+import { access } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { searchPathOutside, withoutShims } from "@retinue/base/foundation/resolve-program.ts";
 import { isPublicVariable } from "./shell/private-name.ts";

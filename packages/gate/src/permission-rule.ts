@@ -260,7 +260,7 @@ function readToolGlob({ tool, list }: SpecifierInput, everything: boolean): Spec
     );
   if (list !== "allow") return accepted({ type: "toolGlob" });
   return rejected(
-    `${quote(tool)} would allow tools that no one has named`,
+    `${quote(tool)} would allow tools that are not named`,
     'Name each tool, or each server as in "mcp__server__*"; stars in names may be under "ask" and "deny".',
   );
 }

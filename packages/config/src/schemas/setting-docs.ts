@@ -13,7 +13,7 @@ export const settingDocs: Readonly<Record<PlainKey, string>> = {
   allowedMcpServers: "The MCP servers that may be connected.",
   alwaysThinkingEnabled: "Whether models always think before they answer.",
   apiKeyHelper: "A command that prints the key for the provider.",
-  approvals: "What happens to questions that nobody can be asked: refused, or kept in the inbox.",
+  approvals: "What happens to questions when there is no one to ask: they are refused, or kept in the inbox.",
   autoCompactEnabled: "Whether long conversations are compacted without being asked to.",
   autoCompactWindow: "The size of the context in tokens by which compaction is decided.",
   autoMemoryDirectory: "The directory for notes of the main agent.",

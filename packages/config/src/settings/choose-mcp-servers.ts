@@ -281,7 +281,7 @@ const untrusted = {
 } as const;
 
 function wantsKeys(keys: readonly string[]): string {
-  return `it wants to be given ${keys.join(", ")}, and no one has approved that`;
+  return `it wants to be given ${keys.join(", ")}, and that has not been approved`;
 }
 
 /** Whether a server that came with a project may be started. */
@@ -310,9 +310,9 @@ export function decideProjectServer(
       ? { type: "ask", reason: wantsKeys(keys) }
       : { type: "hold", code: "not-approved", reason: wantsKeys(keys), advice };
   if (approvals.allEnabled || approvals.enabled.has(name)) return { type: "connect" };
-  if (attended) return { type: "ask", reason: "it came with the project and no one has approved it" };
+  if (attended) return { type: "ask", reason: "it came with the project and has not been approved" };
   if (!replacesOwn) return { type: "connect" };
-  const reason = "it would take the place of your own server of this name, and no one has approved that";
+  const reason = "it would take the place of your own server of this name, and that has not been approved";
   return { type: "hold", code: "not-approved", reason, advice };
 }
 

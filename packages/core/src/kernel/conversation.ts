@@ -227,7 +227,7 @@ async function* runLoop(
     // The text of an earlier prompt is no result of this one.
     const ending = hasAnswered ? last : { ...last, text: "" };
     if (!live.history.undoPrompt(ending)) return ending;
-    const advice = "The conversation goes on without this prompt: send a shorter one.";
+    const advice = "The conversation continues without this prompt; send a shorter one.";
     return { ...ending, advice: ending.advice === undefined ? advice : `${ending.advice} ${advice}` };
   } catch (error) {
     // Its time was up and it ignored that, or its record takes no more: neither is a failure of the caller.

@@ -458,13 +458,13 @@ export const runFlags = {
   }),
   ask: toggle({
     flags: "--no-ask",
-    description: "ask no one; what would be asked is refused",
+    description: "never ask; what would need approval is refused",
     docs: "never ask, even in a terminal; what would need approval is refused",
     group: rights,
   }),
   approvals: text({
     flags: "--approvals <way>",
-    description: "what nobody can be asked: wait (see retinue approvals) or refuse",
+    description: "questions with no one to ask: wait (see retinue approvals) or refuse",
     docs: "`wait` or `refuse`: what needs approval without a person to ask waits in the [inbox](approvals.md), or is refused",
     value: { type: "word", words: ["wait", "refuse"] },
     group: rights,

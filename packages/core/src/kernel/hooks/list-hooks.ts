@@ -12,7 +12,7 @@ const summaries: Readonly<Record<FiredEvent, string>> = {
   PreToolUse: "Before a tool call",
   PostToolUse: "After a tool call that worked",
   PostToolUseFailure: "After a tool call that failed",
-  PermissionRequest: "Before somebody is asked about a call",
+  PermissionRequest: "Before a person is asked about a call",
   Notification: "When the person is notified",
   UserPromptSubmit: "When a prompt is handed in",
   SessionStart: "When a session begins or is resumed",

@@ -142,7 +142,7 @@ async function performOnRun(performing: Performing<ActContext>): Promise<ActOutc
     const { journal } = workflowFiles(context.transcripts, sessionId, runId);
     const options = { ...context, timeoutMs: runTimeoutMs };
     await submitElsewhere({ type: "stop", agent: runId }, { sessionId, transcript: journal }, options);
-    return { outcome: `${run.name} was stopped. What is done is kept; resuming goes on with the rest.` };
+    return { outcome: `${run.name} was stopped. What is done is kept; resuming continues with the rest.` };
   }
   if (action !== "resume")
     throw new RetinueError("misuse", "A run of a workflow can be stopped and resumed, nothing else.");

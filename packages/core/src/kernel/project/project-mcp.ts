@@ -232,9 +232,13 @@ async function logInAt(facts: ProjectFacts, name: string, options: McpLoginOptio
     throw new RetinueError("mcp-login-failed", `\`${name}\` is not connected here: ${reason}.`, { advice });
   }
   if (listed?.asks === true)
-    throw new RetinueError("mcp-login-failed", `Nobody has approved \`${name}\`, which the project brings.`, {
-      advice: `Run \`retinue mcp approve ${shellWord(name)}\` first.`,
-    });
+    throw new RetinueError(
+      "mcp-login-failed",
+      `The server \`${name}\` of the project has not been approved.`,
+      {
+        advice: `Run \`retinue mcp approve ${shellWord(name)}\` first.`,
+      },
+    );
   const { servers } = await facts.servers();
   const transport = servers.find((server) => server.name === name)?.transport;
   if (transport === undefined || !isRemote(transport))

@@ -112,7 +112,7 @@ export async function whyNotOurs({ mark, administration }: OwnWorktree): Promise
     return { reason: `it was moved to ${dirname(link)}, so it is left alone`, path: dirname(link) };
   }
   if ((await lstat(join(administration, "locked")).catch(() => undefined)) !== undefined) {
-    return { reason: "somebody has locked it (git worktree unlock opens it), so it is left alone" };
+    return { reason: "it is locked (git worktree unlock opens it), so it is left alone" };
   }
   const number = await folderNumber(path);
   if (number === undefined)

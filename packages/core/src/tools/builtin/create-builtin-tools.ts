@@ -172,12 +172,12 @@ const questionInput = t.object({
 export const askUserQuestionTool: Tool = builtinTool<t.Infer<typeof questionInput>>({
   name: "AskUserQuestion",
   description:
-    "Asks the person to choose when the work hangs on something only they can decide: unclear wishes, a choice between ways. Put the choice you advise first and mark it (Recommended). Do not ask what you can find out yourself.",
+    "Asks the person to choose when the work depends on something only they can decide: unclear requirements, a choice between approaches. Put the option you recommend first and mark it (Recommended). Do not ask what you can find out yourself.",
   input: questionInput,
   async call({ questions }, { host, signal, agent, agentPath, callId }) {
     if (host.ask === undefined) {
       return failed(
-        "Nobody can be asked in this run. Decide for yourself, and say in your answer what you assumed.",
+        "There is no one to ask in this run. Decide for yourself, and state in your answer what you assumed.",
       );
     }
     const asked = questions.map((one) => ({

@@ -136,7 +136,7 @@ async function listServers(
     const rule = `mcp__${name}`;
     const isDenied = off.has(rule);
     const isProjects = entry.scope === "project";
-    const state = held?.reason ?? (asks ? "nobody has approved it" : describeStatus(status));
+    const state = held?.reason ?? (asks ? "not approved yet" : describeStatus(status));
     const wantsLogin = status?.type === "failed" && status.canLogIn === true ? "in" : undefined;
     return {
       id: name,
