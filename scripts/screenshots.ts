@@ -47,6 +47,21 @@ const commands = [
   ["npm run paint -- --dry", "the rule Bash(npm run paint -- --dry) allows it", "2 coats, 4 litres"],
   ["git diff --stat", "only reads, in this folder", " src/shelf.ts | 4 ++--"],
 ] as const;
+const patch = {
+  oldStart: 11,
+  oldLines: 4,
+  newStart: 11,
+  newLines: 4,
+  lines: [
+    " export const shelf = {",
+    "-  coats: 3,",
+    '-  colour: "grey",',
+    "+  coats: 2,",
+    '+  colour: "blue",',
+    " };",
+  ],
+};
+
 /** What a model is writing while the picture is taken. */
 const writing = [
   "The shelf by the door had three coats of grey. ",
@@ -162,6 +177,7 @@ function writePainter(files: SessionFiles, at: number): void {
         uuid: `r${id}`,
         timestamp: stamp(second + 1),
         toolCall: { durationMs: 900 + 70 * at, allowed },
+        ...(isEdit ? { toolUseResult: { structuredPatch: [patch] } } : {}),
         message: {
           role: "user",
           content: [

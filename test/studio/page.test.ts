@@ -379,6 +379,26 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
     await expect.poll(() => isIn(".lane.sel .ground", ".lanes")).toBe(true);
   });
 
+  test("a click on a bar of the timeline brings the conversation to that step [STU-1]", async () => {
+    const id = "bf0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
+    const steps = Array.from({ length: 60 }, (_, at) =>
+      said(`s${at}`, `Step ${at}. ${"It is counted. ".repeat(20)}`, 2 + at),
+    );
+    writeFileSync(shop.files(id).transcript, prompt("u1", "Count.") + steps.join(""));
+    const page = await openPage(at(session(id)));
+    await page.getByText("Step 59.").waitFor();
+    const box = await page.locator(".lanes-svg").boundingBox();
+    if (box === null) throw new Error("There is no timeline.");
+    await page.mouse.click(box.x + 168 + (box.width - 184) * 0.25, box.y + 32);
+    const seen = (): Promise<string> =>
+      page.evaluate(`[...document.querySelectorAll(".conversation > li")].filter((item) => {
+        const { top, bottom } = item.getBoundingClientRect();
+        return top >= 0 && bottom <= innerHeight;
+      }).map((item) => item.textContent).join("|")`);
+    await expect.poll(seen).toMatch(/Step 1\d\./);
+    expect(await seen()).not.toContain("Step 59.");
+  });
+
   test("a conversation follows its end until somebody scrolls up, and then says what is new [STU-1]", async () => {
     const id = "af0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
     const file = shop.files(id).transcript;

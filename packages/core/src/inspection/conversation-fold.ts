@@ -3,7 +3,15 @@ import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import { readAssistantBlocks, readUserBlocks } from "../journal/read-assistant-blocks.ts";
 import type { CallStep, Step, TurnStep } from "./inspection.ts";
-import { bounded, numberField, readAnswer, readSystemLine, textField, timeOf } from "./read-answer.ts";
+import {
+  bounded,
+  numberField,
+  readAnswer,
+  readSystemLine,
+  recordField,
+  textField,
+  timeOf,
+} from "./read-answer.ts";
 import { readCall, settleCall } from "./read-call.ts";
 
 /** One thing that was said or done in an agent's conversation, with its text in full up to a generous limit. */
@@ -30,11 +38,21 @@ export type ConversationEntry =
       /** The arguments as indented JSON. */
       readonly input: string;
       readonly edits?: readonly FileEdit[];
+      /** What it changed in the file, with lines around it; absent where it changed nothing, or more than is kept. */
+      readonly hunks?: readonly PatchHunk[];
       readonly result?: string;
       /** How many lines the whole result has, where only its beginning is here. */
       readonly resultLines?: number;
     })
   | { readonly type: "note"; readonly step: Step };
+
+/** A change of a file as transcripts have it. */
+export interface PatchHunk {
+  readonly oldStart: number;
+  readonly newStart: number;
+  /** Each line with ` `, `-` or `+` before it. */
+  readonly lines: readonly string[];
+}
 
 export interface FileEdit {
   readonly file: string;
@@ -191,8 +209,26 @@ function settle(
   const { outcome: _outcome, input, edits, ...call } = entry;
   const settled = settleCall(call, block, { record, at: timeOf(record), isAlone });
   const result = cut(textOf(block));
-  state.entries.set(position, defined({ ...settled, input, edits, result }));
+  const hunks = isAlone ? hunksOf(recordField(record, "toolUseResult")?.["structuredPatch"]) : undefined;
+  state.entries.set(position, defined({ ...settled, input, edits, hunks, result }));
   state.changed.add(position);
+}
+
+const maxPatchLines = 2000;
+
+function hunksOf(patch: unknown): readonly PatchHunk[] | undefined {
+  if (!Array.isArray(patch) || patch.length === 0) return undefined;
+  let count = 0;
+  const hunks: PatchHunk[] = [];
+  for (const hunk of patch) {
+    if (!isRecord(hunk) || !Array.isArray(hunk.lines)) return undefined;
+    const [oldStart, newStart] = [numberField(hunk, "oldStart"), numberField(hunk, "newStart")];
+    if (oldStart === undefined || newStart === undefined) return undefined;
+    count += hunk.lines.length;
+    if (count > maxPatchLines) return undefined;
+    hunks.push({ oldStart, newStart, lines: hunk.lines.map((line) => cut(String(line))) });
+  }
+  return hunks;
 }
 
 function textOf({ content }: ToolResultBlock): string {

@@ -11,6 +11,7 @@ import { duration, money, timeOfDay, withoutFolder } from "./figures.ts";
 import { Icon, StateSign } from "./icons.ts";
 import { Markdown } from "./markdown.ts";
 import { memo } from "./parts.ts";
+import { countLines, type PatchLine, PatchView, patchLines } from "./patch-lines.ts";
 import { agentLink, type Place, sessionLink } from "./route.ts";
 import { exported, loadResult, useActs } from "./use-events.ts";
 
@@ -27,14 +28,24 @@ interface ConversationProps {
   readonly turns: number;
   /** The folder of the session, which files are shown without. */
   readonly folder: string | undefined;
+  /** A moment to go to. */
+  readonly seek: Seek | undefined;
   readonly onEarlier: () => void;
+}
+
+/** Someone chose a moment of an agent in the timeline; another object for each time. */
+export interface Seek {
+  readonly agentId: string;
+  readonly at: number;
 }
 
 /** What was said and done, oldest first. The browser lays out only what is near the screen. */
 export function ConversationPart(props: ConversationProps): ComponentChild {
-  const { entries, from, place, agentId, writing, mayFork, turns, folder, onEarlier } = props;
+  const { entries, from, place, agentId, writing, mayFork, turns, folder, seek, onEarlier } = props;
   const end = useRef<HTMLDivElement>(null);
+  const list = useRef<HTMLOListElement>(null);
   const fresh = useFollowing(end, from + entries.length, writing);
+  useSeeking(list, { entries, seek });
   const numbers = useMemo(() => turnNumbers(entries, turns), [entries, turns]);
   return h(
     "section",
@@ -43,7 +54,7 @@ export function ConversationPart(props: ConversationProps): ComponentChild {
     from === 0 ? null : h(Earlier, { from, onEarlier }),
     h(
       "ol",
-      { class: "conversation" },
+      { class: "conversation", ref: list },
       entries.map((entry, at) =>
         h(Item, {
           key: from + at,
@@ -105,6 +116,24 @@ export function writtenParts(text: string): readonly string[] {
       return [text.slice(0, at), text.slice(at + 2)].filter((part) => part !== "");
   }
   return [text];
+}
+
+/** Brings the step that was under way at a moment to the top. */
+function useSeeking(
+  list: { readonly current: HTMLOListElement | null },
+  { entries, seek }: { entries: readonly ConversationEntry[]; seek: Seek | undefined },
+): void {
+  const done = useRef<Seek | undefined>(undefined);
+  useEffect(() => {
+    if (seek === undefined || seek === done.current || entries.length === 0) return;
+    done.current = seek;
+    const at = entries.findLastIndex(
+      (entry) => entry.type !== "note" && (entry.at ?? Number.POSITIVE_INFINITY) <= seek.at,
+    );
+    const item = list.current?.children[Math.max(0, at)];
+    // After it was laid out and the end was followed.
+    requestAnimationFrame(() => item?.scrollIntoView({ block: "center" }));
+  }, [entries, seek]);
 }
 
 /** Follows the end until somebody scrolls up; then says how much is new. */
@@ -345,7 +374,7 @@ function CallBody({
     decisionOf(call).length > maxDecision
       ? h("p", { key: "why", class: "why-full" }, decisionOf(call))
       : null,
-    edits.map((edit, at) => h(Diff, { key: at, edit })),
+    h(Diff, { key: "diff", call, edits }),
     edits.length > 0
       ? null
       : h(
@@ -410,12 +439,12 @@ function commandOf(input: string): string | undefined {
   }
 }
 
-function resultOf({ edits, result, outcome, resultLines }: CallEntry): string {
+function resultOf(call: CallEntry): string {
+  const { edits, result, outcome, resultLines } = call;
   if (outcome === "refused") return "refused";
   if (edits !== undefined && edits.length > 0) {
-    const lines = edits.flatMap(({ before, after }) => diffLines(before, after));
-    const count = (wanted: string): number => lines.filter(({ kind }) => kind === wanted).length;
-    return `+${count("added")} −${count("removed")}`;
+    const lines = linesOf(call, edits);
+    return `+${countLines(lines, "+")} −${countLines(lines, "-")}`;
   }
   if (result === undefined || result === "") return "";
   const count = resultLines ?? result.replace(/\n$/, "").split("\n").length;
@@ -433,15 +462,18 @@ function decisionOf({ outcome, asked, reason, allowed }: CallEntry): string {
   return asked === true ? `${failure}allowed by the person who was asked` : failure.replace(/; $/, "");
 }
 
-const signs = { same: " ", removed: "−", added: "+" } as const;
-const names = { same: "", removed: "r", added: "a" } as const;
+/** With the lines around it where the result says where it is; before that, what was asked for. */
+function Diff({ call, edits }: { call: CallEntry; edits: readonly FileEdit[] }): ComponentChild {
+  const [first] = edits;
+  if (first === undefined) return null;
+  return h(PatchView, { file: first.file, lines: linesOf(call, edits) });
+}
 
-function Diff({ edit }: { edit: FileEdit }): ComponentChild {
-  return h(
-    "div",
-    { class: "diff", tabIndex: 0, role: "group", "aria-label": `Changes of ${edit.file}` },
-    diffLines(edit.before, edit.after).map(({ kind, text }, at) =>
-      h("div", { key: at, class: names[kind] }, h("i", {}), h("span", {}, signs[kind]), h("pre", {}, text)),
-    ),
+const signOf = { same: " ", removed: "-", added: "+" } as const;
+
+function linesOf({ hunks }: Pick<CallEntry, "hunks">, edits: readonly FileEdit[]): readonly PatchLine[] {
+  if (hunks !== undefined) return patchLines(hunks);
+  return edits.flatMap(({ before, after }) =>
+    diffLines(before, after).map(({ kind, text }) => ({ sign: signOf[kind], text })),
   );
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { duration, plainLine } from "./figures.ts";
 import { Icon } from "./icons.ts";
 import { Table } from "./parts.ts";
+import { countLines, PatchView, patchLines } from "./patch-lines.ts";
 import { agentLink, sessionLink } from "./route.ts";
 import { isTyping } from "./timeline.ts";
 import { exported, useActs } from "./use-events.ts";
@@ -140,20 +141,8 @@ function fieldsOf(input: string): readonly (readonly [string, string])[] | undef
   }
 }
 
-const signs: Readonly<Record<string, readonly [string, string]>> = { "+": ["a", "+"], "-": ["r", "−"] };
-
 function EditBox({ edit }: { edit: NonNullable<InboxQuestion["edit"]> }): ComponentChild {
-  const lines = edit.hunks.flatMap(({ lines, oldStart, newStart }) => {
-    let [before, after] = [oldStart, newStart];
-    return lines.map((text) => {
-      const sign = text.slice(0, 1);
-      const number = sign === "-" ? before : after;
-      if (sign !== "+") before += 1;
-      if (sign !== "-") after += 1;
-      return { sign, number, text: text.slice(1) };
-    });
-  });
-  const count = (wanted: string): number => lines.filter(({ sign }) => sign === wanted).length;
+  const lines = patchLines(edit.hunks);
   return h(
     "div",
     { class: "dbox" },
@@ -161,23 +150,10 @@ function EditBox({ edit }: { edit: NonNullable<InboxQuestion["edit"]> }): Compon
       "div",
       { class: "row" },
       h("code", { class: "grow clip" }, edit.path),
-      h("span", { class: "st-ok" }, `+${count("+")}`),
-      h("span", { class: "st-bad" }, `−${count("-")}`),
+      h("span", { class: "st-ok" }, `+${countLines(lines, "+")}`),
+      h("span", { class: "st-bad" }, `−${countLines(lines, "-")}`),
     ),
-    h(
-      "div",
-      { class: "diff", role: "group", "aria-label": `Changes of ${edit.path}`, tabIndex: 0 },
-      lines.map(({ sign, number, text }, at) => {
-        const [name, shown] = signs[sign] ?? ["", " "];
-        return h(
-          "div",
-          { key: at, class: name },
-          h("i", {}, number),
-          h("span", {}, shown),
-          h("pre", {}, text),
-        );
-      }),
-    ),
+    h(PatchView, { file: edit.path, lines }),
   );
 }
 

@@ -1,10 +1,10 @@
 import { allTokens, describeTokens } from "@retinue/core/inspection/describe-duration.ts";
-import { createTimeAxis } from "@retinue/core/inspection/time-axis.ts";
+import { createTimeAxis, type TimeAxis } from "@retinue/core/inspection/time-axis.ts";
 import type { OverviewAgent, SessionOverview } from "@retinue/core/kernel/live/session-overview.ts";
 import { type ComponentChild, h } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ActBar, StopButtons } from "./act-bar.ts";
-import { ConversationPart } from "./conversation-part.ts";
+import { ConversationPart, type Seek } from "./conversation-part.ts";
 import { counted, duration, folderOf, money, withoutFolder } from "./figures.ts";
 import { StateSign } from "./icons.ts";
 import { Badge, labelOf } from "./parts.ts";
@@ -26,6 +26,7 @@ const tabs = [
 /** One session and one of its agents: the tree, the timeline, the conversation, the details. */
 export function SessionScreen({ place, agentId }: { place: Place; agentId: string }): ComponentChild {
   const [all, setAll] = useState(false);
+  const [seek, setSeek] = useState<Seek>();
   const [tab, setTab] = useState<string>(agentId === "main" ? "mid" : "talk");
   const { state, problem } = useSession(place, { agentId, all });
   const isFirst = useRef(true);
@@ -46,8 +47,9 @@ export function SessionScreen({ place, agentId }: { place: Place; agentId: strin
   const { agents, axis, ordered } = arranged;
   const agent = view.agents.get(agentId);
   const rows = treeRows(ordered, state, overview);
-  const choose = (id: string): void => {
+  const choose = (id: string, moment?: number): void => {
     location.hash = agentLink(place, id);
+    if (moment !== undefined) setSeek({ agentId: id, at: timeAt(axis, moment, overview.takenAt) });
   };
   return h(
     Shell,
@@ -78,7 +80,7 @@ export function SessionScreen({ place, agentId }: { place: Place; agentId: strin
             selected: agentId,
             onSelect: choose,
           }),
-          h(Talk, { place, agentId, agent, state, onEarlier: () => setAll(true) }),
+          h(Talk, { place, agentId, agent, state, seek, onEarlier: () => setAll(true) }),
         ),
         h(SidePart, { place, overview, agents, agent, plan: state.agent?.plan }),
       ),
@@ -91,6 +93,17 @@ function arrange(view: SessionView | undefined) {
   if (view === undefined) return undefined;
   const agents = [...view.agents.values()];
   return { agents, axis: createTimeAxis(agents), ordered: inTreeOrder(agents) };
+}
+
+/** The time of a moment of the axis, which leaves out when nothing happened; to a millisecond. */
+function timeAt(axis: TimeAxis, moment: number, latest: number): number {
+  let [low, high] = [0, latest];
+  while (high - low > 1) {
+    const middle = (low + high) / 2;
+    if (axis.place(middle) < moment) low = middle;
+    else high = middle;
+  }
+  return high;
 }
 
 /** Each agent behind its parent; the order of their start among siblings. */
@@ -289,9 +302,10 @@ function Talk(props: {
   agentId: string;
   agent: OverviewAgent | undefined;
   state: SessionState;
+  seek: Seek | undefined;
   onEarlier: () => void;
 }): ComponentChild {
-  const { place, agentId, agent, state, onEarlier } = props;
+  const { place, agentId, agent, state, seek, onEarlier } = props;
   const conversation = state.agent;
   return h(
     "div",
@@ -314,6 +328,7 @@ function Talk(props: {
             mayFork: agentId === "main" && exported === undefined,
             turns: agent?.totals.turns ?? 0,
             folder: state.session?.overview.session.cwd,
+            seek: seek?.agentId === agentId ? seek : undefined,
             onEarlier,
           }),
     ),

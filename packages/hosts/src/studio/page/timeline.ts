@@ -39,7 +39,8 @@ interface TimelineProps {
   readonly axis: TimeAxis;
   readonly isLive: boolean;
   readonly selected: string;
-  readonly onSelect: (id: string) => void;
+  /** Of which agent, and which moment of the axis where a bar was hit. */
+  readonly onSelect: (id: string, at?: number) => void;
 }
 
 /** What each agent did when: a lane for each, on the axis that all share. */
@@ -202,7 +203,7 @@ interface LaneRowProps {
   readonly axis: TimeAxis;
   readonly width: number;
   readonly isSelected: boolean;
-  readonly onSelect: (id: string) => void;
+  readonly onSelect: (id: string, at?: number) => void;
 }
 
 function LaneRow({ lane, y, scale, axis, width, isSelected, onSelect }: LaneRowProps): ComponentChild {
@@ -211,7 +212,10 @@ function LaneRow({ lane, y, scale, axis, width, isSelected, onSelect }: LaneRowP
   const label = lane.label.length > room ? `${lane.label.slice(0, room - 1).trimEnd()}…` : lane.label;
   return h(
     "g",
-    { class: isSelected ? "lane sel" : "lane", onClick: () => onSelect(lane.id) },
+    {
+      class: isSelected ? "lane sel" : "lane",
+      onClick: (event: MouseEvent) => onSelect(lane.id, momentAt(event, scale)),
+    },
     h("rect", { class: "ground", x: 0, y, width, height: laneHeight }),
     h(StateSign, { state: lane.state, at: { x: indent, y: y + 4, size: 12 } }),
     // Letters are of different widths, so what is still too long is cut off before the bars.
@@ -224,6 +228,16 @@ function LaneRow({ lane, y, scale, axis, width, isSelected, onSelect }: LaneRowP
       h("path", { key: kind, class: `k-${kind}`, d }),
     ),
   );
+}
+
+/** The moment of the axis that was clicked at; undefined beside the bars. */
+function momentAt(
+  { clientX, currentTarget }: MouseEvent,
+  { from, span, left, width }: Scale,
+): number | undefined {
+  const picture = currentTarget instanceof Element ? currentTarget.closest(".lanes-svg") : null;
+  const x = clientX - (picture?.getBoundingClientRect().left ?? 0);
+  return picture === null || x < left ? undefined : from + ((x - left) / width) * span;
 }
 
 const binWidth = 2;

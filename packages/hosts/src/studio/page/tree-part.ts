@@ -205,7 +205,7 @@ export function doingOf(
 const maxTail = 90;
 
 function tailOf(text: string): string {
-  const line = text.slice(-maxTail * 2).replace(/\s+/g, " ");
+  const line = plainLine(text.slice(-maxTail * 2));
   return line.length <= maxTail ? line : `…${line.slice(-maxTail)}`;
 }
 
