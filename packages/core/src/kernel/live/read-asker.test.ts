@@ -26,7 +26,7 @@ test("who asks is known by its task and by what it said last, also where its fil
   writeFileSync(meta, line({ agentType: "worker", description: "invoices" }));
   writeFileSync(
     transcript,
-    `${said("First.")}${said("The dry run\nshows it.")}${line({ type: "user" })}{"type":"assi`,
+    `${said("First.")}${said("First of all.\n\nThe dry run\nshows it.\n\n- a\n\n```ts\nconst a = 1;\n```")}${line({ type: "user" })}{"type":"assi`,
   );
   expect(await readAsker(files, "p1")).toEqual({ name: "invoices", said: "The dry run shows it." });
   writeFileSync(files.transcript, said("I ask myself."));

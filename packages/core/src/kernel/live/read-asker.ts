@@ -36,17 +36,21 @@ export async function readAsker(files: SessionFiles, agentId: string | undefined
   };
 }
 
+/** The last paragraph of prose: lists and code do not tell why by themselves. */
 function saidIn(line: string): string {
   const record = line.includes('"assistant"') ? parseJsonRecord(line) : undefined;
   const message = record?.["type"] === "assistant" ? record["message"] : undefined;
   const content: unknown = isRecord(message) ? message["content"] : undefined;
   if (!Array.isArray(content)) return "";
-  return content
-    .flatMap((block: unknown) =>
-      isRecord(block) && block["type"] === "text" ? (textField(block, "text") ?? "") : [],
-    )
-    .join(" ")
-    .trim();
+  return (
+    content
+      .flatMap((block: unknown) =>
+        isRecord(block) && block["type"] === "text" ? (textField(block, "text") ?? "") : [],
+      )
+      .flatMap((text) => text.split(/\n\s*\n/))
+      .map((part) => part.trim())
+      .findLast((part) => part !== "" && !/^(?:[-*+]|\d+[.)]|`{3}|~{3}|\||#)/.test(part)) ?? ""
+  );
 }
 
 async function readEnd(file: string): Promise<string> {
