@@ -1,6 +1,7 @@
+import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { describe, expect, test } from "vitest";
 import type { AgentDefinition } from "./agent-definition.ts";
-import { createRegistry } from "./agent-registry.ts";
+import { createRegistry, whyNotLoaded } from "./agent-registry.ts";
 import { type AgentScope, agentScopes } from "./agent-source.ts";
 
 function agent(
@@ -148,4 +149,25 @@ describe("looking up a name", () => {
       { type: "found" },
     );
   });
+});
+
+test("an agent whose file was not loaded is unknown for the reason that the file has [VRF-1]", () => {
+  const failure: Diagnostic = {
+    severity: "error",
+    code: "unreadable-restriction",
+    message: "`verify` cannot be read; the agent is not loaded.",
+    file: "/p/.claude/agents/fixer.md",
+    line: 4,
+    column: 1,
+  };
+  const registry = createRegistry({
+    definitions: [],
+    diagnostics: [{ ...failure, severity: "warning", message: "odd" }, failure],
+  });
+  const found = registry.find("fixer");
+  expect(found).toMatchObject({ type: "unknown", failure });
+  expect(found.type === "unknown" && whyNotLoaded(found)).toBe(
+    " Its file was not loaded: /p/.claude/agents/fixer.md:4:1: `verify` cannot be read; the agent is not loaded.",
+  );
+  expect(registry.find("other")).toMatchObject({ type: "unknown", failure: undefined });
 });

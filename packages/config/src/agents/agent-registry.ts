@@ -1,4 +1,6 @@
 import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
+import { type Diagnostic, placeText } from "@retinue/base/foundation/diagnostic.ts";
+import { escapeLine } from "@retinue/base/foundation/escape-control-tags.ts";
 import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
@@ -22,6 +24,8 @@ export type AgentLookup =
       readonly type: "unknown";
       readonly nearest?: string | undefined;
       readonly available: readonly string[];
+      /** Why the file of that name was not loaded, where there is one. */
+      readonly failure?: Diagnostic | undefined;
     };
 
 /** Who won, from where, and against whom. A value: a changed world gives a new registry. */
@@ -44,13 +48,18 @@ export interface RegistryInput {
   /** Of two definitions of one scope and name, the earlier wins. */
   readonly definitions: readonly AgentDefinition[];
   readonly denials?: readonly AgentDenial[] | undefined;
+  /** What was found in the files of agents; errors say which of them were not loaded. */
+  readonly diagnostics?: readonly Diagnostic[] | undefined;
 }
 
-const registryShape = checks.shape({ definitions: checks.list, denials: checks.list }, ["definitions"]);
+const registryShape = checks.shape(
+  { definitions: checks.list, denials: checks.list, diagnostics: checks.list },
+  ["definitions"],
+);
 
 export function createRegistry(input: RegistryInput): AgentRegistry {
   checkArgument("The first argument of createRegistry()", registryShape, input);
-  const { definitions, denials = [] } = input;
+  const { definitions, denials = [], diagnostics = [] } = input;
   const groups = groupById(definitions);
   const agents = new Map<string, RegisteredAgent>();
   for (const [id, [definition, ...shadowed]] of groups) {
@@ -60,10 +69,27 @@ export function createRegistry(input: RegistryInput): AgentRegistry {
   }
   const sorted = [...agents.values()].sort(byRankAndName);
   return {
-    find: (name) => lookUp(name, agents, sorted),
+    find(name) {
+      const found = lookUp(name, agents, sorted);
+      if (found.type !== "unknown") return found;
+      return { ...found, failure: diagnostics.find((diagnostic) => isAbout(diagnostic, name)) };
+    },
     list: () => sorted.filter(isListed),
     all: () => sorted,
   };
+}
+
+function isAbout({ severity, file }: Diagnostic, name: string): boolean {
+  if (severity !== "error" || file === undefined) return false;
+  const [, stem = ""] = /([^/\\]+?)(?:\.\w+)?\.\w+$/.exec(file) ?? [];
+  return bare(stem) === bare(name);
+}
+
+/** What to add where an agent is unknown because its file was not loaded. */
+export function whyNotLoaded({ failure }: { readonly failure?: Diagnostic | undefined }): string {
+  return failure === undefined
+    ? ""
+    : ` Its file was not loaded: ${placeText(failure)}: ${escapeLine(failure.message)}`;
 }
 
 function isListed({ deniedBy, definition }: RegisteredAgent): boolean {

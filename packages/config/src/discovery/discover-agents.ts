@@ -175,6 +175,7 @@ async function findAgents(
   const registry = createRegistry({
     definitions: [...definitions, ...builtins(definitions, options, { paths, settings, plugins })],
     denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
+    diagnostics: loaded.diagnostics,
   });
   const diagnostics = [
     ...flags.diagnostics,

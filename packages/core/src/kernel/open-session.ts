@@ -2,6 +2,7 @@ import { defined } from "@retinue/base/foundation/defined.ts";
 import { placeText } from "@retinue/base/foundation/diagnostic.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import { whyNotLoaded } from "@retinue/config/agents/agent-registry.ts";
 import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
 import { losesHook } from "@retinue/config/hooks/read-hooks.ts";
 import { unsafeManagedCode } from "@retinue/config/settings/load-settings.ts";
@@ -403,9 +404,13 @@ function findMainAgent(
     );
   }
   const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
-  throw new RetinueError("unknown-agent", `There is no agent ${JSON.stringify(name)}.${near}`, {
-    advice: `There are ${found.available.join(", ")}.`,
-  });
+  throw new RetinueError(
+    "unknown-agent",
+    `There is no agent ${JSON.stringify(name)}.${whyNotLoaded(found)}${near}`,
+    {
+      advice: `There are ${found.available.join(", ")}.`,
+    },
+  );
 }
 
 /** Shows what of the folder does not count. Nothing of that is silent, because a hook may be there to refuse something. */

@@ -1,5 +1,6 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import { type AgentLookup, whyNotLoaded } from "@retinue/config/agents/agent-registry.ts";
 import { describeAgents } from "@retinue/config/agents/describe-agents.ts";
 import type { SpawnRule } from "@retinue/config/tools/tool-grants.ts";
 import { parsePermissionMode, permissionModes } from "@retinue/gate/permission-policy.ts";
@@ -144,13 +145,14 @@ ${text === "" ? "(none)" : text}`;
 
 export function unknownType(
   request: SpawnRequest,
-  found: { readonly nearest?: string; readonly available: readonly string[] },
+  found: Extract<AgentLookup, { readonly type: "unknown" }>,
   rule: SpawnRule,
 ): string {
   const available = found.available.filter((name) => rule === "any" || isNamed(rule, name));
   const isNear = found.nearest !== undefined && available.includes(found.nearest);
   const near = isNear ? ` Did you mean ${found.nearest}?` : "";
-  return `There is no agent ${JSON.stringify(request.agentType)}.${near} Available: ${available.join(", ")}.`;
+  const why = rule === "any" ? whyNotLoaded(found) : "";
+  return `There is no agent ${JSON.stringify(request.agentType)}.${why}${near} Available: ${available.join(", ")}.`;
 }
 
 /** The name of a plugin's agent may be written without its plugin. */
