@@ -1,7 +1,7 @@
 import { agentVocabulary } from "../../agents/agent-vocabulary.ts";
 import { readFrontmatter } from "../../agents/read-frontmatter.ts";
 import { ownFields, readOwnFile } from "../claude/claude-format.ts";
-import { fileStem } from "../common-fields.ts";
+import { fileStem, slug } from "../common-fields.ts";
 import type {
   AgentFormat,
   PortableAgent,
@@ -16,9 +16,15 @@ import { writeFenced } from "../write-fenced.ts";
 export const agentsFormat: AgentFormat = {
   id: "agents",
   read: readShared,
-  write: (agent, note) => writeFenced(ownFields(agent, "agents"), agent.prompt, note),
-  fileName: (agent) => `${fileStem(agent)}.md`,
+  write: (agent, note) => writeFenced(ownFields(named(agent), "agents"), agent.prompt, note),
+  fileName: (agent) => `${fileStem(named(agent))}.md`,
 };
+
+/** Under a name as the specification has it. */
+function named(agent: PortableAgent): PortableAgent {
+  const { id } = agent;
+  return /^[a-z0-9-]+$/.test(id) ? agent : { ...agent, id: slug(id).replaceAll("_", "-") };
+}
 
 function readShared(text: string, context: ReadContext): PortableReading {
   const reading = readOwnFile(text, context, "agents");

@@ -8,6 +8,7 @@ import {
   oneAgent,
   refusedReading,
   restOf,
+  slug,
   toolsOfServers,
   withListedServers,
 } from "../common-fields.ts";
@@ -131,7 +132,7 @@ export const qwenFormat: AgentFormat = {
     const deny = list(agent.deny.filter(({ pattern }) => pattern === undefined));
     return writeFenced(
       [
-        ["name", agent.id],
+        ["name", qwenName(agent.id)],
         ["description", agent.description],
         ["tools", agent.tools === "all" ? undefined : list([...agent.tools, ...toolsOfServers(agent)])],
         ["disallowedTools", deny.length === 0 ? undefined : deny],
@@ -148,8 +149,15 @@ export const qwenFormat: AgentFormat = {
       note,
     );
   },
-  fileName: (agent) => `${fileStem(agent)}.md`,
+  fileName: (agent) => `${fileStem({ ...agent, id: qwenName(agent.id) })}.md`,
 };
+
+/** Letters of any script, digits, `_` and `-`, from 2 to 50 of them. */
+function qwenName(id: string): string {
+  if (/^[\p{L}\p{N}_-]{2,50}$/u.test(id)) return id;
+  const plain = slug(id).slice(0, 50);
+  return plain.length < 2 ? `agent-${plain}` : plain;
+}
 
 /** A word with a pattern is none there; what somebody meant to deny with it is denied here. */
 function someCalls(tool: PortableTool): readonly PortableTool[] {

@@ -138,6 +138,20 @@ describe("between all pairs of formats", () => {
     expect(widenings.map((each) => each.text).sort()).toEqual(["NotebookEdit is new", "Write is new"]);
   });
 
+  test.each([
+    ["qwen", "Rev Iew", "rev-iew"],
+    ["qwen", "a", "agent-a"],
+    ["qwen", "审阅_x", "审阅_x"],
+    ["agents", "Rev_Iew", "rev-iew"],
+    ["agents", "rev-2", "rev-2"],
+  ] as const)("%s gets %s under a name that it takes [PRT-2]", (to, id, name) => {
+    const source = read("claude", `---\nname: ${id}\ndescription: d\n---\n\nHelp.\n`);
+    const { text, target, losses } = convertAgent(source, to, {});
+    expect(text).toContain(`name: ${name}\n`);
+    expect(target).toBe(`${name}.md`);
+    expect(losses.map(({ code }) => code)).toEqual(id === name ? [] : ["name-changed"]);
+  });
+
   test("what is written from a list of folders and one of files is canonical [PRT-2]", () => {
     const source = read(
       "gemini",
