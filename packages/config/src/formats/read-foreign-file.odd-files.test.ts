@@ -305,7 +305,7 @@ kiro ¦ "tools":["use_subagent"],"toolsSettings":{"subagent":{"availableAgents":
 kiro ¦ "tools":["aws"] ¦ none ¦ tools-not-expressible unknown-tool
 kiro ¦ "tools":["knowledge","thinking","todo_list"] ¦ TodoWrite ¦ unknown-tool
 kiro ¦ "tools":["*"],"excludedTools":["shell"] ¦ all, not Bash ¦
-kiro ¦ "tools":["*"],"permissions":[{"capability":"shell","match":["*"],"effect":"deny"}] ¦ no agent ¦ unknown-kept unreadable-restriction
+kiro ¦ "tools":["*"],"permissions":[{"capability":"shell","match":["*"],"effect":"deny"}] ¦ all, not Bash ¦
 kiro ¦ "tools":["nonsense"] ¦ none ¦ tools-not-expressible unknown-tool
 kiro ¦ "tools":["READ"] ¦ none ¦ tools-not-expressible unknown-tool
 kiro ¦ "tools":["@git"],"mcpServers":{"git":{"command":"evil"}} ¦ mcp__git, servers git ¦
@@ -420,6 +420,17 @@ kiro ¦ "tools":["shell"],"toolsSettings":{"shell":{"network":"off"}} ¦ none ¦
 kiro ¦ "tools":["*"],"toolsSettings":{"grep":{"allowedPaths":["src/**"]}} ¦ Read; Write; Edit; Bash; Glob; WebFetch; WebSearch; Agent; TodoWrite; AskUserQuestion; Skill; NotebookEdit; mcp__* ¦ pattern-dropped
 opencode ¦ permission: ⏎   "rm -rf *": deny ⏎   "git status": allow ¦ all, not Bash(rm -rf *) ¦ deny-dropped unknown-tool
 opencode ¦ permission: ⏎   "*": deny ⏎   bash: ask ⏎   "git push *": deny ¦ Bash, not Bash(git push *) ¦ deny-dropped
+kiro-md ¦ tools: [read, write, shell, web] ⏎ permissions: ⏎   rules: ⏎     - {capability: shell, effect: allow, match: ["npm *"]} ¦ Read; Write; Edit; NotebookEdit; Bash; WebFetch; WebSearch ¦ mode-dropped
+kiro-md ¦ tools: [read, write, web] ⏎ permissions: ⏎   rules: ⏎     - {capability: builtin, effect: allow} ⏎     - {capability: shell, effect: deny} ¦ Read; Write; Edit; NotebookEdit; WebFetch; WebSearch, not Bash ¦ mode-dropped
+kiro-md ¦ tools: [read, shell] ⏎ permissions: ⏎   rules: ⏎     - {capability: shell, effect: deny, match: ["rm -rf *", "git push*"]} ¦ Read; Bash, not Bash(rm -rf *); Bash(git push*) ¦
+kiro-md ¦ tools: [read, write] ⏎ permissions: ⏎   rules: ⏎     - {capability: fs_read, effect: deny, match: ["**/.env", "secrets/**"]} ⏎     - {capability: fs_write, effect: deny, match: ["**"]} ¦ Read; Write; Edit; NotebookEdit, not Read(**/.env); Read(secrets/**); Write; Edit; NotebookEdit ¦
+kiro-md ¦ tools: [read, write] ⏎ permissions: ⏎   - {capability: filesystem, effect: deny, match: ".env", exclude: [".env.example"]} ¦ Read; Write; Edit; NotebookEdit, not Read(.env); Write(.env); Edit(.env); NotebookEdit(.env) ¦ pattern-dropped
+kiro-md ¦ tools: ["*"] ⏎ permissions: ⏎   rules: ⏎     - {capability: mcp, effect: deny, match: ["@git/*", "@db/drop"]} ⏎     - {capability: web_fetch, effect: deny, match: ["*evil*"]} ¦ all, not mcp__git; mcp__db__drop; WebFetch ¦ pattern-dropped
+kiro-md ¦ tools: ["*"] ⏎ permissions: ⏎   rules: ⏎     - {capability: mcp, effect: deny} ⏎     - {capability: web_search, effect: deny} ⏎     - {capability: shell, effect: deny, match: ["x[12]"]} ¦ all, not mcp__*; WebSearch; Bash ¦ pattern-dropped
+kiro-md ¦ tools: ["*"] ⏎ permissions: ⏎   rules: ⏎     - {capability: teleport, effect: deny} ¦ no agent ¦ unreadable-restriction
+kiro-md ¦ tools: ["*"] ⏎ permissions: ⏎   rules: ⏎     - {capability: shell, effect: Deny} ¦ no agent ¦ unreadable-restriction
+kiro-md ¦ tools: ["*"] ⏎ permissions: {shell: deny} ¦ no agent ¦ unreadable-restriction
+kiro-md ¦ tools: ["*"] ⏎ permissions: deny ¦ no agent ¦ unreadable-restriction
 `;
 
 const wrappers: Partial<Record<FormatId, (fields: string) => string>> = {

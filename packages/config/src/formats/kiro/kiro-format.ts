@@ -135,7 +135,7 @@ function readAgent(fields: SourceFields, context: ReadContext, format: FormatId)
   const own = isAlone ? ofOwnServers(named, servers) : named;
   const limited = limitTools(own, isRecord(settings) ? settings : {}, taker);
   const excluded = taker.entries("excludedTools");
-  if (taker.has("permissions")) taker.fails("permissions", "the rules of Kiro 3 are not known here");
+  const ruled = deniedByRules(taker);
   if (taker.has("hooks"))
     taker.loses("hooks-dropped", "`hooks` of Kiro have other events; they are not run here.", "hooks");
   if (taker.has("allowedTools"))
@@ -153,6 +153,7 @@ function readAgent(fields: SourceFields, context: ReadContext, format: FormatId)
     tools: limited.tools,
     deny: [
       ...limited.deny,
+      ...ruled,
       ...(excluded === undefined
         ? []
         : readWords(excluded, words, { taker, key: "excludedTools", product: "Kiro" })),
@@ -338,6 +339,82 @@ function limitNotKept(name: string, section: unknown): string | undefined {
     ([key, value]) =>
       !unasked.has(key) && knownLimits.get(name)?.includes(key) !== true && !isNothing(key, value),
   )?.[0];
+}
+
+/** What a capability of the rules is about; a path or a command is said by a pattern, and nothing else is here. */
+const capabilities: ReadonlyMap<string, readonly ToolClass[]> = new Map([
+  ["fs_read", ["read", "find", "list", "search"]],
+  ["fs_write", ["create", "change", "notebook"]],
+  ["filesystem", ["read", "find", "list", "search", "create", "change", "notebook"]],
+  ["shell", ["shell"]],
+  ["web_fetch", ["fetch"]],
+  ["web_search", ["websearch"]],
+  ["web", ["fetch", "websearch"]],
+  ["mcp", ["mcp"]],
+  ["subagent", ["subagent"]],
+  ["builtin", plainClasses],
+  ["*", [...plainClasses, "mcp"]],
+]);
+
+/** What the rules of Kiro 3 deny; a denial wins there over all else. What they allow is only not asked about. */
+function deniedByRules(taker: FieldTaker): readonly PortableTool[] {
+  const written = taker.take("permissions");
+  if (written === undefined) return [];
+  const rules = isRecord(written) ? written["rules"] : written;
+  if (!Array.isArray(rules)) return taker.fails("permissions", "it is no list of rules") ?? [];
+  if (rules.some((rule) => isRecord(rule) && (rule["effect"] === "allow" || rule["effect"] === "ask")))
+    taker.loses(
+      "mode-dropped",
+      "`permissions` says what needs no question and what does; here the session decides that.",
+      "permissions",
+    );
+  return rules.flatMap((rule: unknown) => deniedByRule(rule, taker));
+}
+
+function deniedByRule(rule: unknown, taker: FieldTaker): readonly PortableTool[] {
+  const { capability, effect, match, exclude } = isRecord(rule) ? rule : {};
+  if (effect === "allow" || effect === "ask") return [];
+  const kinds = capabilities.get(String(capability));
+  const patterns = match === undefined || match === null ? ["**"] : [match].flat();
+  if (effect !== "deny" || kinds === undefined || !patterns.every((each) => typeof each === "string"))
+    return (
+      taker.fails(
+        "permissions",
+        "a rule has no `capability` and `effect` that are known, or its `match` is no list of patterns",
+      ) ?? []
+    );
+  if (exclude !== undefined)
+    taker.loses(
+      "pattern-dropped",
+      `What a rule for ${quote(capability)} leaves out by \`exclude\` is denied here too.`,
+      "permissions",
+    );
+  const isWhole = patterns.some((each) => /^(?:\*|\*\*|\*\*\/\*)$/.test(each.trim()));
+  if (isWhole) return kinds.map((kind): PortableTool => ({ class: kind, raw: String(capability) }));
+  return kinds.flatMap((kind) => deniedCalls(kind, patterns, taker));
+}
+
+/** Some calls of a class; where a pattern cannot say here which, all of them. */
+function deniedCalls(
+  kind: ToolClass,
+  patterns: readonly string[],
+  taker: FieldTaker,
+): readonly PortableTool[] {
+  const tool: PortableTool = { class: kind, raw: kind };
+  if (["read", "create", "change", "notebook"].includes(kind))
+    return deniedHere(patterns, globs).map((pattern) => ({ ...tool, pattern }));
+  // What may not be read is not found here either.
+  if (["find", "list", "search"].includes(kind)) return [];
+  const servers = patterns.flatMap(words.read).filter((each) => kind === "mcp" && each.class === "mcp");
+  if (servers.length === patterns.length) return servers;
+  if (kind === "shell" && !patterns.some((each) => /[\\[\]{}]/.test(each)))
+    return patterns.map((each) => ({ ...tool, pattern: each.replaceAll("?", "*") }));
+  taker.loses(
+    "pattern-dropped",
+    `Which calls ${patterns.map((each) => quote(each)).join(", ")} of a rule denies cannot be kept here; none is allowed.`,
+    "permissions",
+  );
+  return [tool];
 }
 
 /** Whether an expression has to fit the whole command differs between versions: one that denies does it anywhere. */
