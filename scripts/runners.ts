@@ -226,6 +226,7 @@ async function playOne(
     },
   });
   const results: Played[] = [];
+  const begun = new Date();
   try {
     await using session = await runtime.open();
     const play = async (step: string, check: () => Promise<string | undefined>): Promise<void> => {
@@ -258,13 +259,15 @@ async function playOne(
       const command = `tail -s ${600 + Math.trunc(Math.random() * 300)} -f /dev/null`;
       const handle = spawn(marked({ run: command }));
       const isThere = (): boolean => spawnSync("pgrep", ["-xf", command]).status === 0;
-      const begun = await until(isThere, 60_000, handle);
-      if (!begun) return `the command did not begin: ${JSON.stringify(await handle.stop())}`;
+      const isRunning = await until(isThere, 60_000, handle);
+      if (!isRunning) return `the command did not begin: ${JSON.stringify(await handle.stop())}`;
       const { status } = await handle.stop();
       const isGone = await until(() => !isThere(), 10_000);
       return status === "stopped" && isGone ? undefined : `${status}, ${isGone ? "gone" : "still running"}`;
     });
     await play("resume", async () => {
+      // Gemini CLI names its files by the minute and loses a conversation that is continued in the one in which it began.
+      if (name === "gemini") await until(() => new Date().getMinutes() !== begun.getMinutes(), 61_000);
       const { text, error } = await spawn(marked({ recall: "HERON" }), "vendor", { resume: first }).result;
       return text.includes("REMEMBERED") ? undefined : (error ?? text);
     });
