@@ -258,6 +258,13 @@ describe("the command", () => {
     const flags = ["--model", "claude-opus-4-1", "--effort", "low", "--permission-mode", "acceptEdits"];
     const ran = await run("workflow", "run", "many", ...flags);
     const runId = /wf_[0-9a-f]{8}-[0-9a-f]{3}/.exec(ran.err)?.[0] ?? "";
+    place.write(
+      ".claude/workflows/many.js",
+      `${meta}await agent('conv:a x', { label: 'first' })\nthrow new Error('no')\n`,
+    );
+    const failed = await run("workflow", "run", "many", ...flags);
+    expect(failed.err).toMatch(/`retinue workflow resume wf_\S+ --permission-mode acceptEdits` continues it/);
+    counts.set("a", 1);
     const refused = await run("workflow", "resume", runId);
     expect([refused.code, refused.err]).toEqual([
       2,

@@ -330,10 +330,16 @@ function printResult({ host }: CommandContext, state: WorkflowRunState): void {
   const place = errorLine === undefined ? "" : ` (${scriptPath ?? "script"}:${errorLine})`;
   if (error !== undefined) host.stderr.write(`retinue: ${stripControlCharacters(error)}${place}\n`);
   const taken = totals.taken === 0 ? "" : `, ${totals.taken} taken from the journal`;
-  const more = status === "completed" ? "" : `; \`retinue workflow resume ${runId}\` continues it`;
+  const more = status === "completed" ? "" : `; \`${resumeCommand(runId, state.startedWith)}\` continues it`;
   host.stderr.write(
     `${status}: ${totals.done} of ${plural(totals.agents, "agent")} done${taken}, ${totals.tokens} tokens, $${totals.costUsd.toFixed(4)}${more}.\n`,
   );
+}
+
+/** With the mode that the run had, unless it is the one that there is without a word. */
+function resumeCommand(runId: string, { permissionMode = "default" }: FoundRun["startedWith"] = {}): string {
+  const mode = permissionMode === "default" ? "" : ` --permission-mode ${permissionMode}`;
+  return `retinue workflow resume ${runId}${mode}`;
 }
 
 function stateAsJson(state: WorkflowRunState): JsonRecord {
@@ -365,7 +371,9 @@ export async function workflowShow(
   for (const line of Array.isArray(logs) ? logs : []) lines.push(`  | ${line}`);
   if (typeof error === "string") lines.push(`  ${error}`);
   if (run.status !== "running" && run.status !== "completed")
-    lines.push(`  \`retinue workflow resume ${run.runId}\` continues it; what is done is not run again.`);
+    lines.push(
+      `  \`${resumeCommand(run.runId, run.startedWith)}\` continues it; what is done is not run again.`,
+    );
   stdout.write(`${lines.map(plain).join("\n")}\n`);
   return 0;
 }

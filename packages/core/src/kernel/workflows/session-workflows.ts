@@ -1,6 +1,6 @@
 // @io
 import { randomBytes } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { cpus } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -412,8 +412,18 @@ async function refuseResume(runId: string, { runs, session }: Starting): Promise
   const sessions = await sessionsOfRun(runtime.discovered.paths.transcripts, runId);
   if (known === undefined && sessions.length === 0)
     throw new RetinueError("unknown-run", `There is no workflow run ${runId} in this project.`, {
-      advice: "`retinue workflow list` shows those there are.",
+      advice: "`retinue workflow list --runs` shows those there are.",
     });
+  const { transcripts } = runtime.discovered.paths;
+  const hasJournal = sessions.some((session) =>
+    existsSync(workflowFiles(transcripts, session, runId).journal),
+  );
+  if (sessions.length > 0 && !hasJournal)
+    throw new RetinueError(
+      "journal-gone",
+      `The journal of the workflow run ${runId} is gone, so all its steps would run again, and be paid again.`,
+      { advice: "Start the workflow as a new run if that is what you want." },
+    );
 }
 
 function startedWith({ chosenModel: { provider, id }, effort, policy }: AgentPlan): StartedWith {

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import type { StepAnswer } from "@retinue/testing/script.ts";
@@ -398,6 +398,17 @@ it.each([
   const { started, result } = sample.runtime.workflow(what);
   await expect(started).rejects.toMatchObject({ code });
   await expect(result).rejects.toMatchObject({ code });
+});
+
+it("a run whose journal is gone is not begun anew as if nothing had been done [WFL-3]", async () => {
+  await using sample = await stage();
+  const script = `${meta}return await agent('conv:a x')`;
+  const handle = sample.runtime.workflow(script);
+  const { runId: resumeRun } = await handle.ended;
+  rmSync(filesOf(sample, "journal.jsonl")[0] ?? "");
+  const again = sample.runtime.workflow(script, undefined, { resumeRun });
+  await expect(again.result).rejects.toMatchObject({ code: "journal-gone" });
+  expect(sample.counts.get("a")).toBe(1);
 });
 
 it("an agent that was cut off goes on in its conversation, and is not begun again [WFL-3]", async () => {
