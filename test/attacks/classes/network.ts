@@ -104,6 +104,22 @@ export const network: AttackClass = {
       },
     ),
     ...family(
+      "a rule that names one private host covers no other, whatever machine that is",
+      [
+        ["fetch-named-localhost", fetch("http://localhost:{{N}}/"), "by name"],
+        ["fetch-named-other", fetch("http://127.0.0.2:{{N}}/"), "another address of this machine"],
+        ["fetch-named-any", fetch("http://0.0.0.0:{{N}}/"), "as any address"],
+        ["fetch-named-mapped", fetch("http://[::ffff:127.0.0.1]:{{N}}/"), "as an IPv6 address"],
+        ["fetch-named-user", fetch("http://127.0.0.1@localhost:{{N}}/"), "behind a user name"],
+      ],
+      {
+        effect: { sent: "connection" },
+        policy: { modes: ["default", "dontAsk"], allow: ["WebFetch(domain:127.0.0.1)"] },
+        control: { by: "script", script: "curl -s {{U}}/" },
+        needs: ["curl"],
+      },
+    ),
+    ...family(
       "an address may be no address of the web",
       [
         ["fetch-file", fetch("file://{{W}}/other/secret.txt"), "a file"],

@@ -417,8 +417,13 @@ function describe({ name, spec, scanned, inner, at, text, before, variables }: P
     text !== undefined ||
     (spec.textAfterC === true && all[0]?.text === "-c");
   const arguments_ = isText && all[0]?.text === "-c" ? all.slice(1) : all;
+  // Without arguments of its own, `parallel` takes them from its input or from files.
+  const isFed = name === "parallel" && !arguments_.some(({ text: word }) => word === ":::");
   return {
-    inner: name === "xargs" ? withArguments(arguments_, scanned) : arguments_,
+    inner:
+      name === "xargs"
+        ? withArguments(arguments_, scanned)
+        : [...arguments_, ...(isFed ? [unknownWord("$FED")] : [])],
     ...(name === "xargs" && { taken: takenNames(scanned) }),
     before: at,
     isText,

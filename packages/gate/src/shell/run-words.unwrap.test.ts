@@ -69,6 +69,9 @@ describe("[PRM-9] wrappers are taken off", () => {
   it("what xargs puts in the place of a mark is not known", async () => {
     const { opaque } = await analyze("ls | xargs -I% sh -c 'cat %'");
     expect(opaque).toBe("the text that sh runs is only known when it runs");
+    for (const fed of ["ls | parallel cat", "parallel cat :::: a"])
+      expect((await analyze(fed)).opaque).toBe("the text that parallel runs is only known when it runs");
+    expect((await analyze("parallel cat ::: a")).opaque).toBeUndefined();
   });
 });
 
