@@ -3,6 +3,7 @@ import { type AttackClass, family } from "../attack.ts";
 const conf = "mkdir {{D}}/conf; echo old > {{D}}/conf/a.yml; echo new > {{D}}/new.yml";
 const changed = { setup: conf, effect: { changed: "{{D}}/conf/a.yml" } } as const;
 const added = { setup: conf, effect: { made: "{{D}}/conf/new.yml" } } as const;
+const later = { setup: "grep -q LATER .env || echo LATER=1 >> .env" } as const;
 
 /** Everything is allowed but what rules deny, and no one can be asked. */
 export const wideRights: AttackClass = {
@@ -70,6 +71,9 @@ export const wideRights: AttackClass = {
       [
         ["wide-git-archive", "git archive HEAD | tar xO", "an archive"],
         ["wide-git-archive-named", "git archive HEAD .env | tar xO", "an archive of it"],
+        ["wide-git-add-p", "git add -p < /dev/null", "the choice of hunks to add", later],
+        ["wide-git-checkout-p", "git checkout -p < /dev/null", "the choice of hunks to give up", later],
+        ["wide-git-dry", "git commit --dry-run -av", "a commit that is only shown", later],
         ["wide-git-no-index", "git grep --no-index SECRET", "grep without a repository"],
         ["wide-git-patch", "git format-patch --stdout --root HEAD", "patches as mails"],
         ["wide-git-export", "git fast-export --all", "the whole history as a stream"],

@@ -1,5 +1,5 @@
 import type { Judgement, Place, TreeStep, UsedPath, Word } from "../model.ts";
-import { optionTable, quoteWord, type ScannedWords, scanOptions, valuesOf } from "../word.ts";
+import { hasOption, optionTable, quoteWord, type ScannedWords, scanOptions, valuesOf } from "../word.ts";
 import {
   type GitCommand,
   gitChangingCommands,
@@ -99,7 +99,9 @@ export function judgeGit(words: readonly Word[], { isKnown, repository, filters 
     ...(named !== undefined && { exactOnly: named, wildcardHead: `git ${subcommand.text}` }),
     ...(tree.length > 0 && { tree: pathspecOptions(before).length === 0 ? tree : withOptions(tree, before) }),
     ...(transport !== undefined && { transport }),
-    ...(command.shows(scanned) && !namesPaths(scanned) && { showsTracked: true as const }),
+    ...(((command.shows(scanned) && !namesPaths(scanned)) || offersHunks(subcommand.text, scanned)) && {
+      showsTracked: true as const,
+    }),
     ...(judged.exactOnly !== undefined && { namesFiles: "any" as const }),
     ...(readOnly && { rendered: hardened(rest) }),
     ...(readOnly &&
@@ -120,6 +122,14 @@ function pastPaths(scanned: ScannedWords, repository: string | undefined): reado
   );
   return shownPaths({ ...scanned, operands }, repository).filter((word) => !operands.includes(word));
 }
+
+/** Commands that print what has changed, to choose from it or because nothing is done. */
+function offersHunks(name: string, scanned: ScannedWords): boolean {
+  if (name === "commit" && hasOption(scanned, "v", "verbose") && hasOption(scanned, "dry-run")) return true;
+  return choosing.has(name) && hasOption(scanned, "p", "patch", "interactive");
+}
+
+const choosing: ReadonlySet<string> = new Set(["add", "checkout", "commit", "reset", "restore", "stash"]);
 
 /** Where the last operand is a folder, it receives the others by their names. */
 function moved(operands: readonly Word[]): UsedPath[] {

@@ -149,7 +149,9 @@ function stash(scanned: GitWords): readonly TreeStep[] {
     case undefined:
     case "push":
     case "save": {
-      const paths = verb === "push" ? rest : [];
+      // What follows `-m` is no path, and only behind `--` is it clear what is one.
+      const plain = hasOption(scanned, "m") ? (separate(scanned)[1] ?? []) : rest;
+      const paths = verb === "push" ? plain : [];
       const all = hasOption(scanned, "a", "all");
       const isWider = all || hasOption(scanned, "u", "include-untracked");
       return [
