@@ -11,16 +11,11 @@ import {
   type TreeTotals,
 } from "../conversation/agent-event.ts";
 import { textOf, type UserMessage } from "../conversation/message.ts";
+import type { RunEvent } from "../conversation/run-event.ts";
 import { createAskedCalls } from "../journal/asked-calls.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { SpawnRequest } from "../planning/agent-request.ts";
-import {
-  type AgentEvent,
-  isRunEvent,
-  type LiveStatus,
-  type PromptOutcome,
-  type WireEvent,
-} from "../protocol/agent-event.ts";
+import type { AgentEvent, LiveStatus, PromptOutcome, WireEvent } from "../protocol/agent-event.ts";
 import { type AgentState, hasEnded } from "../protocol/agent-state.ts";
 import { emptyQueue, foldMerge } from "../protocol/merge-step.ts";
 import type { AgentId, Op, OpOutcome, PromptInput, QueuedPrompt } from "../protocol/op.ts";
@@ -323,6 +318,10 @@ function askerOf({ path }: Question): EventSource {
   return { agentId: path.at(-1)?.id ?? mainAgentId };
 }
 
+function isCounted(event: WireEvent): event is RunEvent {
+  return (countedEvents as ReadonlySet<string>).has(event.type);
+}
+
 /** The one order of everything that happens in a tree, with its sums. */
 function createTreeEvents(first: ((event: AgentEvent) => void) | undefined) {
   const log = createEventLog<AgentEvent>();
@@ -336,7 +335,7 @@ function createTreeEvents(first: ((event: AgentEvent) => void) | undefined) {
       seq += 1;
       const placed = { ...event, ...source, seq, at: Date.now() } as AgentEvent;
       // Pieces of answers are most of what happens, and change no sum.
-      if (isRunEvent(event) && countedEvents.has(event.type)) fold.add({ ...event, ...source });
+      if (isCounted(event)) fold.add({ ...event, ...source });
       log.push(placed);
     },
   };
