@@ -61,7 +61,7 @@ test("steps that are done and agents that ended stay in the scrollback as one li
   await pty.exited;
 
   const next = again(["--continue"]);
-  await next.shows("All done.");
+  await next.shows("✓ general-purpose look around  child is done", "All done.");
   await expect
     .poll(
       async () => {

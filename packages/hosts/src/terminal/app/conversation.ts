@@ -13,7 +13,7 @@ import type {
   ToolCall,
   TurnOutcome,
 } from "../session/terminal-session.ts";
-import { endedAgentRows } from "../text/agent-rows.ts";
+import { earlierAgentRow, endedAgentRows } from "../text/agent-rows.ts";
 import {
   callSubject,
   endedCommandRow,
@@ -235,7 +235,10 @@ export class Conversation {
       if (entry.type === "text" || entry.type === "ended") this.#endText();
       if (entry.type === "call") calls.set(entry.call.id, entry.call);
       const call = entry.type === "result" ? calls.get(entry.callId) : undefined;
-      if (entry.type === "result" && call !== undefined && !hiddenTools.has(call.tool))
+      if (entry.type !== "result" || call === undefined) continue;
+      if (agentTools.has(call.tool))
+        this.#finish("calls", [earlierAgentRow(call, entry.result, this.#width())]);
+      else if (!hiddenTools.has(call.tool))
         this.#finish("calls", finishedCallRows(call, entry.result, this.#options.context()));
     }
   }
@@ -289,7 +292,7 @@ export class Conversation {
     if (isAsking && this.isBusy) return "Waiting for your answer";
     const calls = [...this.#running.values()].map(({ call }) => call);
     const [first, ...others] = this.isBusy ? calls.filter(({ isPerson }) => isPerson !== true) : calls;
-    if (agentCount > 0 && [first, ...others].every((call) => call === undefined || call.tool === "Agent"))
+    if (agentCount > 0 && [first, ...others].every((call) => call === undefined || agentTools.has(call.tool)))
       return `Waiting for ${plural(agentCount, "agent")}`;
     if (first === undefined) return this.#isThinking ? "Thinking" : "Working";
     // What it is about is in the row of the call above.
@@ -416,7 +419,13 @@ function retryText({ text, reason, until }: RetryWait, now: number): string {
 }
 
 /** The tree of agents shows these better. */
-const hiddenTools: ReadonlySet<string> = new Set(["Agent", "TodoWrite", "AskUserQuestion", "ExitPlanMode"]);
+const agentTools: ReadonlySet<string> = new Set(["Agent", "Task"]);
+const hiddenTools: ReadonlySet<string> = new Set([
+  ...agentTools,
+  "TodoWrite",
+  "AskUserQuestion",
+  "ExitPlanMode",
+]);
 
 const noticeStyles = { info: dim, warning: colours.warning, error: colours.error } as const;
 

@@ -305,7 +305,7 @@ async function keepKey(
   const places: readonly FormOption[] = [
     { label: inSettings, description: `${nameOf(settingsFile)}, which only you can read` },
     ...(hasKeychain ? [{ label: inKeychain, description: "of this machine" }] : []),
-    { label: "nowhere", description: "the key is forgotten" },
+    { label: "nowhere", description: "it is forgotten, and not used now either" },
   ];
   const chosen = await questions.choose(
     { header: "the key", question: "Where is the key to be kept?", options: places },

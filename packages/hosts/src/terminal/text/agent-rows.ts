@@ -1,7 +1,8 @@
-import { formatCost, formatDuration, formatTokens } from "../../shared/format.ts";
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { firstLine, formatCost, formatDuration, formatTokens } from "../../shared/format.ts";
 import { cutRow, cutText, padRow, type Row, rowWidth, span, textWidth } from "../screen/row.ts";
 import { agentColour, bold, colours, combine, dim, inverse, plain } from "../screen/style.ts";
-import type { AgentSnapshot } from "../session/terminal-session.ts";
+import type { AgentSnapshot, ToolCall, ToolResult } from "../session/terminal-session.ts";
 
 export interface AgentRowOptions {
   readonly width: number;
@@ -116,4 +117,18 @@ export function endedAgentRows(agent: AgentSnapshot, width: number): readonly Ro
       ? []
       : [cutRow([span(`  ${word}`, state === "failed" ? colours.error : colours.warning)], width)]),
   ];
+}
+
+/** An agent of an earlier start of the conversation, of which only its call and its result are at hand. */
+export function earlierAgentRow({ input }: ToolCall, { text, isError }: ToolResult, width: number): Row {
+  const { subagent_type: type = "agent", description = "" } = isRecord(input) ? input : {};
+  return cutRow(
+    [
+      isError ? span("✗ ", colours.warning) : span("✓ ", colours.good),
+      span(String(type), bold),
+      span(` ${String(description)}`),
+      span(`  ${firstLine(text)}`, dim),
+    ],
+    width,
+  );
 }
