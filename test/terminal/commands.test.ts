@@ -109,7 +109,7 @@ test("commands show their pages and give the conversation back; what cannot be m
     ["/clear now", '/clear takes nothing after its name; "now" was not sent'],
     ["/tasks nonsense", '/tasks takes nothing but "all"'],
     ["/mode nonsense", "There is no mode nonsense here"],
-    ["/export /nonexistent/x.md", "Name another file."],
+    ["/export /proc/none/x.md", "Name another file."],
     ["/compact", "Nothing was compacted."],
     ["!", "write a command after the !"],
     ["#", "write a note after the #"],

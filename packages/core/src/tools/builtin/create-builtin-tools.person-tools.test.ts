@@ -80,10 +80,10 @@ describe("AskUserQuestion", () => {
     expect(outcome.data).toMatchObject({ answers: { "Continue?": "Yes" } });
   });
 
-  test("fails clearly where nobody can be asked", async () => {
+  test("fails clearly where there is no one to ask", async () => {
     const outcome = await askUserQuestionTool.call({ questions: [question] }, context({}));
     expect(outcome.isError).toBe(true);
-    expect(outcome.content).toContain("Nobody can be asked");
+    expect(outcome.content).toContain("There is no one to ask");
   });
 
   test("fails when the person turned away", async () => {
