@@ -399,6 +399,39 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
     expect(await seen()).not.toContain("Step 59.");
   });
 
+  test("the timeline has times of day, without the pauses between prompts [STU-1]", async () => {
+    const id = "9f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
+    const run = (name: string, second: number): string =>
+      prompt(`u${name}`, "Count.", second) +
+      said(`a${name}`, "Counted.", second + 600) +
+      ending(`e${name}`, { status: "completed", reason: "end_turn" }, second + 600);
+    const twoHours = 7200;
+    const nextDay = 86_400;
+    writeFileSync(shop.files(id).transcript, run("1", 0) + run("2", twoHours) + run("3", nextDay));
+    const page = await openPage(at(session(id)), { timezoneId: "UTC", locale: "en-GB" });
+    await expect
+      .poll(() => page.locator(".lanes-svg .ax").allTextContents())
+      .toEqual(["10:05", "12:00", "12:05", "2 Oct", "10:05"]);
+    await page.getByRole("img", { name: "from 10:00:00 to 10:10:00, 30:00 of work" }).waitFor();
+  });
+
+  test("a session that runs is stopped from its head, after it was asked once [STU-2]", async () => {
+    const id = "8f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
+    const { transcript } = shop.files(id);
+    writeFileSync(transcript, prompt("u1", "Count."));
+    const taken = takeOwnerLock(transcript);
+    onTestFinished(() => {
+      if (taken.type === "taken") taken.lock.release();
+    });
+    const page = await openPage(at(session(id)));
+    await page.getByRole("button", { name: "Stop session" }).click();
+    const asked = page.waitForRequest((request) => request.url().endsWith("/api/act"));
+    await page.getByRole("button", { name: "Keep" }).click();
+    await page.getByRole("button", { name: "Stop session" }).click();
+    await page.getByRole("button", { name: "Stop it now" }).click();
+    expect((await asked).postDataJSON()).toMatchObject({ sessionId: id, agentId: "main", action: "stop" });
+  });
+
   test("a conversation follows its end until somebody scrolls up, and then says what is new [STU-1]", async () => {
     const id = "af0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
     const file = shop.files(id).transcript;

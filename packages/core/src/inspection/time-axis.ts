@@ -7,6 +7,8 @@ export interface TimeAxis {
   readonly durationMs: number;
   /** Milliseconds of work before this moment. */
   place(at: number): number;
+  /** The moment behind so many milliseconds of work; where a pause was, the end of it. */
+  timeOf(work: number): number;
 }
 
 export function createTimeAxis(agents: readonly Pick<InspectedAgent, "runs">[]): TimeAxis {
@@ -20,8 +22,12 @@ export function createTimeAxis(agents: readonly Pick<InspectedAgent, "runs">[]):
   return {
     durationMs,
     place(at) {
-      const span = placed[lastIndexUpTo(placed, at)];
+      const span = placed[lastIndexUpTo(placed, at, "from")];
       return span === undefined ? 0 : span.start + Math.min(at, span.to) - span.from;
+    },
+    timeOf(work) {
+      const span = placed[Math.max(0, lastIndexUpTo(placed, work, "start"))];
+      return span === undefined ? 0 : Math.min(span.to, span.from + Math.max(0, work - span.start));
     },
   };
 }
@@ -54,11 +60,15 @@ function kindOf(step: Step): BarKind {
 }
 
 /** By halving: an axis may have as many spans as there were prompts. */
-function lastIndexUpTo(spans: readonly Span[], at: number): number {
+function lastIndexUpTo<Key extends string>(
+  spans: readonly Readonly<Record<Key, number>>[],
+  at: number,
+  key: Key,
+): number {
   let [low, high] = [0, spans.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((spans[middle]?.from ?? Number.POSITIVE_INFINITY) <= at) low = middle + 1;
+    if ((spans[middle]?.[key] ?? Number.POSITIVE_INFINITY) <= at) low = middle + 1;
     else high = middle;
   }
   return low - 1;

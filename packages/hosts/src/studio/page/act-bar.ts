@@ -54,7 +54,12 @@ export function ActBar({ place, agent, agentId }: ActBarProps): ComponentChild {
 }
 
 /** Stop asks once, in place. */
-export function StopButtons({ place, agent, agentId }: ActBarProps): ComponentChild {
+export function StopButtons({
+  place,
+  agent,
+  agentId,
+  label,
+}: ActBarProps & { readonly label: string }): ComponentChild {
   const { status, isBusy, act } = useActs();
   const [isSure, setSure] = useState(false);
   if (agent === undefined || exported !== undefined || !agent.isLive) return null;
@@ -68,7 +73,7 @@ export function StopButtons({ place, agent, agentId }: ActBarProps): ComponentCh
     agentId === "main" ? null : button("Background", () => send("background")),
     isSure
       ? [button("Stop it now", () => send("stop"), "bad"), button("Keep", () => setSure(false))]
-      : button("Stop", () => setSure(true), "bad"),
+      : button(label, () => setSure(true), "bad"),
     h("span", { role: "status" }, status),
   );
 }

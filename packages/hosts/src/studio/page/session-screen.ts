@@ -1,5 +1,5 @@
 import { allTokens, describeTokens } from "@retinue/core/inspection/describe-duration.ts";
-import { createTimeAxis, type TimeAxis } from "@retinue/core/inspection/time-axis.ts";
+import { createTimeAxis } from "@retinue/core/inspection/time-axis.ts";
 import type { OverviewAgent, SessionOverview } from "@retinue/core/kernel/live/session-overview.ts";
 import { type ComponentChild, h } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -49,7 +49,7 @@ export function SessionScreen({ place, agentId }: { place: Place; agentId: strin
   const rows = treeRows(ordered, state, overview);
   const choose = (id: string, moment?: number): void => {
     location.hash = agentLink(place, id);
-    if (moment !== undefined) setSeek({ agentId: id, at: timeAt(axis, moment, overview.takenAt) });
+    if (moment !== undefined) setSeek({ agentId: id, at: axis.timeOf(moment) });
   };
   return h(
     Shell,
@@ -93,17 +93,6 @@ function arrange(view: SessionView | undefined) {
   if (view === undefined) return undefined;
   const agents = [...view.agents.values()];
   return { agents, axis: createTimeAxis(agents), ordered: inTreeOrder(agents) };
-}
-
-/** The time of a moment of the axis, which leaves out when nothing happened; to a millisecond. */
-function timeAt(axis: TimeAxis, moment: number, latest: number): number {
-  let [low, high] = [0, latest];
-  while (high - low > 1) {
-    const middle = (low + high) / 2;
-    if (axis.place(middle) < moment) low = middle;
-    else high = middle;
-  }
-  return high;
 }
 
 /** Each agent behind its parent; the order of their start among siblings. */
@@ -256,6 +245,7 @@ function SessionHead({ overview, agents, place, durationMs }: HeadProps): Compon
       { class: "kv" },
       facts.map(([name, value]) => h("div", { key: name }, h("span", {}, name), " ", h("b", {}, value))),
     ),
+    h(StopButtons, { place, agent: main, agentId: "main", label: "Stop session" }),
     exported === undefined
       ? h(
           "a",
@@ -364,7 +354,8 @@ function AgentHead(props: {
         { class: "dim hide-m" },
         `${counted(totals.turns, "turn")}, ${counted(totals.toolUses, "call")}`,
       ),
-      h(StopButtons, { place, agent, agentId: agent.id }),
+      // The main agent is stopped from the head of the session.
+      agent.id === "main" ? null : h(StopButtons, { place, agent, agentId: agent.id, label: "Stop" }),
     ),
     ending === undefined ? null : h("p", { key: "end", class: "ban bad" }, ending),
   ];

@@ -6,6 +6,7 @@ import type {
 } from "@retinue/core/kernel/live/session-overview.ts";
 import { type ComponentChild, h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { timeOfDay } from "./figures.ts";
 import { StateSign } from "./icons.ts";
 
 export interface Lane {
@@ -15,6 +16,8 @@ export interface Lane {
   readonly depth: number;
   readonly bars: readonly Bar[];
 }
+
+type Placing = Pick<TimeAxis, "durationMs" | "place">;
 
 interface Scale {
   /** Milliseconds of the axis at the left edge, and how many are shown. */
@@ -105,10 +108,10 @@ export function Timeline(props: TimelineProps): ComponentChild {
           height,
           viewBox: `0 0 ${width} ${height}`,
           role: "img",
-          "aria-label": `Timeline of ${lanes.length} agents over ${describeOffset(total)}; the tree has the same facts`,
+          "aria-label": `Timeline of ${lanes.length} agents from ${timeOfDay(axis.timeOf(0))} to ${timeOfDay(axis.timeOf(total))}, ${describeOffset(total)} of work; the tree has the same facts`,
         },
         h(Hatch, {}),
-        ticks(scale, { height, total }),
+        ticks(scale, { height, axis }),
         lanes.map((lane, at) =>
           h(LaneRow, {
             key: lane.id,
@@ -247,7 +250,7 @@ const endWidth = 4;
 /** One path for each kind. What is shorter than a bin takes a whole one, so that short failures are seen. */
 export function lanePaths(
   bars: readonly Bar[],
-  place: { readonly axis: TimeAxis; readonly scale: Scale; readonly y: number; readonly height: number },
+  place: { readonly axis: Placing; readonly scale: Scale; readonly y: number; readonly height: number },
 ): readonly { readonly kind: BarKind; readonly d: string }[] {
   const { axis, scale, y, height } = place;
   const end = scale.left + scale.width;
@@ -274,20 +277,38 @@ export function lanePaths(
   });
 }
 
-const steps = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600].map((seconds) => seconds * 1000);
+const steps = [
+  ...[1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600],
+  ...[43_200, 86_400, 172_800, 604_800, 2_592_000],
+].map((seconds) => seconds * 1000);
 
-function ticks(scale: Scale, { height, total }: { height: number; total: number }): ComponentChild {
-  const step = steps.find((size) => (size / scale.span) * scale.width > 64) ?? total;
+/** Round times of day as long as nothing was left out; where a new day begins, its date. */
+function ticks(scale: Scale, { height, axis }: { height: number; axis: TimeAxis }): ComponentChild {
+  const step = steps.find((size) => (size / scale.span) * scale.width > 64) ?? scale.span;
   const marks: ComponentChild[] = [];
-  for (let at = Math.ceil(scale.from / step) * step; at <= scale.from + scale.span; at += step) {
+  const first = step - (axis.timeOf(0) % step);
+  let day = dayOf(axis.timeOf(0));
+  for (let at = first; at <= scale.from + scale.span; at += step) {
+    const time = axis.timeOf(at);
+    const isNewDay = dayOf(time) !== day;
+    day = dayOf(time);
+    if (at < scale.from) continue;
     const x = scale.left + ((at - scale.from) / scale.span) * scale.width;
     if (x > scale.left + scale.width - 60) break;
     marks.push(
       h("line", { key: `l${at}`, class: "grid", x1: x, x2: x, y1: top - 4, y2: height }),
-      h("text", { key: `t${at}`, class: "ax", x: x + 4, y: 13 }, describeOffset(at)),
+      h("text", { key: `t${at}`, class: "ax", x: x + 4, y: 13 }, isNewDay ? day : clock(time, step)),
     );
   }
   return marks;
+}
+
+function clock(at: number, step: number): string {
+  return step < 60_000 ? timeOfDay(at) : timeOfDay(at).slice(0, 5);
+}
+
+function dayOf(at: number): string {
+  return new Date(at).toLocaleDateString([], { month: "short", day: "numeric" });
 }
 
 function nowMark(scale: Scale, height: number): ComponentChild {
@@ -336,7 +357,7 @@ export function MiniTimeline({
   axis,
 }: {
   lanes: readonly (readonly Bar[])[];
-  axis: TimeAxis;
+  axis: Placing;
 }): ComponentChild {
   const height = 56;
   const each = Math.min(14, (height - 4) / Math.max(1, lanes.length));
