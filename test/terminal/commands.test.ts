@@ -88,7 +88,8 @@ test("commands show their pages and give the conversation back; what cannot be m
     ["context", "What fills", "instructions, memory"],
     ["context", "What fills", "4 messages"],
     ["memory", "Instructions and memory", "CLAUDE.md"],
-    ["cost", "What this conversation has cost", "read the file"],
+    ["cost", "What this conversation has cost", "MODEL"],
+    ["cost", "What this conversation has cost", "AGENT"],
     ["inspect", "This conversation in figures", "read the file"],
     ["doctor", "What works here", "Node"],
   ] as const) {

@@ -94,7 +94,9 @@ test("/hooks switches hooks off and on, /mcp does so with servers, /skills puts 
     files: {
       ".claude/skills/greet/SKILL.md": "---\nname: greet\ndescription: Greets people.\n---\nGreet.\n",
       ".claude/settings.json": JSON.stringify({ hooks }),
+      "edit.sh": '#!/bin/sh\nsed -i "s/^description: .*/description: Takes leave./" "$1"\n',
     },
+    environment: { EDITOR: "sh edit.sh" },
   });
   const local = (): unknown =>
     JSON.parse(readFileSync(join(place.cwd, ".claude/settings.local.json"), "utf8"));
@@ -129,6 +131,13 @@ test("/hooks switches hooks off and on, /mcp does so with servers, /skills puts 
   await pty.isMissing("reconnect all");
   pty.type(`/skills${keys.enter}`);
   await pty.shows("Skills", "greet  Greets people.");
+  pty.type(ctrlN);
+  await pty.shows("the name of the new skill");
+  pty.type(`../out${keys.enter}`);
+  await pty.shows('The name "../out" cannot be used.');
+  pty.type(`${ctrlN}\u0015part${keys.enter}`);
+  await pty.shows("part   Takes leave.");
+  expect(readFileSync(join(place.cwd, ".claude/skills/part/SKILL.md"), "utf8")).toContain("Takes leave.");
   pty.type(`greet${keys.enter}`);
   await pty.shows("> /greet");
 });

@@ -11,7 +11,12 @@ test("/config shows the person's settings, changes and takes them out in their o
   const written = (): Record<string, unknown> => JSON.parse(readFileSync(file, "utf8"));
   await pty.shows("default");
   pty.type(`/config${keys.enter}`);
-  await pty.shows("Your settings", "permissions.defaultMode", "how many days sessions are kept", "not set");
+  await pty.shows(
+    "Your settings",
+    "permissions.defaultMode",
+    "how many days sessions are kept",
+    "not set: 30",
+  );
   pty.type(`${keys.down}${keys.enter}`);
   await pty.shows(" effortLevel", "medium", "enter choose");
   pty.type(`high${keys.enter}`);
@@ -34,7 +39,7 @@ test("/config shows the person's settings, changes and takes them out in their o
   pty.type("effort");
   await pty.shows("effortLevel");
   pty.type(ctrlX);
-  await pty.shows("how much models think                       not set");
+  await pty.shows("how much models think", "not set: the model's own");
   expect(written()).toMatchObject({ language: "german" });
   expect(written()).not.toHaveProperty("effortLevel");
   pty.type(keys.escape);

@@ -32,7 +32,7 @@ test("/rewind puts files back with the conversation, from the copy and in the ne
   expect(read()).toBe("two\n");
 
   pty.type(`/rewind${keys.enter}`);
-  await pty.shows("Go back to before a prompt", "write one", "write two");
+  await pty.shows("Go back to before a prompt", "write one", "write two", "1 file · just now");
   pty.type(keys.enter);
   await pty.shows("What goes back", "the conversation, and the files: a.txt", "+1 −1");
   pty.type(keys.enter);

@@ -19,6 +19,8 @@ export interface FileCheckpoints {
   begin(promptId: string | undefined): void;
   /** Keeps the file that a call of any agent is about to change; it has been read when this returns. */
   keep(call: Pick<ToolUseBlock, "name" | "input">, directory: string): Promise<void>;
+  /** How many files were kept for each prompt. */
+  counts(): ReadonlyMap<string, number>;
   /** Puts files back as they were before the prompt; with `dryRun` reports what would change. */
   rewind(promptId: string, dryRun: boolean): Promise<RewoundFiles>;
 }
@@ -132,6 +134,10 @@ export function createFileCheckpoints(folder: () => string | undefined): FileChe
       const before = loadNow(file);
       const blob = store()?.write({ promptId: current.promptId, file }, before);
       current.files.set(file, blob === undefined ? async () => before : () => readBlob(blob));
+    },
+    counts() {
+      store();
+      return new Map(checkpoints.map(({ promptId, files }) => [promptId, files.size]));
     },
     async rewind(promptId, dryRun) {
       store();

@@ -111,7 +111,7 @@ async function loadRecorded(transcripts: string, written: string | undefined): P
   };
 }
 
-const defaultDays = 30;
+export const defaultDays = 30;
 
 async function cleanHere(
   { cwd, home, env: environment, platform }: Place,

@@ -36,7 +36,7 @@ const managers: Readonly<Record<ManagedTopic, Manager>> = {
     empty: "There are no agents.",
     enter: "start",
     toggle: "off/on",
-    more: (list) => [pageKey(list), newAgentKey(list)],
+    more: (list) => [pageKey(list), newFileKey(list, "agent")],
   },
   permissions: {
     title: "Permission rules",
@@ -66,10 +66,10 @@ const managers: Readonly<Record<ManagedTopic, Manager>> = {
   },
   skills: {
     title: "Skills",
-    empty: "There are no skills. A folder with a SKILL.md in `.claude/skills` makes one.",
+    empty: "There are no skills. A folder with a SKILL.md in `.claude/skills` makes one, as Ctrl+N does.",
     enter: "use",
     toggle: "off/on",
-    more: (list) => [pageKey(list)],
+    more: (list) => [pageKey(list), newFileKey(list, "skill")],
   },
 };
 
@@ -223,14 +223,14 @@ function pageKey({ find, actions }: ManagedList): PickerKey {
   };
 }
 
-function newAgentKey({ state, actions, change }: ManagedList): PickerKey {
+function newFileKey({ state, actions, change }: ManagedList, kind: "agent" | "skill"): PickerKey {
   return {
     key: "ctrl+n",
     label: "new",
     isGlobal: true,
-    asks: () => ({ label: "the name of the new agent: lower-case letters, digits and hyphens" }),
+    asks: () => ({ label: `the name of the new ${kind}: lower-case letters, digits and hyphens` }),
     async run(_, name) {
-      const file = await state.session.change({ type: "new-agent", name });
+      const file = await state.session.change({ type: `new-${kind}`, name });
       await actions.editFile(file);
       return change({ type: "edited", file });
     },

@@ -188,12 +188,22 @@ export async function openApprovals(
 }
 
 /** Goes back to an earlier prompt: it becomes the draft, and the conversation continues in a copy that ends before it. */
-export async function openRewind({ session, box, context }: AppState, actions: AppActions): Promise<void> {
+export async function openRewind(
+  { session, box, now, context }: AppState,
+  actions: AppActions,
+): Promise<void> {
   const prompts = await session.library.prompts();
   actions.openView(
     new Picker({
       title: "Go back to before a prompt, and edit it",
-      items: prompts.map(({ id, text }) => ({ id, label: firstLine(text) })),
+      items: prompts.map(({ id, text, at, files = 0 }) => ({
+        id,
+        label: firstLine(text),
+        detail: [
+          ...(files === 0 ? [] : [plural(files, "file")]),
+          ...(at === undefined ? [] : [formatAge(now() - at)]),
+        ].join(" · "),
+      })),
       atEnd: true,
       empty: "Nothing was asked in this conversation yet.",
       changed: actions.changed,

@@ -60,7 +60,11 @@ export function createRuntimeLibrary(source: LibrarySource): SessionLibrary {
     async transcript() {
       return source.watched()?.entries() ?? conversationEntries(openedOf(source).messages());
     },
-    prompts: async () => (await records()).prompts((await opened()).plan.sessionId),
+    async prompts() {
+      const prompts = await (await records()).prompts((await opened()).plan.sessionId);
+      const counts = source.checkpoints()?.counts();
+      return prompts.map((prompt) => ({ ...prompt, files: counts?.get(prompt.id) ?? 0 }));
+    },
     async changedSince(promptId) {
       const found = await source.checkpoints()?.rewind(promptId, true);
       if (found?.canRewind !== true) return { files: [], insertions: 0, deletions: 0 };

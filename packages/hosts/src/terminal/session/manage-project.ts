@@ -1,15 +1,19 @@
 import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { isRecord, parseJsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { effortLevels } from "@retinue/base/foundation/option-words.ts";
 import { changeUserSetting, updateSettingsFile } from "@retinue/core/kernel/live/live-policy.ts";
 import { listOutputStyles } from "@retinue/core/kernel/project/list-output-styles.ts";
 import { refuseName } from "@retinue/core/kernel/project/project-mcp.ts";
 import type { RuleOverview } from "@retinue/core/kernel/project/project-permissions.ts";
+import { defaultDays } from "@retinue/core/kernel/project/project-sessions.ts";
+import { writeNewFile } from "@retinue/core/kernel/project/write-new-file.ts";
 import type { SessionServer } from "@retinue/core/kernel/servers/session-servers.ts";
 import { readConfig } from "../../commands/mcp/mcp-add.ts";
 import { heldReasons, sourceName } from "../../commands/permissions-list.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { plural } from "../../shared/format.ts";
+import { misuse } from "../../shared/misuse.ts";
 import { type CliProject, gatherSession, openProject } from "../../shared/open-project.ts";
 import type {
   EditableSetting,
@@ -224,23 +228,45 @@ async function listSkills(project: CliProject): Promise<readonly ManagedItem[]> 
 const flags = ["true", "false"];
 
 /** The settings that a person changes for themselves; all others are for their files. */
-const ownSettings: readonly (Omit<EditableSetting, "value"> & { readonly about: string })[] = [
+const ownSettings: readonly OwnSetting[] = [
   { path: ["model"], about: "the model of new conversations" },
-  { path: ["effortLevel"], about: "how much models think", values: effortLevels },
+  {
+    path: ["effortLevel"],
+    about: "how much models think",
+    values: effortLevels,
+    unset: "the model's own",
+  },
   { path: ["language"], about: "the language of answers" },
   { path: outputStyle, about: "how the main agent answers" },
   {
     path: ["permissions", "defaultMode"],
     about: "the mode of new conversations",
     values: ["default", "acceptEdits", "plan", "dontAsk"],
+    unset: "default",
   },
-  { path: ["alwaysThinkingEnabled"], about: "models always think first", values: flags },
-  { path: ["autoCompactEnabled"], about: "long conversations are compacted", values: flags },
-  { path: ["autoMemoryEnabled"], about: "the main agent keeps notes", values: flags },
-  { path: ["includeGitInstructions"], about: "instructions about git", values: flags },
-  { path: ["cleanupPeriodDays"], about: "how many days sessions are kept", isNumber: true },
+  {
+    path: ["alwaysThinkingEnabled"],
+    about: "models always think first",
+    values: flags,
+    unset: "the model's own",
+  },
+  { path: ["autoCompactEnabled"], about: "long conversations are compacted", values: flags, unset: "true" },
+  { path: ["autoMemoryEnabled"], about: "the main agent keeps notes", values: flags, unset: "true" },
+  { path: ["includeGitInstructions"], about: "instructions about git", values: flags, unset: "true" },
+  {
+    path: ["cleanupPeriodDays"],
+    about: "how many days sessions are kept",
+    isNumber: true,
+    unset: String(defaultDays),
+  },
   { path: statusLineCommand, about: "its first line is below the draft" },
 ];
+
+interface OwnSetting extends Omit<EditableSetting, "value"> {
+  readonly about: string;
+  /** What holds where it is not set. */
+  readonly unset?: string;
+}
 
 /** The settings of this person, as written; what other files make of them is said beside. */
 async function listSettings(context: CommandContext): Promise<readonly ManagedItem[]> {
@@ -250,17 +276,20 @@ async function listSettings(context: CommandContext): Promise<readonly ManagedIt
   const file = discovered.paths.settings.user;
   const written = existsSync(file) ? parseJsonRecord(readFileSync(file, "utf8")) : undefined;
   const { plain } = discovered.settings.settings;
-  return ownSettings.map(({ about, ...rest }) => {
+  const [usualStyle] = styles.keys();
+  return ownSettings.map(({ about, unset, ...rest }) => {
     const name = rest.path.join(".");
     const own = valueAt(written, rest.path);
     const inForce = valueAt(plain, rest.path);
     const isOther = inForce !== undefined && own !== inForce;
     const value = own === undefined ? undefined : String(own);
+    const usual = rest.path === outputStyle ? usualStyle : unset;
+    const shown = value ?? (usual === undefined ? "not set" : `not set: ${usual}`);
     return {
       id: name,
       label: `${name.padEnd(24)}  ${about}`,
-      detail: isOther ? `${String(inForce)}, from other settings` : (value ?? "not set"),
-      page: `${name}: ${value ?? "not set"}`,
+      detail: isOther ? `${String(inForce)}, from other settings` : shown,
+      page: `${name}: ${shown}`,
       file,
       setting: {
         ...rest,
@@ -357,11 +386,31 @@ export async function applyChange(context: CommandContext, change: ProjectChange
       );
       return file;
     }
+    case "new-skill":
+      return createSkill(context, change.name);
     case "setting":
       return changeSetting(context, change);
     case "edited":
       return `${nameOf(change.file)} was edited.`;
   }
+}
+
+/** A skill to be written on, in the nearest folder of skills that there is, or at the project's root. */
+async function createSkill(context: CommandContext, name: string): Promise<string> {
+  const { discovered, nameOf } = await gatherSession(context, { toleratesBrokenFiles: true });
+  const { skills, projectRoot, temporaryNotes } = discovered.paths;
+  if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(name))
+    throw misuse(
+      `The name ${JSON.stringify(name.slice(0, 80))} cannot be used.`,
+      "Use lower-case letters, digits and hyphens, such as release-notes.",
+    );
+  const folder = skills.project.find((place) => existsSync(place)) ?? join(projectRoot, ".claude", "skills");
+  const file = join(folder, name, "SKILL.md");
+  const text = `---\nname: ${name}\ndescription: Not described yet.\n---\n\nWhat to do, step by step.\n`;
+  const outcome = await writeNewFile(file, text, { replaces: false, notes: temporaryNotes });
+  if (outcome === "exists")
+    throw misuse(`${nameOf(file)} already exists and was not touched.`, "Choose another name.");
+  return file;
 }
 
 async function addServer(

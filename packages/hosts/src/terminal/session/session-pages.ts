@@ -51,8 +51,19 @@ export function createSessionPages({ context, session, mode }: SessionPagesOptio
           const runs = await printed((own) => workflowList(own, { runs: true }));
           return `Runs\n\n${runs}\nSaved workflows\n\n${await printed((own) => workflowList(own, {}))}`;
         }
+        case "cost": {
+          const [{ openFolder }, { renderCost }] = await Promise.all([
+            import("../../shared/open-project.ts"),
+            import("../../commands/views/render-cost.ts"),
+          ]);
+          const written = words.length === 0 ? plan.sessionId : words.join(" ");
+          const source = await openFolder(context.host).sessions.inspect(written);
+          return printed(async ({ host: { stdout } }) => {
+            stdout.write(renderCost(await source.load(), stdout.columns ?? pageWidth));
+            return 0;
+          });
+        }
         case "inspect":
-        case "cost":
           return printed(async (own) =>
             (await import("../../commands/tasks/inspect.ts")).inspect(
               own,

@@ -182,7 +182,7 @@ export type ProjectChange =
   | { readonly type: "model"; readonly model: string }
   /** Switches all hooks of settings off or on, for this person in this project. */
   | { readonly type: "hooks"; readonly on: boolean }
-  | { readonly type: "new-agent"; readonly name: string }
+  | { readonly type: "new-agent" | "new-skill"; readonly name: string }
   /** A setting of this person; without a value it is taken out. */
   | {
       readonly type: "setting";
@@ -223,6 +223,8 @@ export interface EarlierPrompt {
   readonly id: string;
   readonly text: string;
   readonly at?: number;
+  /** How many files were changed for it, as far as that can be taken back. */
+  readonly files?: number;
 }
 
 /** What goes back to how it was before a prompt. */
