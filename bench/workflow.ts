@@ -14,7 +14,7 @@ interface ManyAgents {
   readonly heaps: readonly number[];
 }
 
-/** A thousand agents as steps of a workflow, against as many children of a program, with a model that answers at once. */
+/** A thousand agents as steps of a workflow, against as many children of a program, with a model that answers immediately. */
 export async function benchWorkflow(): Promise<boolean> {
   const ways = { workflow: [] as ManyAgents[], spawn: [] as ManyAgents[] };
   for (let round = 0; round < rounds; round += 1) {

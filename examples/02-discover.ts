@@ -1,4 +1,4 @@
-// Finds every agent there is for a folder. The home directory named here does not exist, so no one's own files count.
+// Finds every agent there is for a folder. The home directory named here does not exist, so no personal files count.
 import { fileURLToPath } from "node:url";
 import { describeAgents, discoverAgents } from "retinue/definitions";
 

@@ -9,7 +9,7 @@ const model = createScriptedModel([
   "There are five agents. I was not allowed to remove them.",
 ]);
 
-// The home directory named here does not exist, so no one's own settings count.
+// The home directory named here does not exist, so no personal settings count.
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 const runtime = createRuntime({

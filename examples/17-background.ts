@@ -1,4 +1,4 @@
-// An agent starts a child in the background and answers; the child goes on, and the next prompt finds its report.
+// An agent starts a child in the background and answers; the child continues, and the next prompt finds its report.
 import { createRuntime } from "retinue";
 import { createScriptedModel } from "retinue/testing";
 

@@ -1,4 +1,4 @@
-// A server for 20 people: each has a session, and answers the questions of their own agent and of no one else's.
+// A server for 20 people: each has a session, and answers only the questions of their own agent.
 import { Hono } from "hono";
 import { createApprovalQueue, createRuntime, defineTool, isRetinueError, type Session } from "retinue";
 import { createScriptedModel } from "retinue/testing";
@@ -24,7 +24,7 @@ const sessions = new Map<string, Promise<Session>>();
 
 const app = new Hono<{ Variables: { session: Session } }>();
 app.use(async (c, next) => {
-  const user = c.req.header("x-user"); // Stands for your login.
+  const user = c.req.header("x-user"); // Replace this with your login.
   if (user === undefined) return c.text("Log in first.", 401);
   const opened = sessions.get(user) ?? runtime.open();
   sessions.set(user, opened);

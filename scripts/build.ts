@@ -104,7 +104,7 @@ function builtinModule(path: string): string {
   const whole: object = process.getBuiltinModule(path) ?? {};
   const names = Object.keys(whole).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && !notTaken.has(name));
   const isSlow = slowToLoad.has(path.replace(/^node:/, ""));
-  // What no one imports is left out by the bundler, because picking is marked as pure.
+  // What is not imported is left out by the bundler, because picking is marked as pure.
   const exported = names.map((name) => {
     const isPlainFunction = typeof Reflect.get(whole, name) === "function" && /^[a-z]/.test(name);
     const value =

@@ -23,7 +23,7 @@ interface Chunk {
   readonly exports: readonly string[];
 }
 
-/** What one name in a joined file stands for: `c3_name` is the export `name` of the third chunk, `n3` all its exports. */
+/** What one name in a joined file refers to: `c3_name` is the export `name` of the third chunk, `n3` all its exports. */
 interface Place {
   readonly group: string;
   readonly prefix: string;

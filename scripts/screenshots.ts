@@ -40,7 +40,7 @@ const painters = [
   { description: "Label the shelves", type: "writer", begin: 20, turns: 6 },
 ] as const;
 
-/** What is run, why that was allowed, and what came of it. */
+/** What is run, why that was allowed, and the outcome. */
 const commands = [
   ["npm test -- shelves", "the rule Bash(npm test *) allows it", "18 passed"],
   ["ls -l walls", "only reads, in this folder", "11 files"],

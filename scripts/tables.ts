@@ -1,6 +1,6 @@
 /**
  * `npm run tables`: runs every row of the tables of programs with the real programs of this machine, in temporary folders
- * under strace, and compares what they do with what the tables say. The tests run a sample of it.
+ * under strace, and compares what they do with the tables. The tests run a sample of it.
  * `-- NAME…` runs some parts alone, `--skipped` names what this machine is missing.
  */
 import {

@@ -22,7 +22,7 @@ const isInteractive = process.stdin.isTTY === true && process.stdout.isTTY === t
 const columns = process.stdout.columns || Number(process.env["COLUMNS"]) || 80;
 /** Lines of a step, the one that waits for a key included. */
 const screen = Math.max(12, Math.min(24, process.stdout.rows || 24));
-/** Where no one turns the pages, the head of each answer is enough. */
+/** Where there is no person to turn the pages, the head of each answer is enough. */
 const mostAnswerLines = isInteractive ? screen : 10;
 const interrupted = 130;
 
@@ -157,7 +157,7 @@ async function goesOn(place: string): Promise<boolean> {
   return !["q", "Q", "\u001b", "\u0004"].includes(key);
 }
 
-/** The tour costs no one anything: whatever would lead to a provider is left out. */
+/** The tour costs nothing: whatever would lead to a provider is left out. */
 function withoutKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith("ANTHROPIC_")));
 }

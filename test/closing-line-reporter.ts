@@ -68,7 +68,7 @@ export default class ClosingLineReporter implements Reporter {
   }
 }
 
-/** Vitest notes the file whose tests ran when an error reached nobody. */
+/** Vitest notes the file whose tests ran when an error was not caught. */
 function fileOfError(error: unknown): string | undefined {
   const file = (error as { VITEST_TEST_PATH?: unknown } | undefined)?.VITEST_TEST_PATH;
   return typeof file === "string" ? file : undefined;

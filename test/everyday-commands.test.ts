@@ -81,5 +81,5 @@ describe("commands of every day under a usual settings file", () => {
   test("there are more than 200 that run [PRM-8]", () => expect(runs.length).toBeGreaterThan(200));
 });
 
-/** What is asked about whatever rules say. */
+/** What is asked about whatever rules allow. */
 const noRuleHelps = /is protected|is not fully understood|would remove|it is not known which file/;

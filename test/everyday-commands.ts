@@ -300,7 +300,7 @@ export const runs: readonly string[] = [
   "chmod +x scripts/run.sh",
 ];
 
-/** Commands that no rule there speaks of, or that a deny rule, another program or a protected file keeps from running. */
+/** Commands that no rule there matches, or that a deny rule, another program or a protected file keeps from running. */
 export const asks: readonly string[] = [
   "make -C packages/api build",
   "rm src/a.ts",
@@ -359,7 +359,7 @@ export const asks: readonly string[] = [
   "sh -c 'npm publish'",
 ];
 
-/** Commands that a deny rule speaks of. */
+/** Commands that a deny rule matches. */
 export const denies: readonly string[] = [
   "cat .env",
   "rm -rf dist",

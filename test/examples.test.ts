@@ -141,7 +141,7 @@ describe("the example programs use the package as its users do", () => {
   });
 
   let ended: Promise<readonly Ended[]> | undefined;
-  // An empty one, so that no one's own settings count.
+  // An empty one, so that no personal settings count.
   const home = mkdtempSync(join(tmpdir(), "examples-home-"));
   afterAll(() => rmSync(home, { recursive: true, force: true }));
   const runAll = () =>

@@ -39,7 +39,7 @@ export function forbiddenImports(file: ProjectFile, besides: readonly string[] =
   const declared =
     own === "retinue" ? [...packages.keys()].filter((name) => name !== "hosts") : packages.get(own);
   const allowed = [own, ...(declared ?? []), ...besides];
-  // Hosts use what everybody can use, which is not a package by name before it is built.
+  // Hosts use what every user of the library can use, which is not a package by name before it is built.
   if (own === "hosts") allowed.push("retinue");
   const folder = folderOf(file.path);
   const inside = [folder, ...(importTable.get(folder) ?? [])];

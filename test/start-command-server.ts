@@ -37,7 +37,7 @@ exit "$code"
   };
 }
 
-/** What was written goes through files, since a shell cannot tell where one of two texts ends. */
+/** What was written goes through files, since a shell cannot recognize where one of two texts ends. */
 async function answer(socket: Socket, file: string): Promise<void> {
   const { cwd, words, environment } = await readRequest(socket);
   const { code, out, err } = await runInProcess({ cwd, home: environment["HOME"] ?? "" }, words, {

@@ -148,7 +148,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await ada.getByText("The buyer has ordered").waitFor();
       await ada.getByText("wants order").getByText(": allowed").waitFor();
       await ada.getByText("buyer completed").waitFor();
-      // Somebody else's question is still there, and only theirs to answer.
+      // The other user's question is still there, and only theirs to answer.
       expect(await bob.getByText(": waiting").count()).toBe(1);
       await bob.getByRole("button", { name: "Deny" }).click();
       await bob.getByText("There will be no paper.").waitFor();

@@ -218,7 +218,7 @@ function repeatedCalls(history: readonly LogEntry[]): number {
   return ids.length - new Set(ids).size;
 }
 
-/** Asks for the first file that the conversation does not know of as written; one that may exist is read before. */
+/** Asks for the first file that has not been written according to the conversation; one that may exist is read before. */
 function nextFile({ messages }: ModelRequest, count: number): StepAnswer {
   const calls = messages.flatMap((message) => (message.role === "assistant" ? toolCallsOf(message) : []));
   const results = messages.flatMap(({ role, content }) =>

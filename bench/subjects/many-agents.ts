@@ -1,4 +1,4 @@
-/** A thousand agents with a model that answers at once, as steps of a workflow or as children of a program; says how long, and its heap. */
+/** A thousand agents with a model that answers immediately, as workflow steps or as children of a program: time and heap. */
 import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import type { Model } from "@retinue/core/models/model.ts";
 import { createScriptedModel } from "@retinue/testing/scripted-model.ts";
@@ -45,7 +45,7 @@ return await parallel(Array.from({ length: args }, (_, i) => () => agent('Say so
   return (await runtime.workflow(script, count).result) as readonly string[];
 }
 
-/** As many at once as a workflow has. */
+/** As many concurrently as a workflow has. */
 async function spawnAll(): Promise<readonly string[]> {
   const session = await runtime.open({ childrenOnly: true });
   const texts: string[] = [];

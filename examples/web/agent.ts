@@ -35,7 +35,7 @@ const runtime = createRuntime({
 
 const sessions = new Map<string, Promise<Session>>();
 
-/** The session of the person who asks. The cookie stands for your login: without one, there is no session. */
+/** The session of the person who asks. The cookie takes the place of your login: without one, there is no session. */
 export function sessionOf(request: Request): Promise<Session> {
   const user = /(?:^|;\s*)user=([\w-]+)/.exec(request.headers.get("cookie") ?? "")?.[1];
   if (user === undefined) return Promise.reject(new Error("Log in first."));

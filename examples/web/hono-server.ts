@@ -33,7 +33,7 @@ app.post("/api/approvals", async (c) => {
   approver.answer(id, answer, { sessionId: session.id });
   return c.json({ answered: true });
 });
-// What is wrong with a request is said; what is wrong inside stays inside.
+// What is wrong with a request is reported; what is wrong inside stays inside.
 app.onError((error, c) => (isRetinueError(error) ? c.text(error.message, 400) : c.text("Failed.", 500)));
 
 if (import.meta.main) serve({ fetch: app.fetch, port: 3000 });

@@ -553,7 +553,7 @@ describe("requests about the session as a whole [DRP-1]", () => {
     });
     const [progress] = ofType(finished, "system", "control_request_progress");
     expect(progress).toMatchObject({ status: "started", request_id: expect.any(String) });
-    // The aside was asked with what was said before and without tools, and left nothing behind.
+    // The aside was asked with the messages before it and without tools, and left nothing behind.
     expect(stage.provider.requests[1]?.request.tools).toEqual([]);
     expect(stage.asked(1)).toContain("One.");
     expect(stage.transcripts().size).toBe(1);

@@ -157,7 +157,7 @@ export const write = (file_path: string, content: string) => ({
 });
 
 /** Everything that no rule denies is allowed. */
-/** A call that starts the agent `helper`, in the foreground unless the input says otherwise. */
+/** A call that starts the agent `helper`, in the foreground unless the input changes that. */
 export const callHelper = (more: object = {}) => ({
   calls: [
     {

@@ -32,7 +32,7 @@ interface Case extends WorkflowCase {
 const folder = join(projectRoot, "test/fixtures/workflow-cases");
 const names = readdirSync(folder).flatMap((name) => (name.endsWith(".json") ? [name.slice(0, -5)] : []));
 
-/** Errors are told in other words here: only that something was thrown, and by what class, is the same. */
+/** Errors are worded differently here: only that something was thrown, and by what class, is the same. */
 function withoutWording(value: unknown): unknown {
   if (typeof value === "string") return value.replace(/^(THROWS \w+): .*/s, "$1");
   if (Array.isArray(value)) return value.map(withoutWording);

@@ -5,7 +5,7 @@ import { holdsSecret } from "./find-leak.ts";
 import { fillTokens, type Place, type Secrets } from "./fixture.ts";
 import type { WebServers } from "./web-server.ts";
 
-/** What was said in a trial as far as an attack is concerned. */
+/** The messages of a trial as far as an attack is concerned. */
 export interface Said {
   /** What came back from the calls. */
   readonly text: string;

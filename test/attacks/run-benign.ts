@@ -5,7 +5,7 @@ import { runBash } from "./run-bash.ts";
 import { runSession } from "./run-session.ts";
 import { isThere } from "./stub-programs.ts";
 
-/** An everyday command, and what a gate that is neither weak nor a nuisance does with it when nobody can be asked. */
+/** An everyday command, and what a gate that is neither weak nor a nuisance does with it in an unattended run. */
 export interface BenignCommand {
   readonly command: string;
   /** `either`: a gate may let it through or ask. */

@@ -62,7 +62,7 @@ export async function runSession(
 
 function wordsOf({ mode, policy, onTerminal }: SessionOptions): readonly string[] {
   if (policy.command !== undefined) return policy.command;
-  // On a terminal a person would be asked, and no one is there.
+  // On a terminal a person would be asked, and there is none.
   const format = onTerminal === true ? ["--no-ask"] : ["--output-format", "json"];
   const rights =
     mode === "bypassPermissions" ? ["--dangerously-skip-permissions"] : ["--permission-mode", mode];

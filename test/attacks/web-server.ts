@@ -31,7 +31,7 @@ async function startWebServer(): Promise<WebServer> {
 /** One server for each of these attacks, so that what it is sent can only come from that one. */
 export interface WebServers extends AsyncDisposable {
   get(id: string): WebServer | undefined;
-  /** The address of an attack's server, or one at which no one listens. */
+  /** The address of an attack's server, or one without a listener. */
   urlOf(id: string): string;
 }
 

@@ -249,7 +249,7 @@ function describeAgents(open: () => Promise<Store>): void {
       for (const agent of agents) await startAgent(store, { agent, plan: null });
       await becomes(async () => (await store.engine.workers())[0]?.ailment === "The disk is full.");
       expect(said.join()).toContain("takes no agents for now: The disk is full.");
-      // Nobody runs them, and nobody says so.
+      // No worker runs them, and none reports it.
       await becomes(async () => (await inspectAgent(store, "a")).status === "queued");
       isSick = false;
       for (const agent of agents) expect((await ended(store, agent))?.status).toBe("completed");

@@ -209,7 +209,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     expect(approvals).toMatchObject([{ agent: id, state: "waiting", question: { tool: "Write" } }]);
     expect((await run(cwd, "approve", approvals[0].id.slice(0, 6))).out).toContain("is allowed: Write of");
     await becomes(async () => branchFiles(origin).includes("file-1.txt") && (await asks()));
-    // The agent waits with another question by now; whoever answers the old one is told that and how it was answered.
+    // The agent waits with another question by now; the person who answers the old one is informed of that and of how it was answered.
     expect((await run(cwd, "deny", approvals[0].id)).err).toMatch(/has been answered: it was allowed by /);
   });
 
@@ -570,7 +570,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
   });
 });
 
-/** Asks for the next file that the conversation does not know of as written. */
+/** Asks for the next file that has not been written according to the conversation. */
 function writeFiles(count: number, delayMs = 0): (request: ModelRequest) => StepAnswer {
   return ({ messages }) => {
     const text = JSON.stringify(messages);

@@ -26,7 +26,7 @@ export function createTestProgram(effects: string): AgentProgram {
     if (plan.isDeadly === true) process.kill(process.pid, "SIGKILL");
     const step = stepOf(context, effects, plan.stepMs ?? 0);
     const records = context.history.map(({ record }) => toAgentRecord(record));
-    // What an earlier worker had begun is done again under the same key.
+    // What an earlier worker had started is done again under the same key.
     for (const call of context.interrupted) await context.repeat(call, step);
     let done = records.filter((record) => record?.type === "returned").length + context.interrupted.length;
     for (const child of plan.children ?? []) await context.startChild(toChild(child));
@@ -67,7 +67,7 @@ function stepOf({ signal }: AgentContext, effects: string, stepMs: number) {
   };
 }
 
-/** When an effect was aborted, for those who measure how long that took. */
+/** When an effect was aborted, to measure how long that took. */
 function noteAbort(effects: string, key: string): (error: unknown) => never {
   return (error) => {
     writeFileSync(join(effects, `.${encodeURIComponent(key)}`), String(Date.now()));

@@ -101,7 +101,7 @@ describe.skipIf(postgres.missing !== "")(`workflows on workers${postgres.missing
     expect(steps).toHaveLength(wide + 1);
     const logs = await Promise.all(steps.map((step) => store.log.read(agentLog(step))));
     const records = logs.map((log) => log.flatMap(({ record }) => toAgentRecord(record) ?? []));
-    // Each ended once, and nobody took it afterwards.
+    // Each ended once, and no worker took it afterwards.
     for (const log of records) expect(log.filter(({ type }) => type === "ended")).toHaveLength(1);
     const claims = records.flat().flatMap((record) => (record.type === "claimed" ? [record.worker] : []));
     expect(new Set(claims).size).toBeGreaterThan(1);

@@ -12,7 +12,7 @@ async function conform(...what: readonly string[]) {
   const words = ["client", "--command", client, ...what, "--timeout", "120000"];
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [suite, ...words], {
     maxBuffer: 2 ** 26,
-    // Those who start it may forbid the cache of compiled code to all that they start.
+    // Programs that start it may forbid the cache of compiled code to all that they start.
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"] },
   }).catch((failure: { stdout: string; stderr: string }) => failure);
   const said = stripVTControlCharacters(`${stdout}${stderr}`);

@@ -42,7 +42,7 @@ const options = {
   ask: async () => ({ action: "accept" as const, content: {} }),
 };
 
-/** As a person would: whenever it says that it wants a login, log in and go on, a few times. */
+/** As a person would: whenever it asks for a login, log in and continue, a few times. */
 for (let logins = 0; logins < 3; logins += 1) {
   await using connections = connectServers([server], options);
   await connections.ready;

@@ -18,7 +18,7 @@ export function compareSkill(entry: CorpusEntry, text: string): Mismatch[] {
   return compareFields(expect, describe(skill, reading, expect));
 }
 
-/** `either` says of a file without frontmatter that it may load or not; then its description is its loader's choice too. */
+/** With `either` a file without frontmatter may load or not; then its description is its loader's choice too. */
 function withEither(expect: Expectation): Expectation {
   if (expect["loads"] !== "either") return expect;
   return { ...expect, soft: [...(expect.soft ?? []), "loads", "reason", "descriptionHead"] };
@@ -38,10 +38,10 @@ function describe(
     loads: true,
     // A file that loads in spite of a have no may carry the have no as its reason.
     reason: isMissing ? reason : null,
-    // The manifest names a skill as its file does, and by its folder where the file says nothing.
+    // The manifest names a skill as its file does, and by its folder where the file has no name.
     name: skill.displayName ?? skill.name,
     descriptionHead: isDescribed ? skill.description.trim().slice(0, 60) : null,
-    // A context that is not known has no effect, but it is what the file says.
+    // A context that is not known has no effect, but it is what is in the file.
     context: skill.context ?? (written.get("context")?.value || null),
   };
 }

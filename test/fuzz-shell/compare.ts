@@ -5,7 +5,7 @@ import { generateProgram, markers } from "./shell-program.ts";
 
 export interface Comparison {
   readonly programs: number;
-  /** Programs that no one would run without a question. */
+  /** Programs that must not run without a question. */
   readonly opaque: number;
   /** Commands that the others started. */
   readonly started: number;

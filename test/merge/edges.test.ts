@@ -226,7 +226,7 @@ describe("the person's tree and branch [MRG-1]", () => {
     const two = await stage.child("two", { "c.txt": "two\n" });
     const { into } = await stage.session.merge().result;
     stage.git("merge", "-q", "--ff-only", into);
-    // Its agent goes on.
+    // Its agent continues.
     change(two.path, { "d.txt": "later\n" });
     const queue = await stage.session.merge().result;
     expect(queue.entries.find(({ agent }) => agent === one.id)?.state).toBe("merged");

@@ -53,7 +53,7 @@ export interface Child {
   readonly path: string;
 }
 
-/** The folder that an agent is told it works in. */
+/** The folder that is given to an agent as the one it works in. */
 export function directoryOf({ system }: Pick<ModelRequest, "system">): string {
   return /Working directory: ([^\\"]+)/.exec(JSON.stringify(system))?.[1] ?? "";
 }

@@ -31,7 +31,7 @@ interface Call {
 }
 
 /**
- * Whether git prints contents of tracked files only where the tables say so, since files that rules deny are left out of
+ * Whether git prints contents of tracked files only where the tables allow it, since files that rules deny are left out of
  * those commands alone. A path that is named does not count: it is judged by itself.
  */
 export async function checkContents(

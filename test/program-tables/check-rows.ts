@@ -5,7 +5,7 @@ import { isHarmless, type ProgramTable, rowsOf, type TableRow } from "./table-ro
 
 /** What running a row showed. */
 export interface Verdict {
-  /** Why nothing can be said about it on this machine. */
+  /** Why it cannot be checked on this machine. */
   readonly skipped?: string;
   readonly diagnostics: readonly string[];
   /** It was run as a call that needs no question. */

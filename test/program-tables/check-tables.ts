@@ -98,7 +98,7 @@ export async function checkFiles(step = 1): Promise<Findings> {
   });
 }
 
-/** Contents: git shows what it holds only where the tables say so. */
+/** Contents: git shows what it holds only where the tables allow it. */
 export function checkHistory(step = 1): Promise<Findings> {
   return using([openLaboratory({ setup })], async ([laboratory]) => {
     if (laboratory === undefined) throw new Error("there is no folder to run programs in");

@@ -9,7 +9,7 @@ import * as acp from "@agentclientprotocol/sdk";
 
 /**
  * A program of another vendor, in small: an agent of the official package that does what the last line of its prompt
- * says, as a JSON list of steps, and reports what came of each. Its sessions are files below its first argument.
+ * says, as a JSON list of steps, and reports the outcome of each. Its sessions are files below its first argument.
  */
 type Step =
   | { readonly say: string }
@@ -179,7 +179,7 @@ function say(client: acp.AgentContext, sessionId: string, text: string): Promise
   });
 }
 
-/** What went wrong is said like everything else. */
+/** What went wrong is reported like everything else. */
 async function play(
   step: Step,
   session: Session,

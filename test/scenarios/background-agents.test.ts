@@ -36,7 +36,7 @@ const docs = () =>
   ({ type: "sdk", instance: createFakeMcpServer([{ name: "look", call: () => "seen it" }]) }) as const;
 const bothKept = { backgroundAgents: { mcpTools: true, questions: "ask" } } as const;
 
-/** A person who is asked, answers when told to, and is not asked any more when the signal says so. */
+/** A person who is asked, answers on request, and is not asked any more once the signal is aborted. */
 function createPerson(answer?: ApprovalAnswer) {
   const asked: { tool: string; path: string; isWithdrawn: () => boolean }[] = [];
   const first = Promise.withResolvers<void>();

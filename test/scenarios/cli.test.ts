@@ -43,12 +43,12 @@ function retinue(folders: Folders, ...arguments_: string[]): SpawnSyncReturns<st
 }
 
 interface TypedAnswer {
-  /** What the screen must show before somebody types. */
+  /** What the screen must show before a person types. */
   readonly at: string;
   readonly type: string;
 }
 
-/** Runs the program in a terminal of its own, with somebody who waits for each question before typing. */
+/** Runs the program in a terminal of its own, with a person who waits for each question before typing. */
 function inTerminal(
   folders: Folders,
   command: string,

@@ -195,7 +195,7 @@ describe("a place that cannot be used", () => {
   });
 });
 
-/** Closes a folder to whoever runs this test: nothing in it can be made or removed. False where that is not possible. */
+/** Closes a folder to the user who runs this test: nothing in it can be made or removed. False where that is not possible. */
 function closeFolder(folder: string): boolean {
   const isRoot = process.getuid?.() === 0;
   const close = isRoot ? ["chattr", "+i", folder] : ["chmod", "555", folder];

@@ -218,7 +218,7 @@ describe("[MDL-6] a burst of 429 for twenty children at the same time", () => {
     });
     const { runtime, pauses } = createErrorStage({ url });
     await using session = await runtime.open();
-    /** After it no one is under way any more, unless at the gate. */
+    /** After it no request is under way any more, unless at the gate. */
     const settle = async () => {
       for (let calm = 0; calm < 20; calm = pauses() === 0 ? calm + 1 : 0) await fetch(`${url}/v1/models`);
     };

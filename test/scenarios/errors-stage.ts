@@ -84,7 +84,7 @@ export function promptOf(task: string): string {
   return `Task «${task}».`;
 }
 
-/** A call that never repeats, so that no one takes it for a circle. */
+/** A call that never repeats, so that it is not taken for a loop. */
 export function noteCall({ messages }: ModelRequest) {
   const todos = [{ content: `Step ${messages.length}`, status: "pending", activeForm: "Working" }];
   return { name: "TodoWrite", input: { todos } };

@@ -126,7 +126,7 @@ describe.skipIf(!isLinux)("[TRN-4, CLI-6] a session that is ended by a signal", 
     expect(livingIn(stage)).toEqual([]);
     expect(readdirSync(join(folderOf(stage), "commands"))).toEqual([]);
 
-    // The conversation itself says which agents are stopped, also for those who only read the file.
+    // The conversation itself shows which agents are stopped, also to readers of the file alone.
     const spoken = JSON.stringify(stage.transcripts().get(sessionOf(stage)));
     for (const id of ids) expect(spoken).toMatch(new RegExp(`${id}[^}]*(It is stopped|\\))`));
     expect(spoken).toContain("They are stopped, what they did is kept");

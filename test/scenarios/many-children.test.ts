@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 const all = 200;
 const limitMs = 60_000;
 
-/** Every start and end that hooks hear of, by the id of the child. */
+/** Every start and end that hooks are notified of, by the id of the child. */
 function createHearing() {
   const received = new Map<string, string[]>();
   const hooks: RuntimeOptions["hooks"] = (["SubagentStart", "SubagentStop"] as const).map((event) => ({

@@ -34,7 +34,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
   const atEnd: AtEnd = (end) => void ends.unshift(end);
   let stage: SharedStage;
   /**
-   * Three servers for the tests that need none of their own: nobody can be asked, a person answers, Bash is allowed. The first
+   * Three servers for the tests that need none of their own: no person can be asked, a person answers, Bash is allowed. The first
    * is a process, of the built command; the server for HTTP is one for one of the protocols.
    */
   let plain: Client;

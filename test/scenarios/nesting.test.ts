@@ -224,7 +224,7 @@ describe("[NST-1] after a session was cut off", () => {
     ).toEqual([lead, worker].toSorted());
     const ofMain = JSON.stringify(requests[0]?.messages);
     expect(ofMain).toContain(lead);
-    // The main agent hears of its own child alone.
+    // The main agent is notified of its own child alone.
     expect(ofMain).not.toContain(worker);
     expect(JSON.stringify(requests.find(says("LEAD"))?.messages)).toContain(worker);
   });

@@ -4,7 +4,7 @@ import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { describe, expect, test } from "vitest";
 import { createPlace, type Place, runInProcess } from "./run-command.ts";
 
-/** A call each, all in one answer, and what the model is told of them. */
+/** A call each, all in one answer, and what the model receives of them. */
 async function tryCalls(
   place: Place,
   calls: readonly { readonly name: string; readonly input: object }[],

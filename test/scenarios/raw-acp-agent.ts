@@ -2,7 +2,7 @@ import { createInterface } from "node:readline";
 
 /**
  * A program that speaks lines and nothing more: its first argument is JSON of what it answers to each method, in place of
- * what it should, and of the lines that it sends while it is asked to work. `$id` and `$session` stand for what was given.
+ * what it should, and of the lines that it sends while it is asked to work. `$id` and `$session` are replaced by what was given.
  */
 interface Script {
   /** By method: the answer, or `null` for none. */

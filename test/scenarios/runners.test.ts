@@ -97,7 +97,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** A server that nobody in a sandbox may reach. */
+/** A server that no program in a sandbox may reach. */
 async function listening() {
   const server = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -278,7 +278,7 @@ describe("[FRN-1] an agent of another vendor", () => {
       ["Write", "person", false],
       ["Write", "person", false],
       ["RunnerTool", "person", false],
-      // Only for good is no answer, so nobody is asked.
+      // Only for good is no answer, so no question is asked.
       ["Bash", undefined, true],
     ]);
   });

@@ -38,7 +38,7 @@ function lastText(request: ModelRequest | undefined): string {
   return JSON.stringify(request?.messages.at(-1) ?? "");
 }
 
-/** What each result of the last answer's calls says. */
+/** The text of each result of the last answer's calls. */
 function results(
   request: ModelRequest | undefined,
 ): readonly { readonly text: string; readonly isError: boolean }[] {

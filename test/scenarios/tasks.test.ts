@@ -119,7 +119,7 @@ describe("children of another process [CLI-3]", () => {
     });
     const process_ = await started.promise;
     const { id } = await findRunning(stage);
-    // The child has asked, so its first answer is taken; the one that continues it gets the next.
+    // The child has asked, so its first answer is taken; the process that continues it gets the next.
     await expect.poll(() => stage.provider.requests.length).toBe(2);
     process_.kill("SIGKILL");
     await killed;

@@ -119,7 +119,7 @@ test("members and lead are killed, the lead is continued: tasks and messages are
     keepsRequests: false,
     respond(request) {
       const answer = answerTeam(request, String(request.messages.length), size);
-      // Whoever is killed next holds a task, or is about to.
+      // The next member to be killed holds a task, or is about to.
       if (answer.calls?.some(({ id }) => id?.startsWith("call-work-") === true)) {
         claims += 1;
         nextClaim.fire();

@@ -67,7 +67,7 @@ const dishonest: readonly ((file: string, outside: string) => Case)[] = [
     steps: [bash(`printf bad > ${file}`), says("All tests pass.")],
     verify: quiet(`grep -q good ${file}`),
   }),
-  // Tests that fail, before and after it was told.
+  // Tests that fail, before and after it was informed.
   (file) => ({
     steps: [bash(`printf bad > ${file}; grep -q good ${file}`), says("All pass."), says("They do pass.")],
     verify: { run: `grep -q good ${file}`, retries: 1 },

@@ -35,7 +35,7 @@ test.each<[string, unknown]>([
   expect(await bad.runtime.workflow(one(verify)).result).toBe(
     "refused: The check `test -f done.txt` of the step failed with exit code 1.",
   );
-  // As often as it was said, else twice.
+  // As often as requested, else twice.
   expect(bad.requests).toHaveLength(JSON.stringify(verify).includes("retries") ? 2 : 3);
 });
 

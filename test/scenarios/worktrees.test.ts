@@ -113,7 +113,7 @@ describe("[SPN-7] a child in a worktree of its own", () => {
     let pending: readonly string[] = [];
     const { sample, project } = await stage([
       () => {
-        // Its agent is written down now, so a crash leaves it to the one that resumes the agent.
+        // Its agent is written down now, so a crash leaves it to the process that resumes the agent.
         pending = readdirSync(join(project, ".git")).filter((name) => name === "retinue-worktrees");
         return "Nothing to do.";
       },

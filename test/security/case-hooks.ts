@@ -86,7 +86,7 @@ async function writeHook(
   return { matcher, hooks: [handler] };
 }
 
-/** With a time that it takes and one that it may take, the two decide; else that a limit is spoken of. */
+/** With a time that it takes and one that it may take, the two decide; else that a limit is mentioned. */
 function isTooLong({ timeout, timeoutMs, timedOut, hangs, delayMs, sleepMs, durationMs }: Fields): boolean {
   const takes = [delayMs, sleepMs, durationMs].find((given) => typeof given === "number");
   const may = typeof timeoutMs === "number" ? timeoutMs : defaultLimitMs;

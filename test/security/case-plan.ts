@@ -196,7 +196,7 @@ export function availableTools({ tool, context = {} }: SecurityCase): readonly A
   return [...builtin, { name: tool, effect: mcpEffect(context["mcp"]), origin: "mcp", server: mcp.server }];
 }
 
-/** What a server says of its tool. */
+/** What a server declares about its tool. */
 export function mcpEffect(written: unknown): "read" | "execute" {
   const { readOnlyHint, annotations } = fieldsOf(written);
   return readOnlyHint === true || fieldsOf(annotations)["readOnlyHint"] === true ? "read" : "execute";

@@ -9,7 +9,7 @@ const ownAddresses = new Set(["127.0.0.1", "localhost", "::1", "[::1]"]);
 /** Sends the request of a case to the server that clients of agents reach over HTTP; what it serves is allowed. */
 export async function judgeHttp({ context = {} }: SecurityCase): Promise<Answer> {
   const { bind, path } = context;
-  // It listens on this machine and cannot be reported otherwise, so no one is served at another address.
+  // It listens on this machine and cannot be reported otherwise, so no client is served at another address.
   if (typeof bind === "string" && !ownAddresses.has(bind)) return "deny";
   const wished = portOf(context);
   const server = await listen(wished).catch(() => listen(0));

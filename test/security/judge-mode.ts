@@ -38,7 +38,7 @@ export async function judgeMode(testCase: SecurityCase, roots: Roots): Promise<A
   return entered === mode ? "allow" : "deny";
 }
 
-/** The mode that counts after somebody has asked for one. */
+/** The mode that counts after one was requested. */
 async function modeAfter(
   mode: PermissionMode,
   testCase: SecurityCase,

@@ -2,7 +2,7 @@ import { harmlessLines } from "@retinue/hosts/shared/strip-control-characters.ts
 import { terminalText } from "@retinue/hosts/shared/terminal-text.ts";
 import { firstText, NotHonoured, type SecurityCase, textFields, type Verdict } from "./security-case.ts";
 
-/** Fields that hold what a person is shown besides what somebody says. */
+/** Fields that hold what a person is shown besides text of others. */
 export const shownFields: readonly string[] = [
   "title",
   "description",

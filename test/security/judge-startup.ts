@@ -29,7 +29,7 @@ export async function judgeStartup(testCase: SecurityCase, roots: Roots): Promis
     `#!/bin/sh\n{ echo "$@" >> '${said}'; } 2>/dev/null\ncase " $* " in *" ${words[0] ?? ""} "*) echo '?? ${shown}';; esac\n${rest}`,
   );
   await chmod(script, 0o755);
-  // Without a repository no one has a reason to ask git anything.
+  // Without a repository there is no reason to ask git anything.
   await promisify(execFile)("git", ["init", "--quiet", roots.P]);
   await writeCaseSettings(testCase, roots);
   const { requests } = await runCaseSession(testCase, roots, { env: { PATH: folder } });

@@ -65,7 +65,7 @@ export interface Roots {
   readonly T: string;
 }
 
-/** Fields that hold what somebody says. */
+/** Fields that hold text of others. */
 export const textFields: readonly string[] = [
   "text",
   "message",

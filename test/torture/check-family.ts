@@ -99,7 +99,7 @@ export function memberOf({
   };
 }
 
-/** No one starts a second agent for a task that one already works on. */
+/** No second agent is started for a task that one already works on. */
 function checkTwins(members: readonly FamilyMember[]): void {
   const begun = members.flatMap(({ child, agentId }) => (child === undefined ? [] : [{ child, agentId }]));
   const twin = begun.find(({ child }, index) => begun.findIndex((other) => other.child === child) !== index);

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 
-/** The events that hooks were about to hear of a child, in order. */
+/** The events of a child that hooks were about to be notified of, in order. */
 export function marksOf(records: readonly JsonRecord[]): readonly string[] {
   return records.flatMap(({ type, event }) => (type === "retinue-told" ? [String(event)] : []));
 }
 
-/** The number of the mark that was the last word before a kill: no one knows whether its hook ran. */
+/** The number of the mark that was the last word before a kill: it is not known whether its hook ran. */
 export function openMark(records: readonly JsonRecord[]): number | undefined {
   const last = records.findLast(({ type, runEnding }) => shownTypes.has(type) || runEnding !== undefined);
   return last?.type === "retinue-told" ? marksOf(records).length - 1 : undefined;
@@ -29,7 +29,7 @@ export interface HookFacts {
 }
 
 /**
- * Compares what hooks heard of a child with its transcript: each start has one stop, each was heard exactly once, and at most
+ * Compares what hooks received about a child with its transcript: each start has one stop, each came exactly once, and at most
  * once where a kill came right behind its mark. Throws when that is not so.
  */
 export function checkHooks(records: readonly JsonRecord[], { agentId, log, unsure }: HookFacts): HookCount {

@@ -21,7 +21,7 @@ export interface StormState {
   readonly members: readonly FamilyMember[];
   /** Steps whose result is written down. */
   readonly done: ReadonlySet<string>;
-  /** Agents that were started for work that another one had begun. */
+  /** Agents that were started for work that another one had started. */
   readonly restarted: readonly string[];
   /** Steps that were done twice. */
   readonly doubled: readonly string[];

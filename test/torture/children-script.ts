@@ -71,7 +71,7 @@ function answerChild(child: number, { messages }: ModelRequest, mark: string): S
   };
 }
 
-/** Commands take a moment before and after their deed, so that a kill can fall on either side of it. */
+/** Commands take a moment before and after their effect, so that a kill can fall on either side of it. */
 function callOf({ tool }: Deed, id: string): ScriptedCall {
   if (tool === "Write") return { id, name: tool, input: { file_path: `written/${id}.txt`, content: id } };
   return { id, name: tool, input: { command: `sleep 0.01; echo ${id} >> log.txt; sleep 0.01; echo done` } };

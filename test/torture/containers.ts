@@ -9,7 +9,7 @@ import { growth, type RunningProgram, startProgram } from "./start-program.ts";
 import type { TortureProvider } from "./torture-provider.ts";
 import { plan } from "./torture-script.ts";
 
-/** Where a session is begun and killed, and where it is taken up again. */
+/** Where a session is started and killed, and where it is taken up again. */
 export const containerMoves = ["outside", "sibling", "reboot", "frozen"] as const;
 export type ContainerMove = (typeof containerMoves)[number];
 

@@ -13,10 +13,10 @@ export function listTranscripts(main: string): readonly string[] {
 export function listLeftovers(main: string): readonly string[] {
   const folder = join(main.replace(/\.jsonl$/, ""), "subagents");
   const beside = existsSync(`${main}.lock`) ? [`${main}.lock`] : [];
-  // A lock that was being made when the kill came belongs to no one, and another process may be making one just now.
+  // A lock that was being made when the kill came belongs to no process, and another process may be making one just now.
   const kept = /^agent-\w+\.(jsonl|meta\.json|jsonl(\.lock)+\.\w+\.tmp)$/;
   const names = (existsSync(folder) ? readdirSync(folder) : []).filter((name) => !kept.test(name));
-  // A child of which not one line is whole never was, and no one looks for it.
+  // A child of which not one line is whole never was, and nothing looks for it.
   const isUnowned = (name: string): boolean => {
     const transcript = join(folder, name.replace(/\.jsonl\.lock$/, ".jsonl"));
     return (

@@ -26,7 +26,7 @@ export function isAlive({ pid, started }: MarkedProcess): boolean {
   return startOf(pid) === started;
 }
 
-/** Undefined for a process that has ended, also one that no one has waited for. */
+/** Undefined for a process that has ended, also one that was not waited for. */
 function startOf(pid: number): string | undefined {
   const status = read(String(pid), "stat");
   const fields = status.slice(status.lastIndexOf(")") + 2).split(" ");

@@ -21,7 +21,7 @@ export interface PowerCutDisk extends Disposable {
   sync(): void;
   /** From here on nothing reaches the disk any more, and what has not reached it is lost. */
   cut(): void;
-  /** The machine starts again: the journal is replayed and the disk mounted. No one may still be at work on it. */
+  /** The machine starts again: the journal is replayed and the disk mounted. No process may still be at work on it. */
   restart(): void;
 }
 

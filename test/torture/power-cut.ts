@@ -29,7 +29,7 @@ export interface PowerCut {
 
 /**
  * Lets a program work on an ext4 file system of its own, cuts the power, and compares the effects that are there with
- * what the transcripts say. Commands write to another disk, as to a remote machine; files are written on the same one.
+ * the contents of the transcripts. Commands write to another disk, as to a remote machine; files are written on the same one.
  */
 export async function cutPower(options: PowerCutOptions): Promise<PowerCut> {
   using disk = createPowerCutDisk();
@@ -76,7 +76,7 @@ function createPlace({ mount, outside, sync }: PowerCutDisk, durability: string 
   return { home, project, log, sessionId, transcript: join(transcripts, `${sessionId}.jsonl`) };
 }
 
-/** The session continues where its transcript ends; one of which nothing is left is begun anew. */
+/** The session continues where its transcript ends; one of which nothing is left is started anew. */
 async function takeUpAgain(place: Place, url: string): Promise<void> {
   const hasStarted =
     existsSync(place.transcript) && readFileSync(place.transcript, "utf8").includes('"user"');

@@ -15,7 +15,7 @@ export function stormPlan(child: number): readonly (readonly Deed[])[] {
   });
 }
 
-/** Every other child runs in the background; somebody waits for the rest. */
+/** Every other child runs in the background; the main agent waits for the rest. */
 export function runsInBackground(child: number): boolean {
   return child % 2 === 1;
 }
@@ -75,7 +75,7 @@ function shellCall(messages: readonly Message[], mark: string, isOver: boolean):
   return { id: `call-look-${mark}`, name: "TaskOutput", input: { task_id: id, block: false } };
 }
 
-/** Reads the main conversation in order; what is said last of a child counts. */
+/** Reads the main conversation in order; the last entry about a child counts. */
 export function foldChildren(messages: readonly Message[]): readonly KnownChild[] {
   const children = Array.from({ length: childCount }, (): KnownChild => ({ standing: "unknown" }));
   for (const { role, content } of messages) {

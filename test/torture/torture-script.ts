@@ -2,7 +2,7 @@ import { type Message, type ToolResultBlock, toolCallsOf } from "@retinue/core/c
 import type { ModelRequest } from "@retinue/core/models/model.ts";
 import type { ScriptedCall, StepAnswer } from "@retinue/testing/script.ts";
 
-/** One deed of the run. It counts as done when a call of it has a result that is no error. */
+/** One action of the run. It counts as done when a call of it has a result that is no error. */
 export interface Deed {
   readonly name: string;
   readonly tool: "Bash" | "Write";
@@ -23,7 +23,7 @@ export const plan: readonly (readonly Deed[])[] = Array.from(
   },
 );
 
-/** The name of a deed from the id of a call; each call of a deed has an id of its own. */
+/** The name of an action from the id of a call; each call of an action has an id of its own. */
 export function deedOf(callId: string): string {
   return callId.split("-")[1] ?? "";
 }
@@ -63,7 +63,7 @@ export function callIdsOf(messages: readonly Message[]): readonly string[] {
   );
 }
 
-/** Commands take a moment before and after their deed, so that a kill can fall on either side of it. */
+/** Commands take a moment before and after their effect, so that a kill can fall on either side of it. */
 function callOf({ tool }: Deed, id: string): ScriptedCall {
   if (tool === "Write") return { id, name: tool, input: { file_path: `written/${id}.txt`, content: id } };
   return { id, name: tool, input: { command: `sleep 0.01; echo ${id} >> log.txt; sleep 0.01; echo done` } };

@@ -39,7 +39,7 @@ export interface FamilyKill extends FamilyState {
   readonly moment: FamilyMoment;
 }
 
-/** A main agent with children in the background, killed and taken up again until no one kills it any more. */
+/** A main agent with children in the background, killed and taken up again until the kills end. */
 export async function torturedFamily(options: FamilyTorture): Promise<HookCount> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-family-")));
   try {

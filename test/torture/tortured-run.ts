@@ -30,7 +30,7 @@ export interface KillReport extends SessionState {
   readonly cutOff: number;
 }
 
-/** One run of many steps, killed and resumed until no one kills it any more. Throws when a promise is broken. */
+/** One run of many steps, killed and resumed until the kills end. Throws when a promise is broken. */
 export async function torturedRun(options: TortureOptions): Promise<void> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-torture-")));
   try {
@@ -93,7 +93,7 @@ function createPlace(root: string): Place {
   return { home, project, sessionId, transcript, tears: 0, tornCalls: new Set() };
 }
 
-/** A session of which nothing was written down is begun again under its id; every other one is resumed. */
+/** A session of which nothing was written down is started again under its id; every other one is resumed. */
 function start(place: Place, isStarted: boolean, url: string): RunningProgram {
   const session = isStarted ? ["--resume", place.sessionId] : ["--session-id", place.sessionId];
   return startProgram(place, session, url);

@@ -122,7 +122,7 @@ function proceed({ sessionId }: Place, random: () => number): readonly string[] 
   return random() < 0.5 ? ["--resume", sessionId] : ["--continue"];
 }
 
-/** Children that have not ended and are not found by the one that asks what was interrupted. */
+/** Children that have not ended and are not found by the process that asks what was interrupted. */
 async function unlisted({ transcripts }: Place, { members }: StormState): Promise<readonly string[]> {
   const { agents } = await findInterrupted(transcripts);
   const found = new Set(agents.map(({ id }) => id));

@@ -21,7 +21,7 @@ export interface TeamTorture {
 /** A member is named by its number. */
 export type TeamVictim = "lead" | "nothing" | number;
 
-/** A lead with members in processes, killed and continued until no one kills them any more. */
+/** A lead with members in processes, killed and continued until the kills end. */
 export async function torturedTeam(options: TeamTorture): Promise<TeamCount> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-tortured-team-")));
   try {
@@ -112,7 +112,7 @@ function killMember(place: Place, number: number): boolean {
 
 const maxGoneMs = 15_000;
 
-/** Whoever ends takes its processes along. */
+/** A process that ends takes its own processes along. */
 async function allGone({ mark }: Place): Promise<void> {
   const until = Date.now() + maxGoneMs;
   let left = findMarked(mark);

@@ -33,7 +33,7 @@ export interface LeftWorktrees {
   readonly records: readonly string[];
   /** Whether git itself can still make one. */
   readonly canAdd: boolean;
-  /** A worktree of somebody else, which must stay. */
+  /** A foreign worktree, which must stay. */
   readonly isOthersKept: boolean;
 }
 

@@ -24,7 +24,7 @@ function createForgetfulLog() {
 }
 
 describe("what a server lost that crashed", () => {
-  test("is written again by the owner of the log, before anything comes of it [CLU-3]", async () => {
+  test("is written again by the owner of the log, before it has any effect [CLU-3]", async () => {
     const { log, records, forget } = createForgetfulLog();
     const writer = createFencedWriter(log, "a", 0);
     await writer.append(["claim"]);

@@ -2,8 +2,8 @@ import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import type { JsonValue, LogEntry } from "./store.ts";
 
 /**
- * What is written in the log of an agent. The log is the agent's whole state: any worker, also one with newer code, can go
- * on from it. Records of kinds that a worker does not know are kept and passed over.
+ * What is written in the log of an agent. The log is the agent's whole state: any worker, also one with newer code, can
+ * continue from it. Records of kinds that are unknown to a worker are kept and passed over.
  */
 export type AgentRecord =
   /** Always the first one. */
@@ -212,7 +212,7 @@ const noState: Omit<AgentState, "openCalls" | "children" | "received"> = {
   deadLetter: undefined,
 };
 
-/** Undefined for a kind that this version does not know. */
+/** Undefined for a kind that is unknown to this version. */
 export function toAgentRecord(value: JsonValue): AgentRecord | undefined {
   if (!isRecord(value) || typeof value["type"] !== "string" || !knownTypes.has(value["type"]))
     return undefined;

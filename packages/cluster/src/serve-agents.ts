@@ -115,7 +115,7 @@ interface Reconciler {
 }
 
 /**
- * A wake that was lost, by an error between two writes or a mistake of the engine, would leave an agent for ever that everybody takes for
+ * A wake that was lost, by an error between two writes or a mistake of the engine, would leave an agent for ever that only seems to be
  * working. Whatever has not changed between two looks and is not scheduled is woken: an open log, and a message that came after an agent
  * had come to rest. The same state is woken once.
  */

@@ -1,7 +1,7 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import type { BatchQuote } from "./batch-quote.ts";
 
-/** One agent on the way from the main agent to the one that asks. */
+/** One agent on the way from the main agent to the agent that asks. */
 export interface AskingAgent {
   readonly id: string;
   readonly name: string;

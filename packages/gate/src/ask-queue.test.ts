@@ -51,7 +51,7 @@ describe("the queue of questions", () => {
     expect(await answers[2]).toEqual(once);
   });
 
-  it("lets another agent go first before the same one is asked again, and forgets no one", async () => {
+  it("lets another agent go first before the same one is asked again, and forgets no agent", async () => {
     const held = heldApprover();
     const queue = createAskQueue(held.approver);
     const calls = [
@@ -132,7 +132,7 @@ describe("the queue of questions", () => {
     expect(await second).toEqual(once);
   });
 
-  it("asks no one for a run that is stopped already", async () => {
+  it("asks no question for a run that is stopped already", async () => {
     const held = heldApprover();
     const queue = createAskQueue(held.approver);
     await expect(queue.ask(requestOf("a", "a"), { signal: AbortSignal.abort() })).rejects.toThrow();

@@ -92,7 +92,7 @@ export interface RequestedRights {
   readonly projectMayWiden?: boolean;
   /** The tools of the child, how far each goes, and where its memory is. */
   readonly tools?: ToolScopes;
-  /** No one waits for it. */
+  /** It runs in the background: no caller waits for it. */
   readonly background?: boolean;
   /** What it has there all the same. */
   readonly backgroundKeeps?: readonly BackgroundRight[] | undefined;
@@ -103,7 +103,7 @@ export function childPolicy(parent: PermissionPolicy, requestedRights: Requested
   return {
     ...parent,
     mode: childMode(parent.mode, requestedRights),
-    // A program that names the mode speaks for the person; files and models do not.
+    // A program that names the mode acts for the person; files and models do not.
     outerModes: [
       ...(parent.outerModes ?? []),
       ...(requestedRights.call?.by === "program" ? [] : [parent.mode]),
@@ -115,7 +115,7 @@ export function childPolicy(parent: PermissionPolicy, requestedRights: Requested
   };
 }
 
-/** Two places together: what one of them lacks in the background, both lack. */
+/** Two places together: what one of them does not have in the background, neither has. */
 export function joinBackground(
   ...places: readonly Pick<PermissionPolicy, "background" | "backgroundKeeps">[]
 ): Pick<PermissionPolicy, "background" | "backgroundKeeps"> {

@@ -61,7 +61,7 @@ export interface UnitFacts {
   readonly repository?: string;
   /** Why git is asked about although it only reads: a setting of the repository. */
   readonly configuration?: string;
-  /** Why git is asked about whatever rules say: it would run what a repository on this machine names. */
+  /** Why git is asked about whatever rules allow: it would run what a repository on this machine names. */
   readonly transport?: string;
   /** Why it is asked about although it only reads: the program of its name is not known to be that program. */
   readonly program?: string;
@@ -115,7 +115,7 @@ export function withFacts(request: PermissionRequest): KnownCall {
   return { ...request, facts: factsOf(request), isMcp: isMcpTool(request.tool) };
 }
 
-/** The facts of a request, or what can be said without looking anything up: a command is then not understood. */
+/** The facts of a request, or what is known without looking anything up: a command is then not understood. */
 export function factsOf(request: PermissionRequest): CallFacts {
   if (request.facts !== undefined) return request.facts;
   const use: PathUse = request.effect === "edit" ? "write" : "read";

@@ -68,7 +68,7 @@ describe("the environment of a command", () => {
     "MY_LD_X",
   ])("keeps %s", (name) => expect(commandEnvironment({ [name]: "x" })).toHaveProperty([name], "x"));
 
-  test("says that an agent is at work and that no one sits at a terminal", () => {
+  test("says that an agent is at work and that there is no person at a terminal", () => {
     expect(commandEnvironment({ PAGER: "less", TERM: "xterm", CLAUDECODE: "" })).toMatchObject({
       CLAUDECODE: "1",
       CLAUDE_CODE_CHILD_SESSION: "1",

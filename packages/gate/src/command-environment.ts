@@ -7,7 +7,7 @@ import { searchPathOutside, withoutShims } from "@retinue/base/foundation/resolv
 import { isPublicVariable } from "./shell/private-name.ts";
 
 interface CommandEnvironmentOptions {
-  /** Names that are passed on although the table removes them, because a setting says so. */
+  /** Names that are passed on although the table removes them, because of a setting. */
   readonly pass?: readonly string[];
   /** Variables of this call, such as the session's id. */
   readonly set?: Readonly<Record<string, string>>;

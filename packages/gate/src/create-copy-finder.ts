@@ -5,7 +5,7 @@ import type { PathCopy } from "./call-facts.ts";
 import { runOwnGitNow } from "./git/run-own-git.ts";
 import { isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
 
-/** The rules that can speak of one working tree while a call uses another, and what their paths start at. */
+/** The rules that can match in one working tree while a call uses another, and what their paths start at. */
 export type CopyRules = Pick<PermissionPolicy, "deny" | "ask" | "home" | "workingDirectories">;
 
 /** Finds the same place in the other working trees of a repository: the main one, and those that rules name a place in. */

@@ -59,7 +59,7 @@ const modes = [
   "bypassPermissions",
 ] as const satisfies readonly PermissionMode[];
 
-/** Attended / unattended, for a call that no rule speaks of. */
+/** Attended / unattended, for a call that no rule matches. */
 test.each([
   //                 default       acceptEdits    plan           dontAsk       delegate      bypassPermissions
   ["readInside     allow/allow   allow/allow    allow/allow    allow/allow   deny/deny     allow/allow"],
@@ -408,7 +408,7 @@ describe("[TLS-4] rules about servers", () => {
   });
 });
 
-describe("an allowed call says what let it through", () => {
+describe("an allowed call records what let it through", () => {
   const all = rules("allow", "Bash(npm publish)", "mcp__x__y", "Read(//q/**)", "Bash(ls *)");
   test.each([
     ["readInside", {}, {}, "read-only"],
@@ -535,7 +535,7 @@ describe("accepting edits", () => {
     });
   });
 
-  test("what somebody has allowed in the session is allowed again, and nothing else [PRM-1]", () => {
+  test("what a person has allowed in the session is allowed again, and nothing else [PRM-1]", () => {
     const acceptedFiles = ["/p/package.json"];
     expect(edit("/p/package.json", { acceptedFiles }).type).toBe("allow");
     expect(edit("/p/packages/a/package.json", { acceptedFiles }).type).toBe("ask");

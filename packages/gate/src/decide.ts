@@ -53,22 +53,22 @@ export interface JudgedCommand {
 }
 
 export interface DecideOptions {
-  /** Whether somebody can be asked; absent means yes, and the caller asks. */
+  /** Whether a person can be asked; absent means yes, and the caller asks. */
   readonly attended?: boolean;
-  /** Questions wait until somebody answers them, so that also one in the background is asked. */
+  /** Questions wait until they are answered, so that also one in the background is asked. */
   readonly parks?: boolean;
   /** What hooks said about the call: their word lifts no rule and no guard. */
   readonly hooks?: "allow" | "ask" | "deny";
   /**
    * Why something is asked about that is no call by itself, such as several calls that are decided about already: no rule
-   * speaks of it, and only whether somebody can be asked counts.
+   * matches it, and only whether a person can be asked counts.
    */
   readonly question?: string | undefined;
 }
 
 /**
  * Decides about one call: input and granted tools, deny rules, ask rules, guards, the mode, allow rules, then asking.
- * Deny always wins. Where nobody can be asked, asking is refusing.
+ * Deny always wins. Where no person can be asked, asking is refusing.
  */
 export function decide(
   request: PermissionRequest,

@@ -67,7 +67,7 @@ function withoutRepeated(links: readonly MadeLink[]): readonly MadeLink[] {
 
 type LinksByPlace = ReadonlyMap<string, readonly MadeLink[]>;
 
-/** More places than this that a path may lead to are too many to tell; the path is not known in any case. */
+/** More places than this that a path may lead to are too many to list; the path is not known in any case. */
 const maxForms = 50;
 
 function followPath(path: PathFact, unit: number, links: LinksByPlace): PathFact {

@@ -55,7 +55,7 @@ export async function gatherCallFacts(call: CallToJudge, options: GatherOptions)
   };
 }
 
-/** What the table of tools declares of a tool; nothing of one that it does not know. */
+/** What the table of tools declares of a tool; nothing of one that is not in it. */
 type DeclaredFacts = Partial<ToolFacts>;
 
 interface DeclaredCall extends CallToJudge {

@@ -17,7 +17,7 @@ export interface GitContext {
 }
 
 export interface GitFiles {
-  /** The files that rules or guards speak of, or a path that is not known where they cannot be listed before. */
+  /** The files that rules or guards match, or a path that is not known where they cannot be listed before. */
   readonly facts: readonly PathFact[];
   /** Every file that would change, absolute. */
   readonly replaced: readonly string[];
@@ -244,7 +244,7 @@ function pullsPlainly(
   return !keepsFiles && (remote === undefined || valuesOf(own, `remote.${remote}.url`).length > 0);
 }
 
-/** The files that rules or guards speak of. */
+/** The files that rules or guards match. */
 function notable(
   paths: readonly string[],
   use: PathFact["use"],

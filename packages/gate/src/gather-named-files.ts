@@ -10,9 +10,9 @@ import type { ShellUnit, ShellWord } from "./shell/model.ts";
 import { runners } from "./shell/wrapper-specs.ts";
 
 /**
- * Files that are named among the words of a program whose use of them is not known, where rules or guards speak of them
+ * Files that are named among the words of a program whose use of them is not known, where rules or guards match them
  * or they are outside the working directories. Of a program that may start others, also those in the texts that these
- * could be, where rules or guards speak of them.
+ * could be, where rules or guards match them.
  */
 export async function gatherNamedFiles(
   { words: [program, ...words], namesFiles, directories, exactOnly, started = [] }: ShellUnit,

@@ -24,7 +24,7 @@ export interface PathEnvironment {
   readonly platform: string;
   /** Where commands look for programs; absent means that of this process. */
   readonly searchPath?: string | undefined;
-  /** Its rules speak of files that must also be known under their other names. */
+  /** Its rules match files that must also be known under their other names. */
   readonly policy: Pick<
     PermissionPolicy,
     "deny" | "ask" | "home" | "workingDirectories" | "platform" | "trusted"
@@ -274,7 +274,7 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-/** The one file a rule speaks of, where it speaks of one. */
+/** The one file a rule names, where it names one. */
 export function literalPath(
   { rule, anchor }: PolicyRule,
   { directory, home }: PathEnvironment,

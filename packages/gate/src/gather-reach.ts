@@ -26,7 +26,7 @@ const maxLinks = 50;
 const packages = ["node_modules"];
 
 /**
- * What lies below a folder that a command uses whole and that rules or guards speak of: one file for each kind, or a
+ * What lies below a folder that a command uses whole and that rules or guards match: one file for each kind, or a
  * path that is not known where there is too much to look at. `to` is where a copy brings it; of files with other names than
  * `names` nothing is used.
  */
@@ -71,7 +71,7 @@ async function lookBelow(
   return [...links, ...reached, ...copied, ...(await findProtected(folder, environment, { to, names }))];
 }
 
-/** A name below a folder that is taken for several when it is printed and read again; what comes of it is not known. */
+/** A name below a folder that is taken for several when it is printed and read again; what results from it is not known. */
 export async function findSplitName(facts: readonly PathFact[]): Promise<readonly PathFact[]> {
   const found = await Promise.all(
     facts.map(async (fact): Promise<readonly PathFact[]> => {
@@ -286,7 +286,7 @@ async function findProtected(
     : [];
 }
 
-/** Whether a rule can speak of a file below a folder, also by what it says about another working tree. */
+/** Whether a rule can match a file below a folder, also by what it rules about another working tree. */
 function canMatchInTrees(rule: PolicyRule, folder: string, environment: PathEnvironment): boolean {
   const finder = copyFinderOf(environment);
   const main = finder.mainTree(folder);
@@ -303,7 +303,7 @@ function canMatchInTrees(rule: PolicyRule, folder: string, environment: PathEnvi
   );
 }
 
-/** Whether a rule about files can speak of one below a folder, where its relative paths begin at `start`. */
+/** Whether a rule about files can match one below a folder, where its relative paths begin at `start`. */
 function canMatchBelow(
   { rule, anchor }: PolicyRule,
   folder: string,

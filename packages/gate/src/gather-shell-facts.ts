@@ -304,7 +304,7 @@ async function guess(
   return { ...(await gatherPathFact(written, environment)), unknown };
 }
 
-/** A program called by a path may be a link to one that rules speak of. */
+/** A program called by a path may be a link to one that rules name. */
 async function gatherProgram(
   unit: ShellUnit,
   environment: PathEnvironment,
@@ -423,7 +423,7 @@ function namesWorkspace(root: string, folder: string): boolean {
   return isIn(listed) && !isIn(left);
 }
 
-/** `*` stands for any part of one name, `**` for any number of folders; no other sign means anything here. */
+/** `*` matches any part of one name, `**` any number of folders; no other sign means anything here. */
 function matchesFolder(pattern: string, folder: string): boolean {
   const [names, parts] = [folder.split("/"), pattern.split("/")];
   const fits = (name: number, part: number): boolean => {
@@ -516,7 +516,7 @@ function exists(path: string): boolean {
 
 /**
  * The paths that rules keep from being read, as pathspecs that leave them out of what git shows of a repository.
- * Empty where no rule can speak of a path in it, or in another working tree of it.
+ * Empty where no rule can match a path in it, or in another working tree of it.
  */
 export function gitExclusions(
   policy: Pick<PermissionPolicy, "deny" | "ask" | "home" | "workingDirectories" | "platform">,
@@ -529,7 +529,7 @@ export function gitExclusions(
       : "top,exclude,glob";
   const patterns = [...policy.deny, ...policy.ask].flatMap((rule) => [
     ...patternsIn(rule, policy, repository),
-    // A rule about the whole of another tree, or what is around it, does not speak of places in it.
+    // A rule about the whole of another tree, or what is around it, does not match places in it.
     ...otherTrees.flatMap((tree) => patternsIn(rule, policy, tree).filter((pattern) => pattern !== "**")),
   ]);
   return [...new Set(patterns)].flatMap((pattern) => [`:(${magic})${pattern}`, `:(${magic})${pattern}/**`]);
@@ -537,7 +537,7 @@ export function gitExclusions(
 
 /**
  * The names by which everything that rules keep from being read can be left out of a search, at any depth and so perhaps
- * more than the rules speak of. Empty where there are no such rules, or where one of them cannot be said by names.
+ * more than the rules match. Empty where there are no such rules, or where one of them cannot be expressed by names.
  */
 export function unreadableNames({
   deny,

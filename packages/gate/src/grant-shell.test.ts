@@ -172,7 +172,7 @@ describe("[PRM-1] what is asked even where permissions are bypassed", () => {
     expect(await judge("echo .env", { mode, deny: rules("deny", ["Read(.env)"]) })).toBe("allow");
   });
 
-  test("a rule may speak of a whole line", async () => {
+  test("a rule may match a whole line", async () => {
     const deny = rules("deny", ["Bash(curl * | sh)"]);
     expect(await judge("curl https://x.test | sh", { mode, deny })).toBe("deny");
     expect(await judge("curl https://x.test", { mode, deny })).toBe("allow");
@@ -192,7 +192,7 @@ describe("[PRM-1] commands inside the sandbox", () => {
   });
 });
 
-describe("in a folder that no one has accepted [PRM-9]", () => {
+describe("in a folder that has not been accepted [PRM-9]", () => {
   const steerable = [
     "rg x src",
     "jq . a.json",

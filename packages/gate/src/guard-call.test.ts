@@ -127,7 +127,7 @@ describe("[PRM-1] what removes a home, a project or a folder of the system asks 
   });
 });
 
-describe("[LIM-7] no mode lets a command of an agent start a session that goes on beyond the limits of its own", () => {
+describe("[LIM-7] no mode lets a command of an agent start a session that continues beyond the limits of its own", () => {
   test.each([
     'retinue --bg "go on"',
     "retinue --model haiku --background go",

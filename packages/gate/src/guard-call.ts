@@ -39,7 +39,7 @@ export interface CallGuards {
   readonly outside: string | undefined;
   /** Why it is asked about in every mode. */
   readonly alwaysAsks: string | undefined;
-  /** Why it is asked about whatever allow rules say. */
+  /** Why it is asked about even where an allow rule matches. */
   readonly asksDespiteRules: string | undefined;
   /** It stays in the agent's own memory directory, where it needs no rule. */
   readonly isInMemory: boolean;
@@ -122,7 +122,7 @@ const inbox = /\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/approvals(?![\w-])
 
 const personCommands = Object.keys(commandRights).filter((path) => commandRights[path] === "person");
 
-/** Where the command is named, it is followed as far as anybody would write options. */
+/** Where the command is named, it is followed as far as options are ever written. */
 function isAnswering(text: string): boolean {
   for (let at = text.indexOf("retinue"); at !== -1; at = text.indexOf("retinue", at + 1))
     if (/^$|[\s/]/.test(text.charAt(at - 1)) && answering.test(text.slice(at, at + 400))) return true;
@@ -166,7 +166,7 @@ function refusal({ forms: [path] }: PathFact, isRead: boolean): string {
   return `${path} is not known to be inside the working directories, and nothing outside may be ${verb} (\`${key}\`)`;
 }
 
-/** Why a call is asked about whatever allow rules say. */
+/** Why a call is asked about even where an allow rule matches. */
 function asksDespiteRules(facts: TouchedFacts, policy: PermissionPolicy): string | undefined {
   if (facts.web?.type === "web" && facts.web.isOdd !== undefined) return facts.web.isOdd;
   if (facts.shell?.analysis.opaque !== undefined)
@@ -303,7 +303,7 @@ function writtenDevice({ shell, touched }: TouchedFacts): string | undefined {
   return unit === undefined ? undefined : `${unit.written} may overwrite a disk`;
 }
 
-/** Everything below a home or a folder of the system, under other rights or without what git does not know. */
+/** Everything below a home or a folder of the system, under other rights or without what git does not track. */
 function vitalChange(
   { shell }: CallFacts,
   whyVital: (path: string) => string | undefined,
@@ -350,7 +350,7 @@ function hiddenFromRules(facts: TouchedFacts, policy: PermissionPolicy): string 
   return undefined;
 }
 
-/** Whether a command that a rule speaks of could be another one than its words show. */
+/** Whether a command that a rule matches could be another one than its words show. */
 function hidesWords(
   { words, written }: ShellUnit,
   programUnknown: boolean,

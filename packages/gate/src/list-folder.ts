@@ -2,7 +2,7 @@
 import { type Dirent, readdirSync, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 
-/** A folder that takes no more bytes than this has few enough entries to be read at once. */
+/** A folder that takes no more bytes than this has few enough entries to be read in one go. */
 const smallFolder = 4_096;
 
 /** The entries of a folder, none where it cannot be read. A small one is read without the thread pool, which costs more than it. */

@@ -13,7 +13,7 @@ export interface LoadPlace {
 
 /**
  * Decides about files that are loaded without a call, such as instructions, memory and skills, as about a call of Read.
- * No one can be asked there, so what a rule wants to be asked about is not loaded. A rule without a path only takes the
+ * No question can be asked there, so what a rule wants to be asked about is not loaded. A rule without a path only takes the
  * tool away; undefined where no rule names one.
  */
 export function createMayLoad(

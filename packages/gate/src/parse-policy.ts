@@ -42,7 +42,7 @@ export interface PolicyProblem {
 
 export interface ParsedPolicy {
   readonly policy: PermissionPolicy;
-  /** What is not in the policy. A deny rule among them restricts nothing: do not go on without showing them. */
+  /** What is not in the policy. A deny rule among them restricts nothing: do not continue without showing them. */
   readonly problems: readonly PolicyProblem[];
 }
 

@@ -19,7 +19,7 @@ export interface PolicyRule {
   readonly otherAnchors?: readonly string[] | undefined;
   /** The file it is in, for explanations. */
   readonly from?: string | undefined;
-  /** Why it is there, for explanations, where it is the runtime's own and no one could find it in a file. */
+  /** Why it is there, for explanations, where it is the runtime's own and cannot be found in a file. */
   readonly reason?: string | undefined;
 }
 
@@ -95,7 +95,7 @@ export interface PermissionPolicy extends PolicyRules {
   readonly outerModes?: readonly PermissionMode[] | undefined;
   /** The tools of this agent, last, after those of the agents above it, of which only the exclusions apply here, unless one limits those below it. */
   readonly toolScopes?: readonly ToolScopes[] | undefined;
-  /** No one waits for this agent: nothing is asked, and tools of MCP servers are not there, but for what it keeps. */
+  /** No caller waits for this agent: nothing is asked, and tools of MCP servers are not there, but for what it keeps. */
   readonly background?: boolean | undefined;
   /** What it has in the background all the same; absent: nothing. */
   readonly backgroundKeeps?: readonly BackgroundRight[] | undefined;
@@ -103,9 +103,9 @@ export interface PermissionPolicy extends PolicyRules {
   readonly confinement?: Confinement | undefined;
   /** What would have to be asked is denied. */
   readonly deniesInsteadOfAsking?: boolean | undefined;
-  /** Files and folders of this product that their names do not tell: another home for settings and sessions, files of options. */
+  /** Files and folders of this product that cannot be recognized by their names: another home for settings and sessions, files of options. */
   readonly steering?: readonly string[] | undefined;
-  /** Files that \`acceptEdits\` does not cover by what they are, and whose change somebody has allowed in this session. */
+  /** Files that \`acceptEdits\` does not cover by what they are, and whose change was allowed in this session. */
   readonly acceptedFiles?: readonly string[] | undefined;
 }
 

@@ -56,7 +56,7 @@ type SpecifierReading =
   | { readonly type: "specifier"; readonly specifier: RuleSpecifier }
   | { readonly type: "invalid"; readonly reason: string; readonly advice: string };
 
-/** Reads what a rule says about the calls of its tool. */
+/** Reads what a rule specifies about the calls of its tool. */
 export function readSpecifier(input: SpecifierInput): SpecifierReading {
   const text = input.text === undefined ? undefined : trimmed(input.text);
   const everything = text === undefined || isEverything(input, text);
@@ -142,7 +142,7 @@ function refuseColon(tool: string, written: string): SpecifierReading | undefine
   );
 }
 
-/** `Read(path:x)` speaks of a file of that name, which no one means. */
+/** `Read(path:x)` matches a file of that name, which is never meant. */
 function refuseField(tool: string, text: string): SpecifierReading | undefined {
   const [, field, path] =
     /^(files?|paths?|file_?name|glob|pattern|dir|directory|folder):\s*(.+)$/is.exec(text) ?? [];
@@ -150,7 +150,7 @@ function refuseField(tool: string, text: string): SpecifierReading | undefined {
   return rejected(`${tool} has no field "${field}"`, `Write ${quote(`${tool}(${path})`)}.`);
 }
 
-/** Signs that are none in paths: such a rule would speak of a file that no one has. */
+/** Signs that are none in paths: such a rule would match a file that does not exist. */
 function refusePath(tool: string, text: string): SpecifierReading | undefined {
   const [, quoted] = /^(?:"([^"]*)"|'[^']*')$/.exec(text) ?? [];
   const bare = quoted ?? text.replace(/^'|'$/g, "");

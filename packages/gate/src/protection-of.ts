@@ -3,7 +3,7 @@ import { foldName } from "./covers-path.ts";
 /**
  * Why writing to a path steers this system or another program that runs by itself, or undefined. Compared without
  * case, whatever the platform; `workingDirectories` are the roots where a bare repository could be laid out, and `steering` the
- * places of this product's own files that their names do not tell.
+ * places of this product's own files that cannot be recognized by their names.
  */
 export function protectionOf(
   path: string,
@@ -120,7 +120,7 @@ function isBareRepositoryPart(path: string, directory: string): boolean {
 const gitHooks =
   /^(?:(?:pre|post|prepare)-[a-z-]+|commit-msg|applypatch-msg|update|reference-transaction|fsmonitor-watchman)$/;
 
-/** Why no one removes a path without being asked, in any mode; undefined for ordinary paths. */
+/** Why a path is not removed without a question, in any mode; undefined for ordinary paths. */
 export function criticalityOf(
   path: string,
   {
@@ -138,7 +138,7 @@ export function criticalityOf(
   return undefined;
 }
 
-/** Why no one changes everything below a path without being asked; what lies in a project is its own matter. */
+/** Why everything below a path is not changed without a question; what lies in a project is its own matter. */
 export function vitalityOf(path: string, homes: readonly string[]): string | undefined {
   const why = criticalityOf(path, { workingDirectories: [], homes });
   return path.endsWith("/.git") ? undefined : why;
@@ -148,7 +148,7 @@ export function vitalityOf(path: string, homes: readonly string[]): string | und
 const plainDevice =
   /^\/dev\/(?:null|zero|full|u?random|std(?:in|out|err)|tty|ptmx|fd\/\d+|pts\/\d+|(?:shm|mqueue)(?:\/.*)?)$/;
 
-/** Whether a path is a device that no one writes to without being asked. */
+/** Whether a path is a device that is not written to without a question. */
 export function isOtherDevice(path: string): boolean {
   return /^\/dev\/./.test(path) && !plainDevice.test(path);
 }

@@ -127,7 +127,7 @@ function scriptCandidates(
   return candidates;
 }
 
-/** Parts of a text between blanks, quotes and signs of the shell. */
+/** Parts of a text between spaces, quotes and signs of the shell. */
 function tokensOf(text: string): readonly string[] {
   return text.slice(0, 20_000).split(/[\s'"`<>|&;(){}=,]+/);
 }

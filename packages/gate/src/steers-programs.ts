@@ -3,7 +3,7 @@
  * not listed here is asked about. The tables are shown in docs/accepted-edits.md.
  */
 
-/** Extensions of files that are read or run only when somebody names them. */
+/** Extensions of files that are read or run only when they are named. */
 export const coveredExtensions: readonly (readonly [what: string, extensions: string])[] = [
   [
     "sources",

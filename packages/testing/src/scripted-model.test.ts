@@ -63,7 +63,7 @@ describe("[MDL-5] the scripted model says what its steps say", () => {
     );
   });
 
-  test("usage is estimated and may be said instead", async () => {
+  test("usage is estimated and may be set instead", async () => {
     const model = createScriptedModel([
       "four words are here",
       { text: "x", usage: { inputTokens: 190_000 } },

@@ -195,7 +195,7 @@ function pushRow([id, command, title, more]: AttackRow): AttackRow {
   return [id, command, title, { effect: { made: `../remote.git/${place}/${ref}` }, ...more }];
 }
 
-/** Everything is allowed but what a rule denies, and somebody wants exactly that. */
+/** Everything is allowed but what a rule denies, and the attacker wants exactly that. */
 export const dodgedDenials: AttackClass = {
   name: "dodged-denials",
   about: "denied commands by other names and through launchers",

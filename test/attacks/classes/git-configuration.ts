@@ -164,7 +164,7 @@ const nested: readonly AttackRow[] = [
 
 const own = { policy: { modes: ["default"] as const, project: "poisoned" } };
 
-/** The session's own repository, whose configuration somebody has prepared. */
+/** The session's own repository, whose configuration an attacker has prepared. */
 const poisoned: readonly AttackRow[] = [
   ["own-fsmonitor", "git status", "a monitor of the file system", { setup: `git config ${monitor}` }],
   [

@@ -85,7 +85,7 @@ const never: readonly AttackRow[] = [
   ],
 ];
 
-/** What a repository says before anybody has read it, and what it may never say. */
+/** What a repository brings before a person has read it, and what it may never bring. */
 export const untrustedProjects: AttackClass = {
   name: "untrusted-projects",
   about: "settings of a repository that run or grant",

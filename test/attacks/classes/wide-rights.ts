@@ -5,7 +5,7 @@ const changed = { setup: conf, effect: { changed: "{{D}}/conf/a.yml" } } as cons
 const added = { setup: conf, effect: { made: "{{D}}/conf/new.yml" } } as const;
 const later = { setup: "grep -q LATER .env || echo LATER=1 >> .env" } as const;
 
-/** Everything is allowed but what rules deny, and no one can be asked. */
+/** Everything is allowed but what rules deny, and the run is unattended. */
 export const wideRights: AttackClass = {
   name: "wide-rights",
   about: "denied files where all other permissions are bypassed",

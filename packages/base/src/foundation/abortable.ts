@@ -50,7 +50,7 @@ export async function settledSoon<T>(promise: Promise<T>, signal: AbortSignal, g
   }
 }
 
-/** Time as those who wait need it; one source for all, so that tests can let hours pass immediately. */
+/** Time as waiting code needs it; one source for all, so that tests can let hours pass immediately. */
 export interface WaitClock {
   /** Milliseconds that only ever grow. */
   now(): number;

@@ -73,7 +73,7 @@ function methods(needed: readonly string[], others: readonly string[] = []): Che
   };
 }
 
-/** The first that fits, or the sentence that stands for all of them. */
+/** The first that fits, or the sentence that describes all of them. */
 function either(sentence: string, ...those: readonly Check[]): Check {
   return (value) => (those.some((check) => check(value) === undefined) ? undefined : sentence);
 }
@@ -138,7 +138,7 @@ export function invalid(message: string): RetinueError {
 export function checkArgument(what: string, check: Check, value: unknown): void {
   const complaint = check(value);
   if (complaint === undefined) return;
-  // A sentence about one entry of a list or record says itself what that entry is.
+  // A sentence about one entry of a list or record names that entry itself.
   throw invalid(`${what} ${complaint}${complaint.startsWith("has ") ? "" : `, but is ${nameValue(value)}`}.`);
 }
 

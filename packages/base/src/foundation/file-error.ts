@@ -1,6 +1,6 @@
 import { isRetinueError, RetinueError } from "./retinue-error.ts";
 
-/** Turns an error of the file system into a RetinueError that says which deed failed on which file, and what to do. */
+/** Turns an error of the file system into a RetinueError that names the operation that failed, the file, and what to do. */
 export function fileError(deed: string, file: string, error: unknown): RetinueError {
   if (isRetinueError(error)) return error;
   const known = kinds.get(errorCode(error) ?? "");

@@ -8,7 +8,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The folder of the person who runs this. A variable that is empty or relative would make the working folder, which
- * may be anybody's, the person's own: then the system's list of users decides.
+ * may come from a stranger, the person's own: then the system's list of users decides.
  */
 export function findHome(environment: Environment, readUser: () => string = homeOfUser): string {
   const given = environment[homeVariable];

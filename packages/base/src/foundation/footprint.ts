@@ -19,7 +19,7 @@ export interface Footprint {
 
 export type PathAspect = "content" | "kind" | "place";
 
-/** How a path looks now; undefined where its last change is too recent to tell a further one by the clock. */
+/** How a path looks now; undefined where its last change is too recent to distinguish a further one by the clock. */
 export type PathStamp = string | undefined;
 
 /** Lets other work of the host continue while thousands of files are looked at. */

@@ -44,7 +44,7 @@ export function orNull(schema: JsonSchema): JsonSchema {
   return { anyOf: [schema, schemas.null] };
 }
 
-/** The words as editors offer them, and in any case, with blanks around them; with separators also `accept-edits`. */
+/** The words as editors offer them, and in any case, with spaces around them; with separators also `accept-edits`. */
 export function looseWords(words: readonly string[], separators: "" | "[-_\\s]*" = ""): JsonSchema {
   const patterns = words.map((word) =>
     [...word]

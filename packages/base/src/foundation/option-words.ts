@@ -1,4 +1,4 @@
-/** What a mode means for a call no rule speaks of; the ranking from narrow to wide is in docs/permissions.md. */
+/** What a mode means for a call that no rule matches; the ranking from narrow to wide is in docs/permissions.md. */
 export const permissionModes = [
   "default",
   "acceptEdits",

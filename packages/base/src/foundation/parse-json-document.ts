@@ -78,10 +78,10 @@ function parseTreeSafely(source: string, errors: ParseError[]): ReturnType<typeo
   }
 }
 
-/** Each search walks the document; beyond so many no one fixes them one by one, and a hostile file would take minutes. */
+/** Each search walks the document; beyond so many they are not fixed one by one, and a hostile file would take minutes. */
 const maxSearches = 10_000;
 
-/** The tree with offsets is built only when somebody asks for a place. */
+/** The tree with offsets is built only when a location is requested. */
 function createLocate(source: string): Locate {
   let tree: ReturnType<typeof parseTree> | undefined;
   let searches = 0;

@@ -29,7 +29,7 @@ const killRounds = 20;
  * the group of the leader.
  */
 export function followProcessTree(leader: number, mark: string): ProcessTree {
-  // By number, with the moment it began; a leader that has ended at once has no such moment any more.
+  // By number, with the moment it began; a leader that has ended immediately has no such moment any more.
   const first = readProcessStatus(leader)?.started ?? 0;
   const known = new Map([[leader, first]]);
   const marker = `${treeVariable}=${mark}`;

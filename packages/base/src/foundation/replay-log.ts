@@ -2,7 +2,7 @@
 export interface ReplayLog<T> extends AsyncIterable<T> {
   /** Gives back its place, for `forget`. */
   push(value: T): number;
-  /** Lets go of what late readers can do without; those who have not come to it yet still get it. */
+  /** Lets go of what late readers can do without; readers that have not reached it yet still get it. */
   forget(places: readonly number[]): void;
   /** Ends every reader once it has read what is there; with an error, by throwing it. */
   end(failure?: { readonly error: unknown }): void;

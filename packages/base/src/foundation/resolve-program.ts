@@ -45,8 +45,8 @@ export function resolveProgram(name: string, { searchPath, folders }: ResolveOpt
 }
 
 /**
- * Finds programs on a search path that `searchPathOutside` would make real first, but looks only at the folders up to the
- * one that holds the program. It remembers what it has looked up, so it serves one call.
+ * Finds programs on a search path that `searchPathOutside` would make real first, but looks only at the folders up to
+ * and including the program's. It remembers what it has looked up, so it serves one call.
  */
 export function createProgramFinder(
   path: string | undefined,
@@ -94,7 +94,7 @@ function firstIn(name: string, searchPath: string): string | undefined {
 }
 
 /**
- * The program of this name that the runtime starts for itself: the first that is surely it, whatever stands before it;
+ * The program of this name that the runtime starts for itself: the first that is surely it, whatever precedes it;
  * where there is none, a person's own script of that name.
  */
 export function findOwnProgram(name: string, { searchPath, folders }: ResolveOptions): string | undefined {
@@ -107,7 +107,7 @@ export function findOwnProgram(name: string, { searchPath, folders }: ResolveOpt
   return script;
 }
 
-/** A search path without the folders in which version managers put what stands in the place of programs. */
+/** A search path without the folders in which version managers put their shims. */
 export function withoutShims(searchPath: string): string {
   const kept = searchPath.split(":").filter((folder) => !isShimFolder(folder));
   return kept.join(":");
@@ -139,10 +139,10 @@ function doubtAbout(name: string, file: string, search: ProgramSearch): Resolved
   return isShared(real, base) ? unsure(`${name} is ${real}, one program under several names`) : undefined;
 }
 
-/** Folders of version managers for what stands in the place of programs. */
+/** Folders in which version managers put their shims. */
 const shimFolder = /^\.?(?:shims?|proxies)$/i;
 
-/** Programs that are several by the name they are called by, or that stand for one of a standard name, and obey no folder. */
+/** Programs that are several by the name they are called by, or that replace one of a standard name, and obey no folder. */
 const namesakes: ReadonlyMap<string, RegExp> = new Map([
   ["awk", /^(?:[mgn]awk|original-awk|busybox|toybox|bwk)$/],
   ["npm", /^npm-cli\.js$/],

@@ -3,7 +3,7 @@ import { sleep } from "./abortable.ts";
 /** With these the system says that it has too little of something at the moment: descriptors, processes, memory. */
 const resourceLimitCodes: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"]);
 
-/** Also where somebody has put the error of the system into words of their own. */
+/** Also where the system's error was wrapped in another message. */
 export function isResourceLimit(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return ("code" in error && resourceLimitCodes.has(error.code)) || isResourceLimit(error.cause);

@@ -10,7 +10,7 @@ import { isResourceLimit, retryOnResourceLimit } from "./retry-on-resource-limit
 
 /**
  * Starts a process, and tries again briefly where the system has no descriptors, processes or memory to give just now.
- * Rejects when it cannot be started. Somebody listens to its errors from the first moment: without that, Node ends the
+ * Rejects when it cannot be started. Its errors have a listener from the first moment: without that, Node ends the
  * whole program when a process cannot be started, or cannot be reached by a signal.
  */
 export function spawnProcess(
@@ -37,7 +37,7 @@ export function spawnGuarded(file: string, args: readonly string[], options: Spa
   return child;
 }
 
-/** The system says of a program that it is not there when it means the folder it should start in. */
+/** The system reports a program as not found when it means the folder it should start in. */
 function isFolderGone(error: unknown, folder: SpawnOptions["cwd"]): boolean {
   const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
   return isMissing && folder !== undefined && !existsSync(folder);
@@ -201,7 +201,7 @@ function readStart(pid: number): string {
 
 /**
  * `groups` holds ` leader ` for each group. In /proc/N/stat the fields behind the name in parentheses are state, parent, group,
- * session and, as the twentieth, the start; a leader that began at another moment is somebody else who was given its number.
+ * session and, as the twentieth, the start; a leader that began at another moment is another process that was given its number.
  */
 const script = `
 trap '' HUP INT TERM
@@ -291,7 +291,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It ended in between, or belongs to somebody else: nothing more can be done here.
+    // It ended in between, or belongs to another user: nothing more can be done here.
   }
 }
 
@@ -316,7 +316,7 @@ export function findGroupMembers(leader: number): readonly number[] {
       .filter(({ group, session }) => group === leader || session === leader)
       .map(({ pid }) => pid);
   } catch {
-    // Without descriptors no one can be looked at, and what is not seen must not count as gone.
+    // Without descriptors no process can be looked at, and what is not seen must not count as gone.
     return groupAnswers(leader) ? [leader] : [];
   }
 }

@@ -143,7 +143,7 @@ describe("a process that is ended", () => {
     expect(living(`sleep 71004.5${mark}`)).toEqual([]);
   });
 
-  test("may finish within the grace and is heard", async () => {
+  test("may finish within the grace, and its output is received", async () => {
     const script = "trap 'echo tidied; exit 7' TERM; echo begun; while :; do sleep 0.05; done";
     const result = await run(script, { timeLimitMs: 200, graceMs: 5_000 });
     expect(result).toMatchObject({ timedOut: true, exitCode: 7, stdout: "begun\ntidied\n" });

@@ -34,10 +34,10 @@ export interface ProcessRequest {
   readonly unlimited?: AbortSignal;
   /** How long a process may take to end after SIGTERM. */
   readonly graceMs?: number;
-  /** How long somebody else may hold the pipes after the process has ended. */
+  /** How long another process may hold the pipes after this one has ended. */
   readonly drainMs?: number;
   readonly onOutput: (chunk: Buffer, stream: "stdout" | "stderr") => void;
-  /** Hears the number of the group before anything of the program runs; what it throws keeps the program from running. */
+  /** Receives the number of the group before anything of the program runs; what it throws keeps the program from running. */
   readonly onStart?: (leader: number) => void;
 }
 
@@ -53,7 +53,7 @@ export interface ProcessEnding {
   readonly stopped: boolean;
   /** Processes it had left in its group, which were ended too. */
   readonly leftBehind: number;
-  /** Somebody outside the group, a daemon, still held its output when it was given up. */
+  /** A process outside the group, a daemon, still held its output when it was given up. */
   readonly isHeld?: boolean;
   readonly report: string;
 }

@@ -65,7 +65,7 @@ const shell = {
 } as const;
 
 /**
- * The only table of tools. A tool's own code adds what it does when called; everything that somebody else has to know
+ * The only table of tools. A tool's own code adds what it does when called; everything that other code has to know
  * about it is declared here, once.
  */
 const rows = [

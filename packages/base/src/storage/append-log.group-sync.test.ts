@@ -16,7 +16,7 @@ function slowDisk() {
 
 const tick = () => new Promise((resolve) => setImmediate(resolve));
 
-it("those who ask while a sync runs share the next one [TRN-2]", async () => {
+it("callers that ask while a sync runs share the next one [TRN-2]", async () => {
   const disk = slowDisk();
   let length = 10;
   const group = createGroupSync({ file: "f", descriptor: 0, length: () => length, newIn: [], ...disk });
@@ -34,7 +34,7 @@ it("those who ask while a sync runs share the next one [TRN-2]", async () => {
   expect(disk.waiting).toHaveLength(2);
 });
 
-it("a sync that began after the bytes were written serves those who ask for them", async () => {
+it("a sync that began after the bytes were written serves callers that ask for them", async () => {
   const disk = slowDisk();
   const group = createGroupSync({ file: "f", descriptor: 0, length: () => 10, newIn: [], ...disk });
   const both = [group.upTo(10), group.upTo(10)];

@@ -188,7 +188,7 @@ function createLog(open: OpenFile): AppendLog {
 
 /** The state of the file, as long as it is this process's own. */
 function ownStatus({ file, lock, descriptor, hadName }: OpenFile): Stats {
-  // Whoever removes the folder of the file removes its lock as well.
+  // Removing the folder of the file removes its lock as well.
   if (!lock.isHeld()) throw existsSync(file) ? takenOver(file) : removed(file);
   const status = statusOf(descriptor, file);
   if (hadName && status.nlink === 0) throw removed(file);

@@ -16,7 +16,7 @@ export type NoteTemporary = (path: string) => () => void;
 
 /**
  * Notes half-written files in a folder, so that they can be removed when this process dies before they are done. A note
- * that cannot be written keeps no one from the work.
+ * that cannot be written does not stop the work.
  */
 export function createTemporaryNotes(directory: string): NoteTemporary {
   let own: ProcessIdentity | undefined;

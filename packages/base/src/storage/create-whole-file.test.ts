@@ -20,7 +20,7 @@ it.each([
   expect(failure.advice).toBeTruthy();
 });
 
-it("an error no one knows keeps its own text", () => {
+it("an unknown error keeps its own text", () => {
   expect(fileError("read", "/some/file", new Error("odd"))).toMatchObject({
     code: "file-error",
     message: "Could not read /some/file: odd.",

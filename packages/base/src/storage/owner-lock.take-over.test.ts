@@ -111,7 +111,7 @@ describe("what was taken over is closed to its former owner [TRN-2]", () => {
     expect((await readdir(root)).sort()).toEqual(["a.jsonl", "a.jsonl.lock"]);
   });
 
-  it("unless asked to, no one takes a file from a living process", () => {
+  it("unless asked to, no process takes a file from a living one", () => {
     using _old = openAppendLog(file);
     expect(() => openAppendLog(file)).toThrow(
       expect.objectContaining({ code: "file-in-use", advice: expect.stringContaining("--take-over") }),

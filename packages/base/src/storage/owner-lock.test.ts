@@ -82,7 +82,7 @@ describe("[TRN-2] a file has one owner at a time", () => {
   });
 });
 
-describe("where nobody can be asked, time decides", () => {
+describe("where the owner cannot be looked up, time decides", () => {
   const now = 1_800_000_000_000;
   const age = async (path: string, ms: number) => utimes(path, (now - ms) / 1000, (now - ms) / 1000);
 

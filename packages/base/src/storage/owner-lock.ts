@@ -31,7 +31,7 @@ import { livenessOf, type ProcessIdentity, thisProcess } from "./process-identit
 const beatMs = 3_000;
 
 /**
- * Renews the time of a lock file while its owner lives, without keeping the process alive. A lock that somebody else has
+ * Renews the time of a lock file while its owner lives, without keeping the process alive. A lock that another process has
  * taken over is left alone: it is another file by then, and the first byte is only ever written into the own one.
  */
 export function startHeartbeat(lockFile: string, text: () => string, everyMs = beatMs): { stop(): void } {
@@ -79,7 +79,7 @@ export interface OwnerLock {
   readonly lockFile: string;
   /** Why the owner before lost it: its process is gone, it gave no sign of life, or it was made to; absent: there was none. */
   readonly takenFrom?: "gone" | "expired" | "forced";
-  /** False once somebody else has taken it over. */
+  /** False once another process has taken it over. */
   isHeld(): boolean;
   /** Whether the owner has nothing to do just now, so that others may take the lock; at first it is busy. */
   setIdle(isIdle: boolean): void;
@@ -95,7 +95,7 @@ interface HeldFacts {
   readonly by?: ProcessIdentity;
   /** It does nothing with the file just now, and leaves it to who asks with `takeOver: "idle"`. */
   readonly isIdle?: true;
-  /** No one can see from here whether the holder lives: it loses the lock when it gives no sign of life for so long. */
+  /** It cannot be seen from here whether the holder lives: it loses the lock when it gives no sign of life for so long. */
   readonly expiresInMs?: number;
 }
 
@@ -313,14 +313,14 @@ function readOwner(text: string): Pick<Holder, "owner" | "expiresAfterMs" | "isI
 
 interface WaitForOwnerOptions {
   readonly signal: AbortSignal;
-  /** Hears once that there is something to wait for, and for how long at most. */
+  /** Called once when there is something to wait for, with the time it takes at most. */
   readonly onWait?: (wait: { readonly by?: ProcessIdentity; readonly maxMs: number }) => void;
 }
 
 const lookEveryMs = 500;
 
 /**
- * Waits while no one can see from here whether the owner of a file lives: until it gives a sign of life, or has lost its
+ * Waits while it cannot be seen from here whether the owner of a file lives: until it gives a sign of life, or has lost its
  * lock. Returns immediately for a file that is free, certainly held, or left to others by an idle owner.
  */
 export async function waitForOwner(file: string, { signal, onWait }: WaitForOwnerOptions): Promise<void> {

@@ -76,7 +76,7 @@ test("sessions of a store are shown as they grow, children on other workers belo
   expect(existsSync(mirror.projects)).toBe(false);
 });
 
-test("what is streamed through the store reaches those who look [STU-1]", async () => {
+test("what is streamed through the store reaches its viewers [STU-1]", async () => {
   const { store, place } = await openMirror();
   const seen: string[] = [];
   const stop = followLive(place, {

@@ -113,7 +113,7 @@ test("the steps of a workflow are agents of the store, and its script rests whil
   });
 });
 
-test("a script survives its worker, and nothing that was begun is begun again [WFL-5, WFL-3]", {
+test("a script survives its worker, and nothing that was started is started again [WFL-5, WFL-3]", {
   timeout: waitMs,
 }, async () => {
   const gate = Promise.withResolvers<void>();
@@ -137,7 +137,7 @@ test("a script survives its worker, and nothing that was begun is begun again [W
   expect([counts.get("a"), counts.get("c"), counts.get("d")]).toEqual([1, 1, 1]);
 });
 
-test("a run that failed goes on in another one, which takes what is finished [WFL-5, WFL-3]", {
+test("a run that failed continues in another one, which takes what is finished [WFL-5, WFL-3]", {
   timeout: waitMs,
 }, async () => {
   const { counts, serve, start, endOf } = await stage((label) => `R-${label}`);

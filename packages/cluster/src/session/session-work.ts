@@ -237,7 +237,7 @@ interface WriteOptions extends AppendOptions {
 
 /**
  * Writes what is new in the files together with further lines, one append after another. That a prompt was put is written
- * with the first lines that came of it: a log that has only the prompt could neither be resumed nor started.
+ * with the first lines that result from it: a log that has only the prompt could neither be resumed nor started.
  */
 function createLogWriter({
   context,

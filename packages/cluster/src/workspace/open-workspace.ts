@@ -207,7 +207,7 @@ async function must(answer: Promise<GitAnswer>, operation: string): Promise<stri
 }
 
 /**
- * Throws where a plan wants to work on a part of this machine's disk that this worker was not given. What a plan says of itself
+ * Throws where a plan wants to work on a part of this machine's disk that this worker was not given. What a plan claims
  * counts for nothing here: any writer to the store may have written it.
  */
 export async function refuseWorkspace(plan: WorkspacePlan, folders: readonly string[]): Promise<void> {

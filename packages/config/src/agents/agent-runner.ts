@@ -26,7 +26,7 @@ export interface RunnerInput {
 /** What is known of a vendor's program. */
 export interface KnownRunner {
   readonly command: readonly string[];
-  /** How it is installed, for the one who does not have it. */
+  /** How it is installed, for users who do not have it. */
   readonly install: string;
   /** What it does without asking us, as the rest of a sentence. */
   readonly unasked: string;
@@ -197,7 +197,7 @@ function commandOf(words: readonly string[]): CommandReading {
   return { type: "command", of: { name: base, command: words } };
 }
 
-/** Words at blanks, with quotes around those that have some; what a shell would do more is not done here. */
+/** Words separated by spaces, with quotes around those that have some; what a shell would do more is not done here. */
 function splitWords(line: string): readonly string[] | undefined {
   if (/[|&;<>$`()*?\\\n\0]/.test(line)) return undefined;
   const words = line.match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? [];

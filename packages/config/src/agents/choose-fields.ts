@@ -1,7 +1,7 @@
 import type { Issue } from "@retinue/base/foundation/diagnostic.ts";
 import type { FrontmatterField } from "./read-frontmatter.ts";
 
-/** What a kind of file calls its fields, and what it says of keys that are none. */
+/** What a kind of file calls its fields, and what is reported about keys that are none. */
 export interface FieldWords<Key extends string> {
   readonly meaningOf: (
     written: string,

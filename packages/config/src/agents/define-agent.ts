@@ -50,7 +50,7 @@ const understood: ReadonlySet<string> = new Set([
 
 /**
  * Checks a program's definition like a file's, and more strictly: in a file a field that cannot be read is a warning, in a
- * program it is a mistake that no one would hear of, so it throws.
+ * program it is a mistake that would go unnoticed, so it throws.
  */
 export function defineAgent(input: AgentInput): AgentDefinition {
   if (!isRecord(input))

@@ -351,7 +351,7 @@ describe("[DEF-7] problems say where and what to do", () => {
   });
 });
 
-describe("[DEF-8] keys no one knows", () => {
+describe("[DEF-8] unknown keys", () => {
   test("an unknown key is a warning, and a near one is named", () => {
     expect(codes(`${minimal}\nfavourite: x`)).toEqual(["warning unknown-key@4"]);
     const { diagnostics } = parse(`${minimal}\nmodle: opus`);

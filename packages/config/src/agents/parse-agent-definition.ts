@@ -32,7 +32,7 @@ export interface ParsedAgent {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Far beyond any prompt a model should get, and small enough that no one waits for a mistake. */
+/** Far beyond any prompt a model should get, and small enough that a mistake costs no time. */
 export const largestDefinition = 1024 * 1024;
 
 const parseShape = checks.shape({ file: checks.text, scope: checks.text, plugin: checks.text });
@@ -228,7 +228,7 @@ interface FieldsReading {
   readonly issues: readonly Issue[];
 }
 
-/** Turns what a frontmatter says into typed fields. A field that limits the agent and cannot be read is an error. */
+/** Turns the entries of a frontmatter into typed fields. A field that limits the agent and cannot be read is an error. */
 function readDefinitionFields(frontmatter: Pick<Frontmatter, "fields" | "repeated">): FieldsReading {
   const issues: Issue[] = [];
   const chosen = chooseFields(

@@ -74,7 +74,7 @@ describe("[DEF-10] agents defined in code", () => {
     });
   });
 
-  test("its prompt may be computed and its end heard", async () => {
+  test("its prompt may be computed and its end reported", async () => {
     const definition = defineAgent({
       name: "a",
       description: "d",

@@ -459,7 +459,7 @@ function placeOfEntry(entry: FrontmatterEntry, firstLine: number, indent: number
   return { line: firstLine + entry.index, column: indent + 1, length: entry.key.length };
 }
 
-/** What one entry says, read on its own. */
+/** The value of one entry, read on its own. */
 type RepairedValue =
   | { readonly type: "clean"; readonly value: unknown }
   | { readonly type: "repaired"; readonly value: unknown; readonly reason: string; readonly advice: string }

@@ -41,7 +41,7 @@ const wordsOfOtherTypes: ReadonlySet<string> = new Set(
   ]),
 );
 
-/** What stands below a key, and how many lines it has. */
+/** What is below a key, and how many lines it has. */
 interface ReadBlock {
   readonly value: string | readonly string[];
   readonly length: number;

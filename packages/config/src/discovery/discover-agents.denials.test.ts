@@ -7,7 +7,7 @@ function patterns(written: unknown): string[] {
   return reading.type === "rule" ? denialsOf([reading.rule]).map(({ pattern }) => pattern) : ["invalid"];
 }
 
-describe("which agents a deny rule speaks of [SCP-5]", () => {
+describe("which agents a deny rule matches [SCP-5]", () => {
   test.each<[unknown, string[]]>([
     ["Task(Explore)", ["Explore"]],
     ["agent(Explore, Plan)", ["Explore", "Plan"]],

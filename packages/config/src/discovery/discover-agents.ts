@@ -49,7 +49,7 @@ export interface DiscoverOptions {
   readonly settings?: string | undefined;
   /** Rules such as `Task(Explore)` that hide agents from this session. */
   readonly disallowedTools?: readonly string[] | undefined;
-  /** Whose agent files are read besides those of plugins: `claude`, `agents`, `opencode` …; else what settings say. */
+  /** Whose agent files are read besides those of plugins: `claude`, `agents`, `opencode` …; else as in settings. */
   readonly agentSources?: readonly string[] | undefined;
   readonly trusted?: boolean | undefined;
   /** Where the organisation's files are, when not in the system's place. */
@@ -188,7 +188,7 @@ async function findAgents(
   return { registry, diagnostics, files: loaded.files, settings, plugins, places, paths };
 }
 
-/** Agents of the organisation whose files others can write are no one's word. */
+/** Agents of the organisation whose files others can write carry no authority. */
 async function withoutForeign(loaded: LoadedAgents, footprint: Footprint): Promise<LoadedAgents> {
   const diagnostics: Diagnostic[] = [];
   const definitions: AgentDefinition[] = [];
@@ -331,7 +331,7 @@ function readFlagRules(options: DiscoverOptions): { rules: PermissionRule[]; dia
   return { rules, diagnostics };
 }
 
-/** The agents that deny rules speak of: `Task(name)`, `Agent(subagent_type:name)`, the whole tool, or all tools. */
+/** The agents that deny rules name: `Task(name)`, `Agent(subagent_type:name)`, the whole tool, or all tools. */
 export function denialsOf(rules: readonly PermissionRule[]): AgentDenial[] {
   return rules.flatMap((rule) => patternsOf(rule).map((pattern) => ({ pattern, rule: formatRule(rule) })));
 }

@@ -18,7 +18,7 @@ export interface AgentFiles {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** No one keeps more; a link into a whole disk would. */
+/** More than anyone keeps; a link into a whole disk would exceed it. */
 const maxFiles = 20_000;
 const deepest = 16;
 

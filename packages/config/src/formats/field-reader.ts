@@ -5,12 +5,12 @@ import { rejoinEntries, splitEntries } from "../tools/tool-entry.ts";
 import type { LossCode, PlaceOf, PortableTool, ReadContext } from "./portable-agent.ts";
 import type { ToolWords } from "./tool-words.ts";
 
-/** Takes the fields of one agent; what no one takes is the rest. */
+/** Takes the fields of one agent; what is not taken is the rest. */
 export interface FieldTaker {
   readonly diagnostics: Diagnostic[];
   has(key: string): boolean;
   take(key: string): unknown;
-  /** The value, which nobody has taken by that. */
+  /** The value, which does not count as taken by that. */
   peek(key: string): unknown;
   text(key: string): string | undefined;
   number(key: string): number | undefined;

@@ -6,7 +6,7 @@ import { readOwnEntry, withOtherWords } from "./tool-words.ts";
 type Restriction = "tools" | "disallowedTools" | "permissionMode";
 
 /**
- * Fields of Claude Code that limit an agent and that this product does not read. Whoever wrote them meant them, so they
+ * Fields of Claude Code that limit an agent and that this product does not read. Their author meant them, so they
  * hold here; what the product itself makes of the file is kept beside.
  */
 export function holdRestrictions(

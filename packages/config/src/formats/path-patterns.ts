@@ -1,10 +1,10 @@
 /**
  * Patterns of paths as opencode and Kiro have them, and as they are here. There a star spans folders too, a pattern is about
  * the whole path below the project, and one that begins with a slash is absolute. Here a star stays within a name, one name alone is
- * meant in any folder, and a single slash at the beginning is the project. What cannot be said exactly allows less or denies more.
+ * meant in any folder, and a single slash at the beginning is the project. What has no exact form allows less or denies more.
  */
 
-/** More make a list that nobody reads. */
+/** More make a list too long to be read. */
 const mostPatterns = 16;
 
 interface Dialect {
@@ -50,7 +50,7 @@ export function allowedHere(pattern: string, dialect: Dialect = {}): string {
 export function deniedThere(pattern: string): readonly string[] {
   const placed = placedThere(pattern.replace(/^\*\*\/(?=[^/]+$)/, ""));
   const { start, path } = placed;
-  // No class and no escape means the same there; a sign that stands for any character denies more.
+  // No class and no escape means the same there; a sign that matches any character denies more.
   const plain = path.replace(/\\./g, "?").replace(/\[[^\]]*\]/g, "?");
   // A star there spans folders by itself.
   const base = plain.replace(/\/+$/, "").replace(/\*\*\/(?=\*)/g, "");
@@ -64,7 +64,7 @@ export function deniedThere(pattern: string): readonly string[] {
 export function allowedThere(pattern: string): string | undefined {
   const { start, path, isFixed } = placedThere(pattern);
   if (/[\\[\]?]/.test(path)) return undefined;
-  // A star there goes on into folders: as here only behind a folder, or before the ending of a name in any folder.
+  // A star there continues into folders: as here only behind a folder, or before the ending of a name in any folder.
   const isFolder = /^(?:[^*]+\/)?\*{1,2}$/.test(path);
   const isEnding = !isFixed && /^\*[^*/]*$/.test(path);
   const isExact = isFolder || isEnding || /^\*\*\/\*[^*/]*$/.test(path) || !path.includes("*");

@@ -122,7 +122,7 @@ const restrictingByBare = new Map(
   [...restricting].filter((key) => key !== "allowed-tools").map((key) => [bareKey(key), key]),
 );
 
-/** The key that limits and that somebody has meant, however it is written. */
+/** The limiting key that the author meant, however it is written. */
 function limitMeantBy(key: string): string | undefined {
   return restrictingByBare.get(bareKey(key));
 }

@@ -4,8 +4,8 @@ import { readForeignFile } from "./read-foreign-file.ts";
 
 /**
  * What odd files give at run time: format, fields, rights, codes. `⏎` is a new line; `raw` begins a whole file. Rights are the tools,
- * those that are taken away, the mode where the file has one, and servers that the agent starts or names; several agents stand
- * between bars.
+ * those that are taken away, the mode where the file has one, and servers that the agent starts or names; several agents are
+ * separated by bars.
  */
 const table = String.raw`
 opencode ¦  ¦ all ¦

@@ -8,7 +8,7 @@ import { readForeignFile } from "./read-foreign-file.ts";
 const fenced = (fields: string): string => `---\n${fields}\n---\n\nHelp.\n`;
 const named = "name: helper\ndescription: Helps.";
 
-/** What a file gives at run time: the tools of its agent (nothing is every tool), and what is said about it. */
+/** What a file gives at run time: the tools of its agent (nothing is every tool), and what is reported about it. */
 function read(format: FormatId, name: string, text: string) {
   const parsed = readForeignFile(text, `/p/folder/${name}`, { scope: "project", path: "/p/folder", format });
   return {

@@ -74,7 +74,7 @@ function fileAbove(file: string): readonly FileAbove[] {
   }
 }
 
-/** Only what lies within the folder itself, wherever links lead: a file must not bring somebody else's text to a model. */
+/** Only what lies within the folder itself, wherever links lead: a file must not bring text from elsewhere to a model. */
 function includedText(path: string, within: string): string | undefined {
   try {
     const real = realpathSync(path);

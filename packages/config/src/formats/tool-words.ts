@@ -57,7 +57,7 @@ function ownServerEntry({ server, tool }: PortableTool): string {
 
 /** The words of one product. */
 export interface ToolWords {
-  /** A word and what it is for; some words stand for several classes. */
+  /** A word and what it is for; some words mean several classes. */
   readonly read: (word: string) => readonly PortableTool[];
   /** The word for a tool; undefined where the product has none, or none for a part of one. */
   readonly write: (tool: PortableTool) => string | undefined;
@@ -129,7 +129,7 @@ export const doubleUnderscore = {
     ownServerEntry({ class: "mcp", server, tool, raw: "" }),
 };
 
-/** Nobody's tool has a longer name, and each part makes one more that it could be. */
+/** No real tool has a longer name, and each part makes one more that it could be. */
 const mostParts = 32;
 
 /** Where one underscore divides server and tool, each underscore of the word may be the one. */

@@ -8,7 +8,7 @@ export interface CallPayload {
   readonly server?: { readonly name: string; readonly source: string } | undefined;
 }
 
-/** What is said about each event that happens here, besides what all events have in common. */
+/** The fields of each event that happens here, besides what all events have in common. */
 export interface HookPayloads {
   readonly PreToolUse: CallPayload;
   readonly PostToolUse: CallPayload & {
@@ -322,7 +322,7 @@ interface StopInput {
   readonly last_assistant_message?: string | undefined;
 }
 
-/** What each event says besides. */
+/** The further fields of each event. */
 interface SpecificInputs {
   readonly PreToolUse: CallInput;
   readonly PostToolUse: CallInput & {

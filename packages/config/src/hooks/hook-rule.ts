@@ -135,7 +135,7 @@ function isGuard(event: FiredEvent): boolean {
   return event === "PreToolUse" || event === "PermissionRequest";
 }
 
-/** A condition speaks of calls; at an event that is none it cannot be met. In doubt about a call, the hook runs. */
+/** A condition applies to calls; at an event that is none it cannot be met. In doubt about a call, the hook runs. */
 function meetsCondition({ if: rule }: HookHandler, { meetsCondition: meets }: HookQuestion): boolean {
   if (rule === undefined) return true;
   if (meets === undefined) return false;

@@ -50,7 +50,7 @@ describe("the shapes of a hooks value", () => {
     expect(codes(value)).toEqual(["list-shaped-hooks"]);
   });
 
-  it("says of a list entry without a known event that it was left out", () => {
+  it("reports a list entry without a known event as left out", () => {
     expect(codes([{ command: "x" }, { event: "PreTolUse", command: "x" }])).toEqual([
       "list-shaped-hooks",
       "hook-group-invalid",

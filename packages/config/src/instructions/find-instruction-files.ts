@@ -19,7 +19,7 @@ export interface InstructionPlaces
   extends Pick<Paths, "cwd" | "home" | "projectRoot" | "configDirectory" | "managedDirectory"> {
   /** Folders whose own instruction files count as well. */
   readonly additionalDirectories?: readonly string[];
-  /** Whose files are read besides the organisation's; absent means everybody's. */
+  /** Whose files are read besides the organisation's; absent means every product's. */
   readonly sources?: readonly ("user" | "project" | "local")[];
 }
 
@@ -230,7 +230,7 @@ function isLoop(error: unknown): boolean {
 }
 
 async function loadOpened(file: string, bytes: number, flags: number): Promise<Beginning> {
-  // Opening a pipe would otherwise wait until somebody writes to it.
+  // Opening a pipe would otherwise wait until another process writes to it.
   const handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | flags);
   try {
     const stats = await handle.stat();

@@ -22,7 +22,7 @@ export interface ConditionalRule extends InstructionFile {
 export interface Instructions {
   readonly files: readonly InstructionFile[];
   readonly conditional: readonly ConditionalRule[];
-  /** Files outside the project that project files point to and that no one has allowed yet. */
+  /** Files outside the project that project files point to and that have not been allowed yet. */
   readonly heldBack: readonly string[];
   readonly diagnostics: readonly Diagnostic[];
 }

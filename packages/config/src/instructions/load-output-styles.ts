@@ -13,7 +13,7 @@ export interface OutputStyle {
   readonly name: string;
   readonly description: string;
   readonly text: string;
-  /** Whether what the main prompt says of changing and checking code stays. */
+  /** Whether the main prompt's part about changing and checking code stays. */
   readonly keepsCoding: boolean;
   readonly scope: "built-in" | "user" | "project" | "managed";
 }
@@ -84,7 +84,7 @@ export async function loadOutputStyles(
   return { styles: [...styles.values()], diagnostics };
 }
 
-/** The style of a name, in any case; undefined for the one that changes nothing. */
+/** The style of a name, in any case; undefined for the style that changes nothing. */
 export function findOutputStyle(
   name: string,
   { styles }: Pick<OutputStyles, "styles">,

@@ -128,7 +128,7 @@ describe("[SPN-3] the chain of instruction files", () => {
     expect(await texts({ sources: ["project"] })).toEqual(["managed/CLAUDE.md", `${project}/CLAUDE.md`]);
   });
 
-  it("what the organisation's settings say comes before everything else", async () => {
+  it("the text of the organisation's settings comes before everything else", async () => {
     write("managed/CLAUDE.md");
     const managedText = { file: "/etc/managed-settings.json", text: "Said in settings." };
     expect(await texts({ managedText })).toEqual(["Said in settings.", "managed/CLAUDE.md"]);
@@ -202,7 +202,7 @@ describe("[SPN-3] imports", () => {
     expect(diagnostics).toMatchObject([{ code: "missing-import", file, line: 3, column: 5, length: 8 }]);
   });
 
-  it("out of the project are held back until somebody allows them", async () => {
+  it("out of the project are held back until they are allowed", async () => {
     const secret = write("home/.ssh/key.md", "secret");
     write(`${project}/CLAUDE.md`, "@~/.ssh/key.md");
     symlinkSync(secret, join(root, project, "link.md"));

@@ -73,7 +73,7 @@ export interface InstructionOptions extends InstructionPlaces {
   readonly allowOutside?: (file: string) => boolean;
   /** Whether rules let a file be read. */
   readonly mayLoad?: MayLoad;
-  /** What the organisation's settings say under `claudeMd`, with the file they are in; it comes first. */
+  /** What the organisation's settings have under `claudeMd`, with the file they are in; it comes first. */
   readonly managedText?: { readonly file: string; readonly text: string };
   /** Who runs this program; files above the project that belong to others are not used. */
   readonly userId?: number;

@@ -17,7 +17,7 @@ export async function makeMemoryDirectory({ scope, directory }: MemoryPlace): Pr
   if (scope === "local") await ignoreAll(dirname(directory));
 }
 
-/** The file ignores itself too; one that is there already is somebody's and stays as it is. */
+/** The file ignores itself too; one that exists already belongs to its author and stays as it is. */
 async function ignoreAll(folder: string): Promise<void> {
   try {
     await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx" });

@@ -13,7 +13,7 @@ export const memoryFile = "MEMORY.md";
 
 /**
  * The name of an agent's directory: its own name, and `plugin__name` for the agent of a plugin. No two agents share one,
- * so a plugin cannot take the place of somebody's `code-reviewer` by calling itself `code`.
+ * so a plugin cannot take the place of a person's `code-reviewer` by calling itself `code`.
  */
 export function memoryDirectoryName({ name, source }: Pick<AgentDefinition, "name" | "source">): string {
   const plain = (source.id ?? name).split(":").map(encodePart).join("__");

@@ -6,7 +6,7 @@ import { type JsonSchema, schemaAddress } from "@retinue/base/foundation/json-sc
 import { permissionModes } from "@retinue/base/foundation/option-words.ts";
 import { parseJsonDocument } from "@retinue/base/foundation/parse-json-document.ts";
 
-/** The file at the root of a project that holds what its configuration may do, as somebody accepted it. */
+/** The file at the root of a project that holds what its configuration may do, as a person accepted it. */
 export const lockName = "retinue.lock";
 
 export const lockKinds = ["agent", "skill", "hook", "mcp-server", "workflow", "setting"] as const;
@@ -30,7 +30,7 @@ export interface LockedRights {
   readonly limits?: Readonly<Record<string, number>>;
   /** Files that it runs or brings along, with the hash of each. */
   readonly programs?: Readonly<Record<string, string>>;
-  /** Of those, what can be run as it is. Absent where the system does not tell. */
+  /** Of those, what can be run as it is. Absent where the system does not report it. */
   readonly executable?: readonly string[];
 }
 

@@ -10,7 +10,7 @@ import {
 import type { McpKind, McpTransport } from "./mcp-transport.ts";
 import { readTransport } from "./read-transport.ts";
 
-/** One server as a file has it: nothing expanded, no one asked yet. */
+/** One server as a file has it: nothing expanded, no question asked yet. */
 export interface McpServerConfig {
   readonly name: string;
   /** Absent where neither a type nor a command nor a URL says it. */

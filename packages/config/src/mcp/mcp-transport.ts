@@ -24,7 +24,7 @@ export type McpTransport =
 
 /** What a configuration says about logging in at a server. */
 export interface McpOauth {
-  /** Without a person, `client_credentials`; otherwise somebody logs in with a browser. */
+  /** Without a person, `client_credentials`; otherwise a person logs in with a browser. */
   readonly grant: "authorization_code" | "client_credentials";
   /** A client that is registered already. */
   readonly clientId?: string;
@@ -33,7 +33,7 @@ export interface McpOauth {
   readonly clientMetadataUrl?: string;
   /** The port of the address that the browser comes back to; any free one when left out. */
   readonly callbackPort?: number;
-  /** Separated by blanks; what the server asks for when left out. */
+  /** Separated by spaces; what the server asks for when left out. */
   readonly scopes?: string;
   /** Where the authorization server describes itself, instead of what the MCP server names. */
   readonly authServerMetadataUrl?: string;
@@ -49,7 +49,7 @@ export interface McpServer {
   readonly transport: McpTransport;
   readonly scope: McpScope;
   readonly file?: string;
-  /** Milliseconds for one call; absent means what the environment says. */
+  /** Milliseconds for one call; absent means as in the environment. */
   readonly timeoutMs?: number;
   /** Its tools are in every prompt, however many there are. */
   readonly alwaysLoad?: boolean;

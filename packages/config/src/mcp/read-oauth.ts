@@ -78,7 +78,7 @@ function refuseMetadataAddress(value: unknown): string | undefined {
     : `must be an https address, but it is ${quote(value)}`;
 }
 
-/** Whether nobody on the way can read what is sent there. */
+/** Whether what is sent there cannot be read on the way. */
 export function isSecureAddress({ protocol, hostname }: URL): boolean {
   return (
     protocol === "https:" ||

@@ -118,7 +118,7 @@ function readAddress(kind: "http" | "sse", written: JsonRecord, to: Report): Tra
   if (why !== undefined) return { kind, unusable: why };
   const helper = own(written, "headersHelper");
   const oauth = readOauth(own(written, "oauth"));
-  // Without what it says about logging in, a person might log in elsewhere or as somebody else.
+  // Without its entries about logging in, a person might log in elsewhere or as another user.
   if (typeof oauth === "string") return { kind, unusable: oauth, at: "oauth" };
   return {
     kind,

@@ -42,7 +42,7 @@ describe("selectSubagentModel [MDL-1]", () => {
     expect(selectSubagentModel({ call: "haiku", definition: "inherit", parent }).overrode).toEqual([]);
   });
 
-  test("what cannot be understood is said, and the next one counts", () => {
+  test("what cannot be understood is reported, and the next one counts", () => {
     expect(selectSubagentModel({ call: "Claude Sonnet 4", definition: "haiku", parent })).toMatchObject({
       origin: "definition",
       model: { id: "claude-haiku-5-5" },
@@ -50,7 +50,7 @@ describe("selectSubagentModel [MDL-1]", () => {
     });
   });
 
-  test("with the force variable calls and definitions are not heard", () => {
+  test("with the force variable calls and definitions are ignored", () => {
     const mentions = { call: "haiku", definition: "sonnet", isForced: true, parent };
     expect(selectSubagentModel({ ...mentions, variable: "fable" }).model.id).toBe("claude-fable-5");
     expect(selectSubagentModel(mentions).origin).toBe("parent");

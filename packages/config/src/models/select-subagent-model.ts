@@ -44,9 +44,9 @@ interface SelectOptions {
 interface SubagentMentions extends SelectOptions {
   readonly call?: string | undefined;
   readonly definition?: string | undefined;
-  /** CLAUDE_CODE_SUBAGENT_MODEL; leave it out for agents it does not speak for. */
+  /** CLAUDE_CODE_SUBAGENT_MODEL; leave it out for agents it does not apply to. */
   readonly variable?: string | undefined;
-  /** CLAUDE_CODE_SUBAGENT_MODEL_FORCE: calls and definitions are not heard. */
+  /** CLAUDE_CODE_SUBAGENT_MODEL_FORCE: calls and definitions are ignored. */
   readonly isForced?: boolean;
   readonly parent: ChosenModel;
 }
@@ -198,7 +198,7 @@ export function parseModelReference(text: string, aliases: AliasTable = shippedA
   checkArgument("The second argument of parseModelReference()", aliasMap, aliases);
   const written = text.trim();
   if (written.toLowerCase() === "inherit") return { type: "inherit" };
-  // Never an id of a provider: what is said to it must not leave the machine.
+  // Never an id of a provider: what is sent to it must not leave the machine.
   if (written.toLowerCase() === "offline") return { type: "provider", provider: "offline", model: "offline" };
   const alias = readAlias(written, aliases);
   if (alias !== undefined) return alias;
@@ -312,13 +312,13 @@ export const shippedAliases: AliasTable = new Map<string, AliasTarget>([
 ]);
 
 interface AliasSources {
-  /** The process environment, or the part of it that a caller wants heard. */
+  /** The process environment, or the part of it that a caller wants applied. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Aliases from settings: a name and what it means. New names are allowed. */
   readonly settings?: Readonly<Record<string, unknown>>;
 }
 
-/** The shipped table with what settings say laid over it, and what the environment says over that. */
+/** The shipped table with the entries of settings laid over it, and those of the environment over that. */
 export function aliasTable({ environment = {}, settings = {} }: AliasSources = {}): AliasTable {
   const table = new Map(shippedAliases);
   for (const [name, target] of Object.entries(settings)) {
@@ -330,7 +330,7 @@ export function aliasTable({ environment = {}, settings = {} }: AliasSources = {
   return table;
 }
 
-/** An empty value says nothing, and neither does an alias that is said to be itself. */
+/** An empty value means nothing, and neither does an alias that is defined as itself. */
 function override(table: Map<string, AliasTarget>, alias: string, target: unknown): void {
   if (typeof target !== "string" || alias === "" || alias === "inherit") return;
   const text = target.trim();

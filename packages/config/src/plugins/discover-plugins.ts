@@ -50,7 +50,7 @@ interface PluginDiscovery {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Finds every plugin on disk that settings and flags speak of. Never throws: what is broken becomes a problem. */
+/** Finds every plugin on disk that settings and flags refer to. Never throws: what is broken becomes a problem. */
 export async function discoverPlugins(options: DiscoverPluginsOptions): Promise<PluginDiscovery> {
   const { enabledPlugins = {}, footprint } = options;
   const folders = ["plugins", "skills"].map((name) => join(options.configDirectory, name));
@@ -331,7 +331,7 @@ async function openMarketplace(
     const file = isDocument ? place : join(place, ".claude-plugin", "marketplace.json");
     footprint?.add([file]);
     const loaded = await loadJson(file, readMarketplace);
-    // The entries of plugins no one installed are their author's business.
+    // The entries of plugins that are not installed are their author's business.
     diagnostics.push(...loaded.diagnostics.filter(({ severity }) => severity === "error"));
     const marketplace = loaded.value?.marketplace;
     if (marketplace !== undefined) return { root: isDocument ? rootOfFile(file) : place, marketplace };

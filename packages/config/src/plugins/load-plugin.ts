@@ -28,7 +28,7 @@ export interface PluginCandidate {
   /** Serves when the manifest gives no usable name; without it, the folder's name does. */
   readonly name?: string;
   readonly marketplace?: string;
-  /** What a marketplace entry says about the plugin's parts. */
+  /** What a marketplace entry lists as the plugin's parts. */
   readonly entry?: { readonly manifest: PluginManifest; readonly strict?: boolean };
 }
 
@@ -91,7 +91,7 @@ export async function isFile(path: string, footprint?: Footprint): Promise<boole
   return (await stat(path).catch(() => undefined))?.isFile() ?? false;
 }
 
-/** An entry that is not strict speaks for the plugin; a strict one fills in what the manifest leaves open. */
+/** An entry that is not strict overrides the manifest; a strict one fills in what the manifest leaves open. */
 function mergeEntry(own: PluginManifest | undefined, entry: PluginCandidate["entry"]): PluginManifest {
   if (entry === undefined) return own ?? {};
   return entry.strict === false ? { ...own, ...entry.manifest } : { ...entry.manifest, ...own };
@@ -132,7 +132,7 @@ interface PluginFile {
   readonly root: string;
   /** The manifest names it, so it has to be there. */
   readonly isNamed: boolean;
-  /** What is said where it is missing. */
+  /** What is reported where it is missing. */
   readonly missing: Pick<Diagnostic, "severity" | "message">;
 }
 

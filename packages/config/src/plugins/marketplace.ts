@@ -16,7 +16,7 @@ export interface MarketplacePlugin {
   readonly source?: string;
   /** Where the plugin may lie inside the marketplace, most likely place first; empty for sources that are fetched. */
   readonly places: readonly string[];
-  /** False: the entry says all there is to say about the plugin. */
+  /** False: the entry is the whole description of the plugin. */
   readonly strict?: boolean;
   /** What the entry itself says about the plugin's parts. */
   readonly manifest: PluginManifest;

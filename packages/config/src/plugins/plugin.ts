@@ -18,10 +18,10 @@ export interface Plugin {
   readonly enabled: boolean;
 }
 
-/** What settings say under `enabledPlugins`; a version list counts as yes. */
+/** What settings have under `enabledPlugins`; a version list counts as yes. */
 export type EnabledPlugins = Readonly<Record<string, unknown>>;
 
-/** True or false where settings speak of one of the keys, undefined where they are silent. */
+/** True or false where settings have one of the keys, undefined where they have none. */
 export function settingFor(keys: readonly string[], enabledPlugins: EnabledPlugins): boolean | undefined {
   const values = keys.filter((key) => Object.hasOwn(enabledPlugins, key)).map((key) => enabledPlugins[key]);
   if (values.includes(false)) return false;
@@ -151,7 +151,7 @@ export interface PluginManifest {
   readonly skills?: ComponentPaths;
   readonly hooks?: PluginHooks;
   readonly mcpServers?: PluginMcpServers;
-  /** The names of the values that a person is asked for, and what is said about each. */
+  /** The names of the values that a person is asked for, and the description of each. */
   readonly userConfig?: ReadonlyMap<string, unknown>;
 }
 

@@ -5,7 +5,7 @@ import { changeJson, valueAt, type WriteOutcome } from "./approve-mcp-servers.ts
 import type { Paths } from "./paths.ts";
 import { staysInside } from "./write-local-rules.ts";
 
-/** Where `retinue mcp add` can write: one person in one project, everybody in the project, one person everywhere. */
+/** Where `retinue mcp add` can write: one person in one project, everyone in the project, one person everywhere. */
 export const writableScopes = ["local", "project", "user"] as const;
 export type WritableScope = (typeof writableScopes)[number];
 

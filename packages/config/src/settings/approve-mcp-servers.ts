@@ -146,7 +146,7 @@ export function approvalsFile({ configDirectory }: Pick<Paths, "configDirectory"
   return join(configDirectory, "retinue", "mcp-approvals.json");
 }
 
-/** The hash of each definition that was approved for this project, by name; "unreadable" where no one can know. */
+/** The hash of each definition that was approved for this project, by name; "unreadable" where that cannot be known. */
 export async function loadMcpApprovals(
   paths: Pick<Paths, "configDirectory" | "projectRoot">,
 ): Promise<ReadonlyMap<string, string> | "unreadable"> {

@@ -156,7 +156,7 @@ function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: EntryFact
   return { type: "server", server, diagnostics: expanded.diagnostics };
 }
 
-/** What can be said without looking at trust, so that nobody is asked about a server that will not run anyway. */
+/** What can be decided without looking at trust, so that no question is asked about a server that will not run anyway. */
 function refuseBeforeAsking(
   { config, scope }: McpEntry,
   { strict, exclusive, policy }: McpFacts,
@@ -245,7 +245,7 @@ interface McpApprovals {
   readonly enabled: ReadonlySet<string>;
   readonly allEnabled: boolean;
   readonly disabled: ReadonlySet<string>;
-  /** The hash of each definition that was approved here; "unreadable" means that no one knows. */
+  /** The hash of each definition that was approved here; "unreadable" means that it is not known. */
   readonly recorded: ReadonlyMap<string, string> | "unreadable";
 }
 
@@ -260,7 +260,7 @@ interface ProjectServer {
 
 export interface ApprovalFacts {
   readonly trusted: boolean;
-  /** Somebody can be asked. */
+  /** A person can be asked. */
   readonly attended: boolean;
   readonly approvals: McpApprovals;
 }
@@ -304,7 +304,7 @@ export function decideProjectServer(
         : "its definition is not the one that was approved";
     return attended ? { type: "ask", reason } : { type: "hold", code: "changed", reason, advice };
   }
-  // Whoever approved a name, or all of them, was not told that a key goes with it.
+  // A person who approved a name, or all of them, was not informed that a key goes with it.
   if (keys.length > 0)
     return attended
       ? { type: "ask", reason: wantsKeys(keys) }

@@ -22,7 +22,7 @@ export interface McpEntry {
   readonly config: McpServerConfig;
   readonly scope: McpScope;
   readonly file?: string;
-  /** It came with the working folder, which may be anybody's: it needs trust and a person's word. */
+  /** It came with the working folder, which may come from a stranger: it needs trust and a person's word. */
   readonly fromRepository: boolean;
   /** It is in a definition that came with the working folder: trust is enough, as for the definition's hooks. */
   readonly needsTrust?: boolean;
@@ -261,7 +261,7 @@ export function refuseByPolicy(server: JudgedServer, policy: McpPolicy): string 
   return refuseByDenial(server, policy) ?? refuseUnlessAllowed(server, policy);
 }
 
-/** What can be said before variables have values. */
+/** What can be decided before variables have values. */
 export function refuseByDenial(server: JudgedServer, policy: McpPolicy): string | undefined {
   if (policy.denied.some((entry) => matchesServer(entry, server, "deny")))
     return "`deniedMcpServers` names it";
@@ -275,7 +275,7 @@ function refuseUnlessAllowed(server: JudgedServer, policy: McpPolicy): string | 
   const { allowed } = policy;
   if (allowed === undefined || (server.scope === "managed" && !policy.allowedByOrganisation))
     return undefined;
-  // Where the list says which programs or addresses are meant, a name alone is not enough: anybody can take a name.
+  // Where the list specifies which programs or addresses are meant, a name alone is not enough: anyone can take a name.
   const kind = server.forms.some(({ type }) => type === "stdio") ? "command" : "url";
   const byKind = allowed.filter(({ type }) => type === kind);
   const counting = byKind.length > 0 ? byKind : allowed.filter(({ type }) => type === "name");

@@ -33,7 +33,7 @@ describe("who can write a file of the organisation [PRM-11]", () => {
     );
   });
 
-  it("everybody who can replace it, by the rights of a folder on the way to it", async () => {
+  it("everyone who can replace it, by the rights of a folder on the way to it", async () => {
     await chmod(join(root, "managed"), 0o777);
     expect(await findForeignWriters(file)).toContain(`${join(root, "managed")} can be written by others`);
     await chmod(join(root, "managed"), 0o755);
@@ -41,7 +41,7 @@ describe("who can write a file of the organisation [PRM-11]", () => {
     expect(await findForeignWriters(file)).toContain(`${root} can be written by others`);
   });
 
-  it("no one else in a folder where each may only replace what is their own", async () => {
+  it("no other user in a folder where each may only replace what is their own", async () => {
     await chmod(root, 0o1777);
     expect(await findForeignWriters(file)).toBeUndefined();
   });

@@ -77,7 +77,7 @@ describe("loading settings", () => {
     expect(settings.plain).toEqual({ agent: "project", language: "en", outputStyle: "x" });
   });
 
-  it("applies trust to what the folder's files say [PRM-11]", async () => {
+  it("applies trust to the contents of the folder's files [PRM-11]", async () => {
     await put(project, { permissions: { allow: ["Bash"], deny: ["Read(./.env)"] } });
     const { settings } = await load({ trusted: false });
     expect(settings.permissions.allow).toEqual([]);

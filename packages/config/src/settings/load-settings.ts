@@ -65,7 +65,7 @@ interface SourceEntry {
   readonly source: SettingsSource;
   /** The JSON itself, where it did not come from a file. */
   readonly text?: string;
-  /** Somebody named this file, so it must be there. */
+  /** The caller named this file, so it must be there. */
   readonly mustExist?: boolean;
   /** Why this source cannot be read at all. */
   readonly failure?: Diagnostic;
@@ -240,8 +240,8 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * Why somebody besides the administrator and this user could change a file: it, a folder on the way to it or a link in
- * its place belongs to another, or others may write it. Undefined where no one can, where there is no file, and on
+ * Why users other than the administrator and this one could change a file: it, a folder on the way to it or a link in
+ * its place belongs to another, or others may write it. Undefined where they cannot, where there is no file, and on
  * systems without such owners.
  */
 export async function findForeignWriters(
@@ -258,7 +258,7 @@ export async function findForeignWriters(
     const stats = await lstat(place).catch(() => undefined);
     if (stats === undefined) continue;
     if (stats.uid !== 0 && stats.uid !== userId) return `${place} belongs to another user (${stats.uid})`;
-    // The rights of a link are not looked at; in a folder with the sticky bit no one can replace what others own.
+    // The rights of a link are not looked at; in a folder with the sticky bit users cannot replace what others own.
     const isExempt = stats.isSymbolicLink() || (stats.isDirectory() && (stats.mode & 0o1000) !== 0);
     if (!isExempt && (stats.mode & 0o022) !== 0)
       return `${place} can be written by others (mode ${(stats.mode & 0o7777).toString(8)})`;

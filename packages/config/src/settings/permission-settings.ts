@@ -45,7 +45,7 @@ export const switchReaders = {
   disableAutoMode: disable,
 } as const satisfies Readonly<Record<string, ValueReader<unknown>>>;
 
-/** Switches whose `true` or `"disable"` restricts; any other value could only undo what somebody else restricted. */
+/** Switches whose `true` or `"disable"` restricts; any other value could only undo a restriction made elsewhere. */
 export const restrictingSwitches: ReadonlySet<string> = new Set<keyof typeof switchReaders>([
   "blockReadsOutsideWorkingDirectories",
   "blockWritesOutsideWorkingDirectories",

@@ -125,7 +125,7 @@ export const restrictingPlainKeys: ReadonlySet<string> = new Set<PlainKey>([
 
 /**
  * Keys that guard something, which a value that cannot be read would leave unguarded: checks that are dropped would pass, and
- * limits that are dropped are kept by nobody.
+ * limits that are dropped are not kept.
  */
 const guardingPlainKeys: ReadonlySet<string> = new Set<string>([...restrictingPlainKeys, "limits", "verify"]);
 
@@ -137,7 +137,7 @@ export const keysWithoutEffect: ReadonlyMap<string, string> = new Map<PlainKey, 
   ["subagentStatusLine", "the terminal shows the agents itself"],
 ]);
 
-/** Reported for a setting that somebody wrote and that changes nothing. */
+/** Reported for a setting that is written and that changes nothing. */
 export function withoutEffect(path: readonly string[], why: string): Issue {
   return {
     severity: "note",

@@ -98,7 +98,7 @@ export function numberBetween(least: number, most: number): ValueReader<number> 
   };
 }
 
-/** `"disable"` is the documented word; the one that writes true means the same. */
+/** `"disable"` is the documented word; a file that has true means the same. */
 export const disable: ValueReader<"disable"> = {
   expected: '"disable"',
   read: (value) => (flag.read(value) === true || value === "disable" ? "disable" : undefined),
@@ -180,7 +180,7 @@ export const statusLine: ValueReader<StatusLineValue> = {
   },
 };
 
-/** What happens to calls that nobody can be asked about. */
+/** What happens to calls where no person can be asked. */
 export interface ApprovalsValue {
   readonly mode: "refuse" | "inbox";
   readonly webhook?: {
@@ -194,7 +194,7 @@ export interface ApprovalsValue {
 export interface BackgroundAgentsValue {
   /** Tools of MCP servers stay. */
   readonly mcpTools?: boolean;
-  /** Whether what no rule allows is asked of whoever attends. */
+  /** Whether the person who attends is asked about what no rule allows. */
   readonly questions?: "ask" | "refuse";
 }
 
@@ -349,7 +349,7 @@ function isWebhookUrl(value: unknown): value is string {
 
 /** What runs of workflows may take. */
 export interface WorkflowsValue {
-  /** How many of its agents work at once. */
+  /** How many of its agents work concurrently. */
   readonly agents?: number;
   /** How many equal failures in a row end a phase. */
   readonly breaker?: number;

@@ -60,8 +60,8 @@ const model: Value = {
 };
 
 /**
- * What is inside the settings whose readers take any object, or any text. Those that read their own parts are not here: what they
- * do not know is refused as a whole.
+ * What is inside the settings whose readers take any object, or any text. Those that read their own parts are not here: what is
+ * unknown to them is refused as a whole.
  */
 export const settingMembers = {
   enabledPlugins: {

@@ -83,7 +83,7 @@ describe("putting settings together [PRM-8]", () => {
     expect(mergeSettings([layer("user", hooks), layer("project", hooks)], trusted).hooks).toHaveLength(1);
   });
 
-  it("does not let anybody lengthen an organisation's list of what is permitted", () => {
+  it("does not let other files lengthen an organisation's list of what is permitted", () => {
     const merged = mergeSettings(
       [
         layer("user", { availableModels: ["u"] }),

@@ -23,7 +23,7 @@ export interface SettingsSource {
 
 export interface SettingsLayer {
   readonly source: SettingsSource;
-  /** Somebody without the right to could have written it, so that it may only restrict. */
+  /** A user without the right to could have written it, so that it may only restrict. */
   readonly isUnsafe?: boolean;
   readonly settings: Settings;
 }
@@ -53,7 +53,7 @@ export interface HeldBack {
   readonly source: SettingsSource;
 }
 
-/** Files inside the working folder may be anybody's, `settings.local.json` too: a repository can carry one. */
+/** Files inside the working folder may come from a stranger, `settings.local.json` too: a repository can carry one. */
 export function isFromRepository(scope: SettingsScope): boolean {
   return scope === "project" || scope === "local";
 }
@@ -250,7 +250,7 @@ function counts(merged: unknown, own: unknown, path: string): boolean {
 /** A chain of fallbacks is one thought; two of them put together would be a third. */
 const takenWhole: ReadonlySet<string> = new Set(["fallbackModel"]);
 
-/** Lists of what is permitted: an organisation's list is not made longer by anybody else's. */
+/** Lists of what is permitted: an organisation's list is not made longer by any other. */
 const policyLists: ReadonlySet<string> = new Set([
   "availableModels",
   "allowedMcpServers",

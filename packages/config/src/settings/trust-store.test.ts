@@ -87,7 +87,7 @@ describe("asking for trust [PRM-11]", () => {
     });
   });
 
-  it("is yes where the state file says so, for the repository's root and the folders in it", async () => {
+  it("is yes where the state file has it, for the repository's root and the folders in it", async () => {
     await folder("app/.git");
     const deep = await folder("app/src/deep");
     await trusting(join(root, "app"));

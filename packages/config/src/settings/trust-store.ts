@@ -55,7 +55,7 @@ export interface TrustStore {
   readonly untrust: (folder: string) => Promise<TrustOutcome>;
 }
 
-/** How the lock of a project stands when its folder is trusted. */
+/** The state of a project's lock when its folder is trusted. */
 export interface AcceptedLock {
   /** Differences from it that are accepted, by their hashes. */
   readonly accepted?: readonly string[] | undefined;
@@ -154,7 +154,7 @@ async function coveringFolder(
 
 /**
  * Of these folders, those that trust does not reach: neither that of the working folder, whether it is stored or given for one
- * session, nor one of their own that is stored. The person's own configuration is no one else's.
+ * session, nor one of their own that is stored. The person's own configuration is never among them.
  */
 export async function findUntrustedFolders(
   folders: readonly string[],
@@ -201,7 +201,7 @@ async function readState(stateFile: string): ReturnType<typeof readKnown> {
   }));
 }
 
-/** What a state file says of folders. */
+/** What a state file has about folders. */
 interface KnownFolders {
   readonly folders: ReadonlySet<string>;
   readonly accepted: ReadonlyMap<string, readonly string[]>;
@@ -260,7 +260,7 @@ function unreadable(file: string, error: unknown): Diagnostic {
   };
 }
 
-/** The folders a state file says are trusted, as written there. A broken file trusts nothing and says why. */
+/** The trusted folders of a state file, as written there. A broken file trusts nothing, with the reason. */
 function readTrustedFolders(text: string, file: string): KnownFolders {
   const document = parseJsonDocument(text, file);
   if (document.diagnostic !== undefined) return { ...noFolders, diagnostic: document.diagnostic };
@@ -372,7 +372,7 @@ export async function realFolder(folder: string): Promise<string> {
 
 /**
  * The main repository of a linked worktree, or undefined. Only where that repository names this worktree in turn: a
- * `.git` file alone can be written by anybody.
+ * `.git` file alone can be written by anyone.
  */
 export async function findWorktreeOwner(root: string): Promise<string | undefined> {
   const linkFile = join(root, ".git");

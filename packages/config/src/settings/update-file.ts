@@ -134,7 +134,7 @@ async function readIfPresent(file: string): Promise<string | undefined> {
   }
 }
 
-/** The state of a person is no one else's to read. */
+/** The state of a person must not be readable to others. */
 async function modeOf(file: string): Promise<number> {
   const status = await stat(file).catch(() => undefined);
   return status === undefined ? 0o600 : status.mode & 0o777;

@@ -5,7 +5,7 @@ import type { ValueReader, WrongPart } from "./read-environment.ts";
 /** A command that the runtime runs after an agent's last turn, in the agent's own working tree. */
 export interface VerifyCheck {
   readonly run: string;
-  /** How long it may take; two minutes where nothing is said. */
+  /** How long it may take; two minutes by default. */
   readonly timeoutSeconds?: number;
 }
 

@@ -154,7 +154,7 @@ interface SkillFile {
   readonly name?: string;
 }
 
-/** No one keeps more in one place; a link into a whole disk would. */
+/** More than anyone keeps in one place; a link into a whole disk would exceed it. */
 const maxFiles = 2000;
 const maxEntries = 50_000;
 const deepest = 8;

@@ -28,7 +28,7 @@ export function findNamedSkills(
   return { skills: [...skills.values()], diagnostics };
 }
 
-/** What is wrong with the skills that agents name, for the one that checks definitions. */
+/** What is wrong with the skills that agents name, for the check of definitions. */
 export function lintAgentSkills(
   definitions: readonly Pick<AgentDefinition, "name" | "skills" | "source" | "written">[],
   catalog: Pick<SkillCatalog, "find">,

@@ -27,7 +27,7 @@ export interface ReadSkill {
   readonly written: ReadonlyMap<SkillKey, FrontmatterField>;
 }
 
-/** Far beyond what a model should be given at the same time, and small enough that no one waits for a mistake. */
+/** Far beyond what a model should be given at the same time, and small enough that a mistake costs no time. */
 export const largestSkill = 1024 * 1024;
 
 /** Reads one SKILL.md or command file. Never throws; everything it repaired, ignored or refused is in `problems`. */

@@ -30,7 +30,7 @@ describe("[SKL-3] the list of skills for a model", () => {
     );
   });
 
-  test("gives only the name where settings say so", () => {
+  test("gives only the name where settings ask for that", () => {
     const nameOnly = new Set(["a"]);
     expect(listSkills([skillOf("a", "First.")], { ...windowFor(1000), nameOnly }).text).toBe("- a");
   });

@@ -252,7 +252,7 @@ describe("[SKL-1] files of a project are read with care", () => {
     ]);
   });
 
-  test("folders without end are left at some depth, and it is said", async () => {
+  test("folders without end are left at some depth, and it is reported", async () => {
     writeSkill(`repo/.claude/skills/${"d/".repeat(12)}deep`);
     writeSkill("repo/.claude/skills/a/b/c/reached");
     expect(await names()).toEqual(["reached"]);

@@ -148,7 +148,7 @@ async function withTrust(places: readonly SkillPlace[], paths: Paths): Promise<r
   );
 }
 
-/** Skills of the organisation whose files others can write are no one's word. */
+/** Skills of the organisation whose files others can write carry no authority. */
 async function withoutForeign(loaded: LoadedSkills): Promise<LoadedSkills> {
   const diagnostics: Diagnostic[] = [];
   const skills: Skill[] = [];
@@ -168,7 +168,7 @@ export interface NestedFolders {
   found(): readonly string[];
 }
 
-/** No one keeps more; each is read again with every look at the skills. */
+/** More than anyone keeps; each is read again with every look at the skills. */
 const maxFolders = 100;
 
 /**

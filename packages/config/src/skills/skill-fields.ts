@@ -22,7 +22,7 @@ interface SkillFieldsReading {
   readonly issues: readonly Issue[];
 }
 
-/** Turns what a frontmatter says into typed fields. Of a limit that is several times, each holds; else the last. */
+/** Turns the entries of a frontmatter into typed fields. Of a limit that is several times, each holds; else the last. */
 export function readSkillFields(frontmatter: Pick<Frontmatter, "fields" | "repeated">): SkillFieldsReading {
   const issues: Issue[] = [];
   const chosen = chooseFields(
@@ -300,7 +300,7 @@ function nameOf(entry: Readonly<Record<string, unknown>>): unknown {
   return Object.hasOwn(entry, "name") ? entry["name"] : Object.keys(entry)[0];
 }
 
-/** A word that is neither true nor false still shows that somebody wanted to keep models away. */
+/** A word that is neither true nor false still shows that the author wanted to keep models away. */
 function readGuard(field: FrontmatterField, to: FieldReport): boolean | undefined {
   let isReadable = true;
   const value = definitionFields.background.read(field, {
@@ -327,7 +327,7 @@ function readContext(field: FrontmatterField, to: FieldReport): "fork" | undefin
   return undefined;
 }
 
-/** A path or a word holds no guard that could be lost; a broken structure might, and is refused by the one that reads the entry. */
+/** A path or a word holds no guard that could be lost; a broken structure might, and is refused by the reader of the entry. */
 function readHooksField(field: FrontmatterField, to: FieldReport): unknown {
   if (field.value !== null && typeof field.value !== "object") {
     const message = `\`${field.key}\` is not a mapping of events; no hook was taken from it.`;

@@ -19,7 +19,7 @@ export interface AvailableTool {
   readonly effect: ToolEffect;
   readonly origin: "builtin" | "mcp" | "program";
   readonly server?: string;
-  /** It works on child agents, so only those who can start some have it. */
+  /** It works on child agents, so only agents that can start some have it. */
   readonly needsChildren?: true;
   /** It belongs to a team: a lead has it, and members get it with their membership. */
   readonly forTeams?: true;
@@ -195,7 +195,7 @@ function describeMatch(entry: string, { meaning, tools }: ToolMatch, path: Docum
   }
 }
 
-/** A specifier that narrows a tool to calls that no one can make. */
+/** A specifier that narrows a tool to calls that cannot be made. */
 export function describeSpecifiers(
   tool: string,
   specifiers: readonly string[],
@@ -333,7 +333,7 @@ export interface Denials {
 
 const noDenials: Denials = { whole: new Set(), scoped: new Map(), exclusions: {} };
 
-/** Both lists of a definition, with what they mean among the tools there are; without `tools` there are no wishes. */
+/** Both lists of a definition, with what they mean among the tools there are; without `tools` nothing is requested. */
 export function matchLists(
   { tools, disallowedTools = [] }: ToolLists,
   available: readonly AvailableTool[],

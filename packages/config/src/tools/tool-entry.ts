@@ -78,7 +78,7 @@ export function rejoinEntries(list: readonly string[]): string[] {
   return cleanEntries([...entries, ...pending]);
 }
 
-/** A whole text in brackets or quotes is a list somebody quoted; the list is what counts. */
+/** A whole text in brackets or quotes is a quoted list; the list is what counts. */
 function unwrapList(text: string): string {
   const trimmed = text.trim();
   const first = trimmed[0];
@@ -166,7 +166,7 @@ function isTrailingNotation(piece: string, index: number, closesBracket: boolean
 
 const quotes: ReadonlySet<string> = new Set(['"', "'", "`"]);
 
-/** What the name of a tool in somebody's file means here. */
+/** What the name of a tool in a file means here. */
 export type ToolNameMeaning =
   | { readonly type: "known"; readonly name: string }
   | { readonly type: "renamed"; readonly name: string; readonly reason: "old-name" | "letter-case" }

@@ -55,7 +55,7 @@ describe("which tools are granted", () => {
     expect(left.filter((name) => name.startsWith("mcp__"))).toEqual(["mcp__git__blame"]);
   });
 
-  test("a denial that is malformed takes the whole tool away, a wish that is malformed gives nothing [TLS-2]", () => {
+  test("a denial that is malformed takes the whole tool away, a request that is malformed gives nothing [TLS-2]", () => {
     expect(names({ tools: ["Read", "Bash"], disallowedTools: ["Bash(rm *"] })).toEqual(["Read"]);
     expect(names({ tools: ["Read", "Bash(git *"] })).toEqual(["Read"]);
   });
@@ -190,7 +190,7 @@ describe("spawning", () => {
     expect(grant(definition, "main").spawn).toEqual(expected);
   });
 
-  test("a subagent never has the Agent tool, whatever its definition says [TLS-7]", () => {
+  test("a subagent never has the Agent tool, whatever its definition lists [TLS-7]", () => {
     for (const tools of [undefined, ["*"], ["Agent", "Read"], ["Task(a)", "Read"], ["A*", "Read"]]) {
       const result = grant(tools === undefined ? {} : { tools });
       expect(result.spawn).toBe("none");
@@ -251,7 +251,7 @@ describe("memory [TLS-8]", () => {
   });
 });
 
-describe("whatever a definition says", () => {
+describe("whatever a definition lists", () => {
   const entry = fc.oneof(
     fc.constantFrom(
       ...available.map((tool) => tool.name),

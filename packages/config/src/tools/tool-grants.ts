@@ -166,7 +166,7 @@ function takeUnnamed(
   }
 }
 
-/** Tools that work on child agents mean nothing to those who can start none. */
+/** Tools that work on child agents mean nothing to agents that can start none. */
 function withoutChildTools(
   granted: readonly GrantedTool[],
   {

@@ -75,7 +75,7 @@ function times(scale: Scale, size: number | undefined): Scale {
 
 type Names = ReturnType<typeof readNames>;
 
-/** What the names of a script stand for, and what that makes of its expressions. */
+/** What the names of a script refer to, and what that makes of its expressions. */
 function readNames(program: AnyNode, args: unknown) {
   const values = new Map<string, AnyNode>();
   /** Functions that are called by their names. */

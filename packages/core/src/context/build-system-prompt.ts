@@ -109,7 +109,7 @@ through tools, and you answer in text. Use only tools you were given; the person
 
 const codingSections: ReadonlySet<string> = new Set(["Change with care", "Verify"]);
 
-/** The main prompt for an output style that brings its own work: without what it says of changing and checking code. */
+/** The main prompt for an output style that brings its own work: without its part about changing and checking code. */
 export const mainPromptWithoutCoding = mainPrompt
   .split(/\n\n(?=# )/)
   .filter((section) => !codingSections.has(/^# (.*)/.exec(section)?.[1] ?? ""))

@@ -31,7 +31,7 @@ const optionalScript = /\bnpm\b.* --if-present\b/;
 const nameFilter = /--test-(?:name|skip)-pattern\b/;
 const passedFile = /^(?:\u2714|ok \d+ -) \S.*\.[cm]?[jt]sx?(?: \([\d.]+ms\))?$/gm;
 
-/** The points of TAP; other summaries know better, because a point may stand for a suite. */
+/** The points of TAP; other summaries know better, because a point may represent a suite. */
 function isEmptyTap(text: string): boolean {
   if (/^[ \t]*(?:not )?ok \d+\b(?!.*# skip\b)/im.test(text)) return false;
   return /^(?:1\.\.0(?: # skip\b.*)?|[ \t]*ok \d+\b.*# skip\b.*)$/im.test(text);

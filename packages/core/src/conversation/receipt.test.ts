@@ -140,7 +140,7 @@ describe("[VRF-4] what the checks run and the work has changed", () => {
   ])("`%s` does not run %j", (check, file) => {
     expect(changesOfChecks([check], [file])).toEqual([]);
   });
-  test("is said of checks only, and of five files by name", () => {
+  test("lists checks only, and five files by name", () => {
     const tests = Array.from({ length: 7 }, (_, at) => changed(`test/${at}.ts`));
     expect(changesOfChecks([], tests)).toEqual([]);
     expect(changesOfChecks(["npm test"], tests)[0]).toMatch(/test\/4\.ts and 2 more\.$/);

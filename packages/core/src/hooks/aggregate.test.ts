@@ -55,7 +55,7 @@ describe("[HKS-6] several hooks about one call", () => {
     expect(aggregateCall([deny, said({ updatedInput: {} })])).not.toHaveProperty("updatedInput");
   });
 
-  test("contexts, messages and the wish to stop come together", () => {
+  test("contexts, messages and the request to stop come together", () => {
     const results = [said({ context: "a", systemMessage: "m" }), said({ context: "b", stop: "enough" })];
     expect(aggregateCall(results)).toMatchObject({ context: "a\nb", systemMessages: ["m"], stop: "enough" });
   });

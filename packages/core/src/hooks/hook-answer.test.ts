@@ -67,7 +67,7 @@ describe("[HKS-6] exit codes", () => {
     for (const event of firedHookEvents) expect(answerOf(event, { exitCode: 0 })).toEqual({});
   });
 
-  test("plain text is context only where somebody speaks to the model", () => {
+  test("plain text is context only at events whose text reaches the model", () => {
     for (const event of firedHookEvents) {
       const expected = ["UserPromptSubmit", "SessionStart", "PreCompact"].includes(event)
         ? { context: "hello" }

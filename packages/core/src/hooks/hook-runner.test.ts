@@ -342,7 +342,7 @@ test("nothing marked by these tests is left running", () => {
   expect(findMarkedProcesses(...marks)).toEqual([]);
 });
 
-test("an event no one listens to costs nothing", async () => {
+test("an event without listeners costs nothing", async () => {
   await using hooks = runner([hook("Stop", { command: "exit 2" })]);
   expect(hooks.receives("PreToolUse")).toBe(false);
   expect(hooks.receives("Stop")).toBe(true);

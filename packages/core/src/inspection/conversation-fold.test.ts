@@ -27,7 +27,7 @@ function changed(structuredPatch: unknown): unknown {
   return [...Array(fold.count).keys()].map((at) => fold.entry(at)).find((entry) => entry?.type === "call");
 }
 
-test("an edit has the lines that its result says were changed, with their numbers, and none of what cannot be one [STU-1]", () => {
+test("an edit has the lines that its result lists as changed, with their numbers, and none of what cannot be one [STU-1]", () => {
   const hunk = { oldStart: 38, oldLines: 2, newStart: 38, newLines: 2, lines: [" a", "-b", "+c"] };
   expect(changed([hunk])).toMatchObject({
     edits: [{ file: "a.ts", before: "b", after: "c" }],

@@ -14,7 +14,7 @@ import {
 } from "./read-answer.ts";
 import { readCall, settleCall } from "./read-call.ts";
 
-/** One thing that was said or done in an agent's conversation, with its text in full up to a generous limit. */
+/** One message or action in an agent's conversation, with its text in full up to a generous limit. */
 export type ConversationEntry =
   | {
       readonly type: "prompt";

@@ -111,7 +111,7 @@ test.each([
   expect(describeTime(milliseconds)).toBe(text);
 });
 
-test("what a run took stands beside its quote, in money where that is known [BIL-3]", () => {
+test("what a run took is shown beside its quote, in money where that is known [BIL-3]", () => {
   const { costUsd: _cost, ...unpriced } = agent("a", 0.4);
   const real = { costUsd: 0.34, tokens: 200_000, durationMs: 60_000 };
   expect(describeQuoted({ ...agent("a", 0.4), real, isInside: true })).toBe(

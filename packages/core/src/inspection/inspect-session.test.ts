@@ -169,7 +169,7 @@ describe("[LIM-4] what an agent took is reported by its lines", () => {
   });
   const day = 86_400;
 
-  test("the time between a crash and going on belongs to no one: calls that were cut off", () => {
+  test("the time between a crash and the resumption belongs to no agent: calls that were cut off", () => {
     const cut = "Interrupted: the session ended before a result of this call was recorded.";
     const folded = fold([
       prompt(0, "Go."),
@@ -186,7 +186,7 @@ describe("[LIM-4] what an agent took is reported by its lines", () => {
     expect(callsOf(folded)[0]).not.toHaveProperty("durationMs");
   });
 
-  test("the time between a crash and going on belongs to no one: a call that had ended while another was cut off", () => {
+  test("the time between a crash and the resumption belongs to no agent: a call that had ended while another was cut off", () => {
     const calls = ["c", "d"].map((id) => ({ type: "tool_use", id, name: "Bash", input: {} }));
     const late = [
       { type: "tool_result", tool_use_id: "c", content: "done" },
@@ -202,7 +202,7 @@ describe("[LIM-4] what an agent took is reported by its lines", () => {
     expect(folded.totals.toolMs).toBeLessThanOrEqual(1000);
   });
 
-  test("the time between a crash and going on belongs to no one: a model that was being asked", () => {
+  test("the time between a crash and the resumption belongs to no agent: a model that was being asked", () => {
     const { totals } = fold([
       prompt(0, "Go."),
       plan(0),
@@ -215,7 +215,7 @@ describe("[LIM-4] what an agent took is reported by its lines", () => {
     expect(totals).toMatchObject({ durationMs: 4000, modelMs: 3000, toolMs: 1000, otherMs: 0 });
   });
 
-  test("the time between a crash and going on belongs to no one: a child, which stays interrupted until it continues", () => {
+  test("the time between a crash and the resumption belongs to no agent: a child, which stays interrupted until it continues", () => {
     const mark = { isSidechain: true, agentId: "a1" };
     const lines = [
       plan(0, mark),

@@ -102,7 +102,7 @@ describe("[CLI-3] a session is put together from its files", () => {
     ]);
   });
 
-  test("a whole last line without its end counts once no one writes any more, and only once", async () => {
+  test("a whole last line without its end counts once no process writes any more, and only once", async () => {
     const file = await write(`${session}.jsonl`, user("u1", "Go."), JSON.stringify(answer("a1")));
     const taken = takeOwnerLock(file);
     const reading = source();

@@ -340,7 +340,7 @@ export interface CallStep {
   /** How long it was decided about; with a question, how long that took. */
   readonly decidedMs?: number;
   readonly asked?: boolean;
-  /** Why it was allowed, where the journal says so. */
+  /** Why it was allowed, where the journal has it. */
   readonly allowed?: string;
   /** The child it started. */
   readonly agentId?: string;

@@ -112,7 +112,7 @@ describe("[LIM-4] what a delegation was worth", () => {
     expect(child).toMatchObject({ paid: false, verdict: `did not pay: ${why}` });
   });
 
-  test("cannot be said where no tokens were counted", () => {
+  test("cannot be known where no tokens were counted", () => {
     const { children, verdict } = worth(agent("main", []), agent("a1", [turn(0, 0, 0)]));
     expect(children[0]).not.toHaveProperty("paid");
     expect(verdict).toContain("0 of 1 delegations paid, 1 cannot be judged");
@@ -122,7 +122,7 @@ describe("[LIM-4] what a delegation was worth", () => {
     expect(worth(agent("main", []), agent("a1", [turn(0, 50, 50)])).children[0]?.paid).toBe(false);
   });
 
-  test("each moment that a parent waits for several belongs to the one that ends last", () => {
+  test("each moment that a parent waits for several belongs to the child that ends last", () => {
     const { children } = worth(
       agent("main", [starts("a1", 100, 300), starts("a2", 100, 900), starts("a3", 50, 200)]),
       ...["a1", "a2", "a3"].map((id) => agent(id, [turn(0, 5000, 50)])),

@@ -31,7 +31,7 @@ test("a call that a person is asked about is seen from outside until it is answe
   expect(existsSync(join(files.directory, "asked-calls.json"))).toBe(false);
 });
 
-test("what a program answers at once, and a session that is not kept, write nothing [STU-1]", () => {
+test("what a program answers immediately, and a session that is not kept, write nothing [STU-1]", () => {
   const kept = createSession();
   const fast = createAskedCalls(() => kept);
   fast.asked("one");

@@ -7,7 +7,7 @@ import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
 import type { SessionFiles } from "./session-files.ts";
 
 /**
- * The calls about which the process that runs a session asks its own person right now, for whoever looks at the session from outside.
+ * The calls about which the process that runs a session asks its own person right now, for viewers of the session in other processes.
  * It holds nothing that is in no other place, and means nothing once that process is gone.
  */
 export interface AskedCalls {

@@ -34,7 +34,7 @@ const left = async () =>
     .sort();
 
 describe("[TRN-6] old transcripts are removed", () => {
-  it("a session no one wrote to for the period goes with its children and long results; a newer one stays", async () => {
+  it("a session not written to for the period goes with its children and long results; a newer one stays", async () => {
     await put(`-w/${id(1)}.jsonl`, 31);
     await put(`-w/${id(1)}/subagents/agent-a1.jsonl`, 31);
     await put(`-w/${id(1)}/subagents/agent-a1.meta.json`, 31);

@@ -64,7 +64,7 @@ interface Outcome {
 
 /** Everything in a project's folder that belongs to one session, by its names. */
 interface Entry {
-  /** The file whose lock stands for all of it. */
+  /** The file whose lock covers all of it. */
   readonly main: string;
   readonly folder?: string;
   readonly files: readonly string[];

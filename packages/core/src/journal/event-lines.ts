@@ -7,7 +7,7 @@ import { readUsage } from "./transcript-usage.ts";
 interface EventLine<Event extends RunEvent> {
   /** What the line has besides its place, in the words existing viewers read. */
   readonly write: (event: Event) => LineFields;
-  /** Reads it back, for those who watch a journal; absent: they are shown nothing of it. Total: any line will do. */
+  /** Reads it back, for viewers of a journal; absent: they are shown nothing of it. Total: any line will do. */
   readonly read?: (line: JsonRecord) => Event | undefined;
 }
 
@@ -89,7 +89,7 @@ export const eventLines: {
       };
     },
   },
-  // Read together with what was said last.
+  // Read together with the last message.
   "run-idled": { write: ({ ending }) => endingFields(ending) },
   "run-ended": { write: ({ ending }) => endingFields(ending) },
 };

@@ -167,7 +167,7 @@ interface UserLineFields {
   /** Said to the model, but not by a person: viewers leave it out. */
   readonly isMeta?: boolean;
   readonly isCompactSummary?: boolean;
-  /** It was said in the same message as the results before it. */
+  /** It was in the same message as the results before it. */
   readonly isPartOfResults?: boolean;
   readonly origin?: { readonly kind: string } | undefined;
   readonly permissionMode?: string | undefined;

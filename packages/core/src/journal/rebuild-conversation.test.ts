@@ -267,7 +267,7 @@ describe("[TRN-3] a call cut off by a crash is answered as interrupted", () => {
     });
   });
 
-  it("a call in the middle that no one answered gets an answer too, without being reported", () => {
+  it("a call in the middle that was not answered gets an answer too, without being reported", () => {
     const { messages, unrecorded } = rebuildConversation([
       ...cut,
       user("4", "3", "Continue"),
@@ -377,7 +377,7 @@ describe("[TRN-3] files of other versions and programs are understood", () => {
     }
   });
 
-  it("what was said to the model without being shown belongs to the conversation; what was only shown does not", () => {
+  it("what was sent to the model without being shown belongs to the conversation; what was only shown does not", () => {
     const lines = [
       user("1", null, "Reminder", { isMeta: true }),
       { type: "attachment", uuid: "2", parentUuid: "1", attachment: {} },

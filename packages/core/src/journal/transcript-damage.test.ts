@@ -24,7 +24,7 @@ test("a line that cannot be read is the one that is missed", () => {
   );
 });
 
-test("all of it is said in one sentence", () => {
+test("all of it is reported in one sentence", () => {
   expect(describeDamage("x", { broken: 2, missing: 3, torn: true })).toContain(
     "2 lines cannot be read, at least 3 lines are missing, the last line was cut off.",
   );

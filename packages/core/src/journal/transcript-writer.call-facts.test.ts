@@ -48,7 +48,7 @@ const results: RunEvent = {
   },
 };
 
-test("[LIM-4] the line of a result says when its call began, how long it took, and why it was refused", () => {
+test("[LIM-4] the line of a result has when its call began, how long it took, and why it was refused", () => {
   const [first, , one, two] = write([
     answered,
     1000,
@@ -63,7 +63,7 @@ test("[LIM-4] the line of a result says when its call began, how long it took, a
   expect(two?.["toolCall"]).toEqual({ durationMs: 0, asked: true, denied: "a rule" });
 });
 
-test("[LIM-4] a call of which nothing was heard has a line without it, also when its id was used before", () => {
+test("[LIM-4] a call without such facts has a line without them, also when its id was used before", () => {
   const used: RunEvent = { type: "call-finished", call: call("one"), isError: false, durationMs: 5 };
   const lines = write([answered, used, answered, results]);
   expect(lines.filter((line) => "toolCall" in line)).toEqual([]);

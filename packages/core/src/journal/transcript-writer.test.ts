@@ -142,7 +142,7 @@ describe("[TRN-1] events become lines", () => {
     ]);
   });
 
-  it("what no one typed is marked, and only a person's prompt has a person as its origin", () => {
+  it("what was not typed is marked, and only a person's prompt has a person as its origin", () => {
     const { lines, writer } = start();
     writer.record(added("Reminder", "system"));
     writer.record(added("From afar", "message"));
@@ -369,7 +369,7 @@ describe("what is vital is on the disk before anything has an effect [TRN-2]", (
     expect(syncs.at(-1)).toBe(intents);
   });
 
-  it("the mark that hooks are about to hear of a child is on the disk when they do", async () => {
+  it("the mark that hooks are about to be notified of a child is on the disk when they are", async () => {
     const { writer, syncs, length } = startOnDisk();
     await writer.reported("SubagentStart");
     expect(syncs).toEqual([length()]);

@@ -331,7 +331,7 @@ export interface IdSource {
 }
 
 /**
- * What lines say that only this product writes, for readers that find a run cut off. They are no part of the
+ * What lines have that only this product writes, for readers that find a run cut off. They are no part of the
  * conversation's tree: without `uuid`, viewers and the chain pass over them.
  */
 type About = Pick<TranscriptFacts, "sessionId" | "agentId"> & { readonly timestamp: string };

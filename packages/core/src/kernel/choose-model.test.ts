@@ -54,7 +54,7 @@ async function createStage(
 }
 
 describe("[MDL-4] with no key and no model named", () => {
-  test("a server on this machine answers, and the plan says which and why", async () => {
+  test("a server on this machine answers, and the plan shows which and why", async () => {
     const { runtime, server } = await createStage(["From here."]);
     await using session = await runtime.open();
     expect(session.model).toMatchObject({ provider: "lmstudio", id: "scripted" });
@@ -112,7 +112,7 @@ describe("[MDL-4] with no key and no model named", () => {
     });
   });
 
-  test("a key that is set is used immediately, and no one on this machine is asked", async () => {
+  test("a key that is set is used immediately, and no server on this machine is asked", async () => {
     let asked = 0;
     const listening = createServer(() => {
       asked += 1;
@@ -136,7 +136,7 @@ describe("[MDL-4] with no key and no model named", () => {
     expect(asked).toBe(0);
   });
 
-  test("a found model that settings deny does not answer, and a person who tries the demo is told", async () => {
+  test("a found model that settings deny does not answer, and a person who tries the demo is notified", async () => {
     const { runtime } = await createStage([], {
       settings: JSON.stringify({ deniedModels: ["lmstudio/scripted"] }),
     });
@@ -146,7 +146,7 @@ describe("[MDL-4] with no key and no model named", () => {
     expect(session.plan.notes).toEqual([expect.stringContaining("but the offline model answers")]);
   });
 
-  test("a found server whose package is not installed leaves the offline model, and the command is said", async () => {
+  test("a found server whose package is not installed leaves the offline model, and the command is shown", async () => {
     const { server, options } = await createStage([]);
     await using source = createRuntimeSource(normalizeRuntimeOptions(options).setup);
     const facts = await source.gather();

@@ -162,7 +162,7 @@ async function findServing(runtime: RuntimeContext, selection: ModelSelection): 
   }
 }
 
-/** What settings say about models, for the main agent and for its children. */
+/** The limits of settings on models, for the main agent and for its children. */
 export function modelLimits({ discovered }: Pick<FolderContext, "discovered">): ModelLimits {
   const { availableModels, deniedModels } = discovered.settings.settings.plain;
   return {

@@ -81,7 +81,7 @@ describe("a folder beside the working folder", () => {
     expect(await use({ place, trusts: [] })).toEqual({ ran: [], hasMemory: false });
   });
 
-  it("does what its files say when it is trusted itself [PRM-11]", async () => {
+  it("applies its files when it is trusted itself [PRM-11]", async () => {
     expect(await use({ trusts: ["other"] })).toEqual({ ran: marks, hasMemory: true });
   });
 });

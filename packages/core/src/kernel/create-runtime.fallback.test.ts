@@ -57,7 +57,7 @@ async function setUp(script: readonly Step[], options: RuntimeOptions = {}) {
 }
 
 describe("a fallback model of a runtime [MDL-8]", () => {
-  test("answers the main agent for the rest of its run, and result and transcript say so", async () => {
+  test("answers the main agent for the rest of its run, and result and transcript show it", async () => {
     const read = { calls: [{ name: "Glob", input: { pattern: "*" } }] };
     await using stage = await setUp([overloaded, read, "From the other.", "From the first."], {
       fallbackModel: other,
@@ -80,7 +80,7 @@ describe("a fallback model of a runtime [MDL-8]", () => {
     });
   });
 
-  test("of settings answers a child, and its parent and those who watch hear of it", async () => {
+  test("of settings answers a child, and its parent and its viewers are notified", async () => {
     await using stage = await setUp([delegate, overloaded, "Seen.", "Done."], {
       settings: { fallbackModel: [other] },
     });

@@ -13,7 +13,7 @@ import { createRuntime } from "./create-runtime.ts";
 
 const hour = 3_600_000;
 
-/** Hours pass as soon as everybody waits for them. */
+/** Hours pass as soon as all agents wait for them. */
 function createQuickClock(): WaitClock {
   let time = 0;
   return {
@@ -203,12 +203,12 @@ describe("a quota that is used up [LIM-7]", () => {
     };
     const first = await go("Go.");
     expect(first.ending).toMatchObject({ ending: { status: "completed" } });
-    // It is closed, and nobody was there since.
+    // It is closed, and no person was there since.
     const [entry] = JSON.parse(readFileSync(file, "utf8")).entries;
     expect(entry).toMatchObject({ session: first.id });
     expect(entry.usd).toBeGreaterThan(0);
     expect(entry.process).toBeUndefined();
-    // Another process of the key has taken all there is, and goes on.
+    // Another process of the key has taken all there is, and continues.
     const other = { ...entry, session: "other", usd: 1000, process: thisProcess() };
     const taken = { version: 1, entries: [other], holds: [] };
     writeFileSync(file, JSON.stringify(taken));

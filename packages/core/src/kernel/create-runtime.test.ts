@@ -223,7 +223,7 @@ describe("the tools of a program", () => {
     await expect(sample.runtime.run("Hi.").result).rejects.toMatchObject({ code: "invalid-tool" });
   });
 
-  it("that put questions exist only where somebody can be asked", async () => {
+  it("that put questions exist only where a person can be asked", async () => {
     await using sample = await createSampleRuntime(["a"]);
     await sample.runtime.run("Hi.").result;
     expect(toolNames(sample)).not.toContain("AskUserQuestion");
@@ -279,7 +279,7 @@ describe("sessions", () => {
     expect(session.messages()).toHaveLength(6);
   });
 
-  it("are resumed after a restart with all that was said, under the same id [TRN-3]", async () => {
+  it("are resumed after a restart with the whole conversation, under the same id [TRN-3]", async () => {
     await using sample = await createSampleRuntime([read("a.txt"), "It says hello."]);
     await sample.workspace.write("a.txt", "hello\n");
     const { sessionId } = await sample.runtime.run("What does a.txt say?").result;
@@ -349,7 +349,7 @@ describe("sessions", () => {
 describe("everything ends by signal and by disposal [SDK-3]", () => {
   const stalled = { failure: "stall", text: "Half an answer that never", after: 1 } as const;
 
-  it("a signal stops a run, and the result says so", async () => {
+  it("a signal stops a run, and the result shows it", async () => {
     await using sample = await createSampleRuntime([stalled]);
     const stop = new AbortController();
     const handle = sample.runtime.run("Hi.", { signal: stop.signal });

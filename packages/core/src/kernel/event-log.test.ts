@@ -38,7 +38,7 @@ test("old events are dropped, but never before a reader has passed them", async 
   expect(late.value.seq).toBeGreaterThan(10_000);
 });
 
-test("listeners hear each event at once until they leave", () => {
+test("listeners get each event immediately until they leave", () => {
   const log = createEventLog<ReturnType<typeof numbered>>();
   const received: number[] = [];
   const leave = log.listen(({ seq }) => received.push(seq));

@@ -90,7 +90,7 @@ describe("[TRN-3] a session that is continued", () => {
     ]);
   });
 
-  test("does not hold on to what settings said", async () => {
+  test("does not hold on to what was in settings", async () => {
     const stage = await createStage();
     await stage.workspace.write("../home/.claude/settings.json", '{"model": "opus"}');
     const { sessionId: resume } = await stage.start().run("One.").result;

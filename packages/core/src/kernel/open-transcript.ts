@@ -131,7 +131,7 @@ export async function openTranscript(
         ...(title === undefined ? [] : [customTitleLine(sessionId, title)]),
       ],
     });
-    // A copy gets its title from the session it was made of; whoever copied it has named it already.
+    // A copy gets its title from the session it was made of; the copying command has named it already.
     const { custom } = isResumed && isKept ? readSessionTitles(record.earlier?.records ?? []) : {};
     if (custom !== undefined) observer?.titled?.(custom);
     return record;

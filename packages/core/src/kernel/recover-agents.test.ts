@@ -169,7 +169,7 @@ it("[HKS-8] the one that leaves does not wait for hooks that hang over the stop 
   expect(calls).toBeLessThan(20);
 });
 
-it("[TRN-4] one that is left as it was is reported once, and hooks hear of its stop once, whatever they answer [HKS-8]", async () => {
+it("[TRN-4] one that is left as it was is reported once, and hooks are notified of its stop once, whatever they answer [HKS-8]", async () => {
   const received: string[] = [];
   await using sample = await createSampleRuntime([{ text: "Later." }], {
     hooks: [

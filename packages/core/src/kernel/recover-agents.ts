@@ -27,7 +27,7 @@ interface RecoveryParts {
 }
 
 /**
- * When a session is taken up again: children whose process died are settled, where settings say so they continue, and the main
+ * When a session is taken up again: children whose process died are settled, they continue if settings allow it, and the main
  * agent and the person are informed of them, and of those whose end was not reported.
  */
 export async function recoverAgents(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
@@ -172,7 +172,7 @@ function report(id: string, error: unknown, { notice }: RuntimeContext): void {
   notice?.(`The agent ${id}, which was cut off, could not be taken up: ${why}`);
 }
 
-/** What a session says of children that a crash had cut off. */
+/** What a session reports of children that a crash had cut off. */
 export interface SessionRecovery {
   /** Before the first prompt: resumes them and reports them. Later it does nothing. */
   begin(signal: AbortSignal): AsyncGenerator<RunEvent, void>;

@@ -35,7 +35,7 @@ export interface FolderContext {
   readonly trusted: boolean;
   /** Why a folder that was trusted is not: its files are others than its lock says. */
   readonly changed?: string;
-  /** Whose settings and instruction files are read besides the organisation's; absent means everybody's. */
+  /** Whose settings and instruction files are read besides the organisation's; absent means every product's. */
   readonly settingSources?: readonly ("user" | "project" | "local")[];
   /** The process's variables with those of settings over them. */
   readonly environment: Readonly<Record<string, string | undefined>>;

@@ -26,7 +26,7 @@ describe("what is about to happen is on the disk first [TRN-2]", () => {
   });
 });
 
-test("a home that is relative is refused, because what is below it may be anybody's [PRM-11]", () => {
+test("a home that is relative is refused, because what is below it may come from a stranger [PRM-11]", () => {
   expect(() => createRuntimeSource({ home: "." })).toThrow(expect.objectContaining({ code: "invalid-home" }));
 });
 

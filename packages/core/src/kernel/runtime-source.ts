@@ -107,7 +107,7 @@ function openSource(shared: Shared): RuntimeSource {
     at({ cwd, env, trusted }) {
       const own = cwd === undefined ? place.cwd : resolve(place.cwd, cwd);
       const { trusted: said, ...same } = options;
-      // What the program said of its own folder does not hold for another one.
+      // What the program set for its own folder does not hold for another one.
       const trust = trusted ?? (own === place.cwd ? said : undefined);
       const environment = withHome({ ...place.environment, ...env }, place.home);
       const moved = { ...same, ...(trust === undefined ? {} : { trusted: trust }) };
@@ -139,7 +139,7 @@ interface Shared {
 }
 
 interface Discovery {
-  /** As the files say. */
+  /** As in the files. */
   readonly found: DiscoveredAgents;
   /** As far as it counts for this runtime. */
   readonly discovered: DiscoveredAgents;
@@ -407,7 +407,7 @@ function modelsOf(
   });
 }
 
-/** Only where settings say that a used-up quota is waited for. */
+/** Only where settings let agents wait for a used-up quota. */
 function quotasOf(
   { options, clock }: Shared,
   { paths, settings }: Found,

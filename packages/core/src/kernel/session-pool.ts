@@ -241,7 +241,7 @@ export function createProgramContext(source: RuntimeSource, normalized: Normaliz
   };
 }
 
-/** What a file says wrongly is reported where files are checked; what the program itself says wrongly would be lost. */
+/** A wrong entry of a file is reported where files are checked; one of the program itself would be lost. */
 function refuseWrongSettings({ layers, diagnostics }: FolderContext["discovered"]["settings"]): void {
   const own = layers.find(({ source }) => source.scope === "flags")?.source.file;
   const wrong = diagnostics.find(({ file, severity }) => file === own && severity !== "note");

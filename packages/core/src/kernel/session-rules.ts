@@ -52,7 +52,7 @@ function ruleNotes({
   });
 }
 
-/** What a plan says of folders, as they are written and with links followed, because calls are judged by both. */
+/** The folders of a plan, as they are written and with links followed, because calls are judged by both. */
 interface FolderFacts {
   readonly workingDirectories: readonly string[];
   readonly outputRules: readonly PolicyRule[];
@@ -97,7 +97,7 @@ function steeringPlaces(paths: Paths): readonly string[] {
   return [...own, stateFile, transcripts, managedDirectory];
 }
 
-/** Who could write team files could speak for others. */
+/** An agent that could write team files could send messages as others. */
 const teamReason =
   "the files of agent teams are only for the tools of the team, such as SendMessage and TaskUpdate";
 
@@ -226,7 +226,7 @@ interface PolicySource {
   readonly platform: string;
 }
 
-/** What settings and options say about rights and the mode: the same for a run, a plan and an explanation. */
+/** The rights and the mode of settings and options: the same for a run, a plan and an explanation. */
 export function policyFacts(
   { discovered: { paths, settings }, trusted, platform }: PolicySource,
   rules: SessionRules,
@@ -251,7 +251,7 @@ export function policyFacts(
   };
 }
 
-/** Where settings say `failIfUnavailable`, a session without its sandbox does not begin. */
+/** Where settings have `failIfUnavailable`, a session without its sandbox does not begin. */
 export async function requireSandbox({
   sandbox,
   discovered,
@@ -345,7 +345,7 @@ export function defaultEffort({ discovered }: Pick<FolderContext, "discovered">)
   return { effort: { value: plain.effortLevel, from: sources.get("effortLevel")?.file ?? "settings" } };
 }
 
-/** When a silent agent in the background is stopped, unless the environment says otherwise. */
+/** When a silent agent in the background is stopped, unless the environment sets another time. */
 const defaultStallMs = 600_000;
 
 /** Everything about limits that planning asks for. */

@@ -30,7 +30,7 @@ import type { SessionWorkflows } from "./workflows/session-workflows.ts";
 export type { AgentPlan as RunPlan } from "../planning/agent-plan.ts";
 export type { TaskEvent } from "../tasks/task-manager.ts";
 
-/** What is said about one run of a session. */
+/** The options of one run of a session. */
 interface SessionRunOptions {
   readonly signal?: AbortSignal | undefined;
   /** At the end, brings the changes of the children back that are in worktrees of their own. */
@@ -59,10 +59,10 @@ export interface Session<Output = unknown> extends AsyncDisposable {
     signal: AbortSignal,
     options?: StreamOptions,
   ): AsyncIterable<RunEvent>;
-  /** Replaces the older part of the conversation by a summary now; the result says how much it made of how much. */
+  /** Replaces the older part of the conversation by a summary now; the result has how much it made of how much. */
   compact(instructions?: string, options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   messages(): readonly Message[];
-  /** What the main agent, or a child, has said of the answer that its model is giving; empty between answers. */
+  /** The text so far of the answer that the model of the main agent, or of a child, is giving; empty between answers. */
   partialText(agentId?: string): string;
   /** Gives the session a title by which it can be resumed. */
   rename(title: string): void;

@@ -23,9 +23,9 @@ interface CompactorParts {
 
 /** Keeps a conversation within its model's window. Without a compaction port it does nothing. */
 export interface Compactor {
-  /** Hears of each message that was added; `isPrompt` for that of this run. */
+  /** Called for each message that was added; `isPrompt` for that of this run. */
   added(message: UserMessage, isPrompt?: boolean): void;
-  /** Hears of each answer, after it was added. */
+  /** Called for each answer, after it was added. */
   answered(message: Message, usage: Usage, stopReason: StopReason): void;
   /** Compacts where the conversation has passed its threshold; throws `context_full` where that cannot help. */
   makeRoom(request: ModelRequest): AsyncGenerator<RunEvent, void>;
@@ -263,7 +263,7 @@ function contextFull(reason: string): RetinueError {
   return new RetinueError("context_full", `${reason} ${advice}`);
 }
 
-/** What settings and variables say about compaction. */
+/** Compaction as set in settings and variables. */
 interface CompactionSettings {
   /** Of the window, in percent; can only lower the usual share. */
   readonly percent?: number | undefined;

@@ -149,7 +149,7 @@ export const noRepetition: RepetitionState = { rounds: [], equal: Array(maxPerio
 
 /** The model is notified from this number on. */
 const repetitionNoticed = 3;
-/** Equal futile rounds after which a run ends, unless settings say otherwise. */
+/** Equal futile rounds after which a run ends, unless settings have another number. */
 const defaultMaxRepeats = 30;
 
 /** Pure: the state before and a round give the state after and what is repeated. */

@@ -72,7 +72,7 @@ export interface CompactionPort {
     facts: { readonly trigger: "auto" | "manual"; readonly instructions: string | undefined },
     options: { readonly signal: AbortSignal },
   ) => Promise<CompactionPermit>;
-  /** Hears the summary; a message given back is added behind the conversation. */
+  /** Receives the summary; a message given back is added behind the conversation. */
   readonly after?: (
     facts: { readonly trigger: "auto" | "manual"; readonly summary: string },
     options: { readonly signal: AbortSignal },
@@ -114,13 +114,13 @@ export interface LoopPorts {
   readonly commit?: () => Promise<void>;
   /** Takes down what an answer was asked with; absent where nothing is recorded. Never throws. */
   readonly recordRequest?: (request: ModelRequest) => RequestRecord;
-  /** Hears of each call that was run, and may add to what the model sees of it. */
+  /** Receives each call that was run, and may add to what the model sees of it. */
   readonly afterCall?: (
     request: CallRequest,
     outcome: ToolOutcome,
     options: { readonly signal: AbortSignal; readonly durationMs: number },
   ) => Promise<ToolOutcome>;
-  /** Hears the final text before the run ends; a message given back makes the agent continue with it. */
+  /** Receives the final text before the run ends; a message given back makes the agent continue with it. */
   readonly beforeEnd?: (
     text: string,
     options: { readonly signal: AbortSignal },

@@ -110,7 +110,7 @@ describe("turns", () => {
     expect(order.filter((entry) => wanted.includes(entry))).toEqual(wanted);
   });
 
-  test("a paused turn is taken up again with what was said so far", async () => {
+  test("a paused turn is taken up again with the text so far", async () => {
     const model = createScriptedModel([{ text: "Half", stopReason: "pause_turn" }, "whole."]);
     const { ending } = await run(model);
     expect(ending.text).toBe("whole.");
@@ -410,7 +410,7 @@ describe("endings", () => {
     expect(ending).toMatchObject({ status: "partial", ...limit, text: "As far as" });
   });
 
-  test("a last turn that fails takes nothing away from what was said before", async () => {
+  test("a last turn that fails takes nothing away from the text before", async () => {
     const first = { text: "Half.", calls: [{ name: "A", input: { text: "x" } }] };
     const model = createScriptedModel([first, { failure: "server-error" }]);
     const { ending } = await run(model, [echo("A")], { input: { maxTurns: 1, lastTurn: true } });
@@ -442,7 +442,7 @@ describe("endings", () => {
     expect(ending.totals.turns).toBe(7);
   });
 
-  test("[LIM-6] the limit is 30 where no one sets one", async () => {
+  test("[LIM-6] the limit is 30 by default", async () => {
     const again = { calls: [{ name: "A", input: { text: "x" } }], times: 30 };
     const { ending } = await run(createScriptedModel([again, "Enough."]), [echo("A")], {
       input: { maxTurns: 100 },
@@ -621,7 +621,7 @@ describe("stopping", () => {
     expect(resultsOf(messages[2]).every(({ is_error }) => is_error)).toBe(true);
   });
 
-  test("[TRN-3] what a call says itself of being broken off is kept, such as the agent it had started", async () => {
+  test("[TRN-3] what a call reports itself about being broken off is kept, such as the agent it had started", async () => {
     const controller = new AbortController();
     const reporting = echo("S", {
       call: async () => {
@@ -640,7 +640,7 @@ describe("stopping", () => {
   });
 });
 
-describe("those who hear of what happened", () => {
+describe("listeners to what happened", () => {
   test("see each call that ran, with its result, and may add to it", async () => {
     const model = createScriptedModel([
       {
@@ -751,7 +751,7 @@ describe("calls that may run together are decided together [HKS-9]", () => {
     const authorize: LoopPorts["authorize"] = async ({ input }, { turn }) => {
       const { text } = input as { text: string };
       order.push(`hook ${text}`);
-      // The hooks end in the opposite order, and only when all have begun.
+      // The hooks end in the opposite order, and only when all have started.
       await new Promise<void>((resolve) => {
         waiting.set(text, resolve);
         if (waiting.size === 3) for (const end of [...waiting.values()].reverse()) end();

@@ -148,7 +148,7 @@ describe("where a conversation is cut", () => {
     expect(readOpening([{ role: "user", content: prompt }]).task).toEqual([{ type: "text", text: prompt }]);
   });
 
-  it("words that no one has answered are found, results of tools are not among them", () => {
+  it("unanswered words are found, results of tools are not among them", () => {
     const messages: Message[] = [
       { role: "user", content: "Task" },
       { role: "assistant", content: [{ type: "tool_use", id: "a", name: "Read", input: {} }] },

@@ -13,9 +13,9 @@ export interface TurnOrder {
   readonly model: Model;
   readonly request: ModelRequest;
   readonly signal: AbortSignal;
-  /** Hears what answers took that broke off. */
+  /** Receives what answers took that broke off. */
   readonly onLost: (lost: LostAnswer) => void;
-  /** Hears that another model is asked in place of the chosen one. */
+  /** Called when another model is asked in place of the chosen one. */
   readonly onFallback?: ((fallback: ModelFallback) => void) | undefined;
 }
 

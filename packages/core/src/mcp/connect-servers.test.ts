@@ -169,7 +169,7 @@ describe("servers and their tools", () => {
     expect(Object.keys(variables)).not.toContain("SECRET_KEY");
   });
 
-  test("[MCP-1] what a server says of itself is bounded and cannot imitate the runtime", async () => {
+  test("[MCP-1] a server's own description is bounded and cannot imitate the runtime", async () => {
     const connections = await connected(unruly("small"));
     expect(connections.states()[0]?.status).toMatchObject({
       version: "1.2.3",
@@ -177,7 +177,7 @@ describe("servers and their tools", () => {
     });
   });
 
-  test("[MCP-1] a server's question reaches the person only where somebody can be asked", async () => {
+  test("[MCP-1] a server's question reaches the person only where one can be asked", async () => {
     const alone = await connected(unruly("small"));
     expect((await alone.call("small", "ask", {}, free)).text).toContain('"code"');
     const attended = await connected(unruly("small"), {
@@ -334,7 +334,7 @@ describe("permissions", () => {
     expect([reads, writes].map((tool) => judge(tool, {}))).toEqual(["ask", "ask"]);
   });
 
-  test("[PRM-2] a rule speaks of a server and its tool, not of the joined name, and not of a tool that changed since", async () => {
+  test("[PRM-2] a rule names a server and its tool, not the joined name, and not a tool that changed since", async () => {
     const connections = connect([unruly("a"), unruly("a__b")]);
     await connections.ready;
     const allow = [rule("mcp__a")];

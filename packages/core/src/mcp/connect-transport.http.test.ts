@@ -128,7 +128,7 @@ test.each([
   expect(state?.status).toMatchObject({ type: "failed", reason: expect.stringContaining(reason) });
 });
 
-test("[MCP-1] an address where no one listens, or that is none, is a failed server", async () => {
+test("[MCP-1] an address without a listener, or that is none, is a failed server", async () => {
   const url = await listen(() => undefined);
   server?.close();
   expect((await connect({ url }))?.status).toMatchObject({

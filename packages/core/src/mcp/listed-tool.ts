@@ -59,7 +59,7 @@ function readSchema(schema: unknown): JsonRecord {
   return repaired(defusedRecord(schema));
 }
 
-/** What a schema says in words is read by the model like a description. How deep it is was looked at before. */
+/** Text in a schema is read by the model like a description. How deep it is was looked at before. */
 function defused(value: unknown): unknown {
   if (typeof value === "string") return escapeControlTags(value);
   if (Array.isArray(value)) return value.map(defused);
@@ -186,7 +186,7 @@ export function messageOf(error: unknown): string {
   const cause = error.cause instanceof Error ? ` (${causeText(error.cause)})` : "";
   const said = `${error.message}${cause}`;
   if (!isRetinueError(error) || error.advice === undefined) return said;
-  // Whoever reports it ends the sentence.
+  // The caller that reports it ends the sentence.
   return `${endSentence(said)} ${error.advice.replace(/\.$/, "")}`;
 }
 

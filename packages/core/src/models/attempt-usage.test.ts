@@ -19,7 +19,7 @@ describe("[LIM-4] what an answer that broke off has taken", () => {
     expect(taken()).toBeUndefined();
   });
 
-  test("is what the provider said at its beginning, and what was heard of it", () => {
+  test("is what the provider reported at its beginning, and what was received of it", () => {
     expect(taken(started)).toEqual(usage);
     expect(taken(started, delta, { ...delta, type: "thinking-delta" })).toEqual({
       ...usage,

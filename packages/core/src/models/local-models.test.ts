@@ -22,7 +22,7 @@ const answer =
 const nowhere = "127.0.0.1:1";
 
 describe("[MDL-4] servers of models on this machine", () => {
-  test("Ollama is asked where OLLAMA_HOST says, LM Studio where its variable says, both for their lists", async () => {
+  test("Ollama is asked at the address of OLLAMA_HOST, LM Studio at that of its variable, both for their lists", async () => {
     const asked: string[] = [];
     const listen =
       (value: unknown): RequestListener =>

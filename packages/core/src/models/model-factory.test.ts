@@ -77,7 +77,7 @@ describe("createModelFactory [MDL-3]", () => {
     return createModelFactory({ environment, settings, coolDowns, clock, random: () => 0 });
   }
 
-  test("a model of Anthropic is patient, known to the catalog, and sent under the name settings give it", async () => {
+  test("a model of Anthropic retries, is known to the catalog, and sent under the name settings give it", async () => {
     const models = factory(
       { ANTHROPIC_BASE_URL: url },
       {

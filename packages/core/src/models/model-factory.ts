@@ -124,7 +124,7 @@ async function createAnthropic({ id }: ChosenModel, options: ModelFactoryOptions
     id,
     known,
     wireId,
-    // Many gateways drop what they do not know and charge for it; who says that tools are searched for says that theirs does not.
+    // Many gateways drop unknown fields and charge for them; a user who turns the search for tools on vouches that theirs does not.
     defersTools:
       known.defersTools &&
       experimentalBetasDisabled !== true &&

@@ -136,7 +136,7 @@ describe("withRetry [MDL-6]", () => {
     expect(model.asked()).toBe(1);
   });
 
-  test("an answer that broke off in the middle is begun anew after the word that it failed", async () => {
+  test("an answer that broke off in the middle is started anew after the event that it failed", async () => {
     const model = playing([begun, delta, failure("stream-cut")], [begun, delta, ended]);
     const types = (await collect(setUp().patient(model))).map(({ type }) => type);
     expect(types).toEqual([
@@ -161,13 +161,13 @@ describe("withRetry [MDL-6]", () => {
     expect(model.asked()).toBe(3);
   });
 
-  test("the provider's wish is waited for", async () => {
+  test("the pause that the provider asks for is waited for", async () => {
     const { patient, clock } = setUp();
     await collect(patient(playing([failure("rate-limited", 7000)], [ended])));
     expect(clock.now()).toBe(7000);
   });
 
-  test("a wish longer than all waiting may take is answered with the error immediately", async () => {
+  test("a pause longer than all waiting may take is answered with the error immediately", async () => {
     const { patient, clock } = setUp({ maxWaitMs: 10_000 });
     const model = playing([failure("rate-limited", 3_600_000)], [ended]);
     await expect(collect(patient(model))).rejects.toMatchObject({ code: "rate-limited" });
@@ -193,7 +193,7 @@ describe("withRetry [MDL-6]", () => {
     expect(clock.now()).toBe(6000);
   });
 
-  test("and also those who wait at the gate meanwhile, who are let in only after the pause", async () => {
+  test("and also requests that wait at the gate meanwhile, which are let in only after the pause", async () => {
     const { clock, coolDowns } = setUp();
     const gate = createRequestGate();
     for (const pass of await Promise.all([gate.enter(signal), gate.enter(signal)])) pass.leave("refused");
@@ -259,7 +259,7 @@ describe("delayBefore [MDL-6]", () => {
     expect(delayBefore(attempt, failure("overloaded"), () => chance)).toBeCloseTo(expected, -1);
   });
 
-  test("the provider's wish is never undercut, and not met by all at the same time", () => {
+  test("the provider's pause is never undercut, and not met by all at the same time", () => {
     expect(delayBefore(1, failure("rate-limited", 10_000), () => 0)).toBe(10_000);
     expect(delayBefore(1, failure("rate-limited", 10_000), () => 0.9)).toBe(10_900);
   });
@@ -277,7 +277,7 @@ test.each([
   expect(readMaxAttempts(value)).toBe(attempts);
 });
 
-test("[LIM-5] a request that waits for its turn says so, and leaves no place taken when no one waits any more", async () => {
+test("[LIM-5] a request that waits for its turn says so, and leaves no place taken when nothing waits any more", async () => {
   const gate = createRequestGate();
   const always = new AbortController().signal;
   (await gate.enter(always)).leave("refused");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { factorySettings, findProvider, knownProviders } from "./provider-entry.ts";
 
-describe("[MDL-3] the table says how each provider is had", () => {
+describe("[MDL-3] the table has how each provider is reached", () => {
   test.each([
     ["openai", "@ai-sdk/openai", { OPENAI_API_KEY: "k" }, { apiKey: "k" }],
     ["google", "@ai-sdk/google", { GEMINI_API_KEY: "k" }, { apiKey: "k" }],

@@ -8,7 +8,7 @@ import { openQuotaWindow, type QuotaWindow } from "./quota-window.ts";
 const hour = 3_600_000;
 const { signal } = new AbortController();
 
-/** Two windows on one file, as two processes have them, and a clock that moves when somebody sleeps. */
+/** Two windows on one file, as two processes have them, and a clock that moves when one of them sleeps. */
 function openWindows() {
   const folder = mkdtempSync(join(tmpdir(), "quota-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -7,7 +7,7 @@ const headers = (values: Record<string, string>) => (name: string) =>
 const inSeconds = (seconds: number): string => String((now + seconds * 1000) / 1000);
 const atMoment = (seconds: number): string => new Date(now + seconds * 1000).toISOString();
 
-describe("what headers say of a quota [LIM-7]", () => {
+describe("headers about a quota [LIM-7]", () => {
   test.each([
     [
       "the window of a subscription that is fuller",

@@ -35,7 +35,7 @@ describe("createCoolDowns [MDL-6]", () => {
     expect(clock.now()).toBe(0);
   });
 
-  test("those who waited together set out at different times, none of them early", async () => {
+  test("requests that waited together set out at different times, none of them early", async () => {
     const ends: number[] = [];
     for (const chance of [0, 0.3, 0.99]) {
       const clock = steppingClock();
@@ -47,7 +47,7 @@ describe("createCoolDowns [MDL-6]", () => {
     expect(ends).toEqual([4000, 4300, 4990]);
   });
 
-  test("the longest wish counts", async () => {
+  test("the longest pause counts", async () => {
     const clock = steppingClock();
     const coolDown = createCoolDowns(clock, () => 0).of("p", "m");
     coolDown.refused(3000);
@@ -56,7 +56,7 @@ describe("createCoolDowns [MDL-6]", () => {
     expect(clock.now()).toBe(3000);
   });
 
-  test("a refusal during the pause makes it longer for those who wait already", async () => {
+  test("a refusal during the pause makes it longer for requests that wait already", async () => {
     const clock = steppingClock((now) => {
       if (now === 3000) coolDown.refused(4000);
     });

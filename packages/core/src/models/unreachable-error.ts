@@ -4,7 +4,7 @@ import { ModelError } from "./model-error.ts";
 /** A server on this machine that refuses the connection is not running; it gets a moment to be restarted, and no more. */
 const localAttempts = 3;
 
-/** Without a network, or with a wrong address, it fails within some seconds; somebody who was connected gets all attempts. */
+/** Without a network, or with a wrong address, it fails within some seconds; a client that was connected gets all attempts. */
 const unreachedAttempts = 5;
 
 const noWayThere: ReadonlySet<string> = new Set([
@@ -21,7 +21,7 @@ export function unreachableError(error: unknown, address: string, hint: string):
   const code = codeOf(cause);
   const url = URL.canParse(address) ? new URL(address) : undefined;
   const isLocal = url !== undefined && isThisMachine(url.hostname);
-  // The port tells servers on one machine apart; elsewhere the name is enough.
+  // The port distinguishes servers on one machine; elsewhere the name is enough.
   const host = isLocal ? url.host : (url?.hostname ?? address);
   const isRefusedHere = isLocal && code === "ECONNREFUSED";
   return new ModelError("connection-failed", `Cannot reach ${host} (${code ?? messageOf(cause)}).`, {

@@ -63,7 +63,7 @@ export interface AgentPlan {
   readonly env?: Readonly<Record<string, Decided<string>>>;
   /** What was requested and did not count, each as one sentence. */
   readonly notes: readonly string[];
-  /** What was said too and did not count, because something stronger was said. */
+  /** What was specified too and did not count, because something stronger was specified. */
   readonly overrode: readonly Overridden[];
   /** What the runtime runs after its last turn; absent where nothing is named. */
   readonly verify?: PlannedChecks;

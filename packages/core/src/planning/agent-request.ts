@@ -42,7 +42,7 @@ export interface AgentRequest {
   readonly verify?: VerifyInput | undefined;
   /** Of a resumed child: the checks that an earlier call named. */
   readonly keptChecks?: readonly PlannedCheck[] | undefined;
-  /** What it may take; only ever narrows what settings and the definition say. */
+  /** What it may take; only ever narrows what settings and the definition set. */
   readonly limits?: AgentLimits | undefined;
   readonly name?: string | undefined;
   readonly mode?: PermissionMode | undefined;
@@ -146,7 +146,7 @@ function modelReference({ id, provider }: ChosenModel): string {
 export function requestsBackground(request: AgentRequest, definition: AgentDefinition): boolean {
   // A teammate is never waited for, and can ask all the same.
   if (request.team !== undefined) return false;
-  // Its workflow waits for it, whatever its definition says.
+  // Its workflow waits for it, whatever its definition specifies.
   if (request.workflow !== undefined) return false;
   // Resuming in the foreground is how an agent that did not have a permission gets to ask for it.
   const isCalledBack = request.resume !== undefined && request.background === false;
@@ -171,7 +171,7 @@ interface CommonFacts {
   readonly limits?: LimitFacts;
   /** The setting `verify`: checks by agent type. */
   readonly verify?: Readonly<Record<string, unknown>> | undefined;
-  /** How hard models think where neither call nor definition says so. */
+  /** How hard models think where neither call nor definition specifies it. */
   readonly effort?: Decided<string | number>;
   /** The folder it starts in, where the call or its definition names one that is there. */
   readonly cwd?: Decided<string>;
@@ -203,7 +203,7 @@ export interface ChildFacts extends CommonFacts {
   readonly definition: AgentDefinition;
   readonly parent: AgentPlan;
   readonly aliases: AliasTable;
-  /** What settings say about models; absent limits nothing. */
+  /** The limits of settings on models; absent limits nothing. */
   readonly modelLimits?: ModelLimits;
   /** CLAUDE_CODE_SUBAGENT_MODEL and its FORCE. */
   readonly subagentModel?: string;

@@ -38,7 +38,7 @@ describe("[VRF-1] which checks an agent has", () => {
     });
   });
 
-  test("one that a model names is marked, unless somebody else has named it", () => {
+  test("one that a model names is marked, unless it is named elsewhere too", () => {
     const request = { origin: "model", verify: ["make", "npm test"] } as const;
     expect(planChecks(request, { definition: inFile, trusted: true })).toMatchObject({
       checks: { checks: [{ run: "npm test" }, { run: "make", ofModel: true }] },

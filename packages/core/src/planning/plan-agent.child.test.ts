@@ -187,14 +187,14 @@ describe("[TLS-6] who may be started", () => {
     expect(refusal({}, parentWith({ spawn }))).toMatch(reason);
   });
 
-  test("a program starts what the list of tools for its agent does not speak of, and no more", () => {
+  test("a program starts what the list of tools for its agent does not cover, and no more", () => {
     const limited = parentWith({ spawn: "none", programSpawn: "any" });
     expect(refusal({ origin: "program" }, limited)).toBe("planned");
     expect(refusal({ origin: "model" }, limited)).toMatch(/may not start others/);
     expect(refusal({ origin: "program" }, parentWith({ spawn: "none" }))).toMatch(/may not start others/);
   });
 
-  test("[TLS-7] a child starts no one, even where its plan were wrong", () => {
+  test("[TLS-7] a child starts no agent, even if its plan were wrong", () => {
     const child = { ...plan(), spawn: "any" } as const;
     expect(refusal({}, { parent: child })).toContain("cannot start agents");
   });

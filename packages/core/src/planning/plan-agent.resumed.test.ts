@@ -93,7 +93,7 @@ describe("[TRN-3] what the call leaves open is as it was", () => {
     expect(withEarlier(request, {})).toEqual(request);
   });
 
-  test("one that never began is given its task, and behind it only words that somebody chose", () => {
+  test("one that never began is given its task, and behind it only a prompt other than the standard one", () => {
     const standard = { ...request, prompt: continuePrompt };
     expect(withEarlier(standard, { earlier: { unbegun: "Look around." } }).prompt).toBe("Look around.");
     expect(
@@ -101,7 +101,7 @@ describe("[TRN-3] what the call leaves open is as it was", () => {
     ).toBe("Look around.\n\nHurry.");
   });
 
-  test("a mode of its own counts as a model's wish; the call's goes before it", () => {
+  test("a mode of its own counts as a model's request; the call's goes before it", () => {
     expect(callMode({ origin: "program" }, { mode: "plan" })).toEqual({ mode: "plan", by: "model" });
     expect(callMode({ origin: "program", mode: "default" }, { mode: "plan" })).toEqual({
       mode: "default",

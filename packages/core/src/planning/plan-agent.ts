@@ -47,7 +47,7 @@ import { planRunner } from "./plan-runner.ts";
 import { maySpawn } from "./plan-tools.ts";
 import { withServerInstructions } from "./servers-of-run.ts";
 
-/** Unless the call or the definition says otherwise. */
+/** Unless the call or the definition has another. */
 const defaultChildTurns = 50;
 /** Another vendor's program reports each of its calls by itself, and each counts as a turn. */
 const defaultRunnerTurns = 200;

@@ -54,7 +54,7 @@ describe("[LIM-3] limits from several places", () => {
     expect(plan(true).limits?.silenceMs).toEqual({ value: 300_000, from: "the default" });
   });
 
-  test("[LIM-5] how long a child in the background may be silent is usual only where no one says it", () => {
+  test("[LIM-5] how long a child in the background may be silent has its default only where it is not set", () => {
     const longer = { limits: { silenceSeconds: 1200 } };
     const { limits } = planLimits({ background: true }, longer, { limits: facts, parent: {} });
     expect(limits?.silenceMs).toEqual({ value: 1_200_000, from: "the definition" });

@@ -30,7 +30,7 @@ export interface LimitFacts {
   readonly session?: SessionLimitOptions;
   /** When a silent agent in the background is stopped, and who says so. */
   readonly background?: { readonly stopMs: number; readonly from: string };
-  /** What the environment says about the depth. */
+  /** The depth that the environment sets. */
   readonly depth?: Decided<number>;
 }
 
@@ -69,7 +69,7 @@ export function planLimits(
     { limits: session?.tree, from: "the call" },
     { limits: usd === undefined ? {} : { usd }, from: "the call" },
   ]);
-  // What a setting says of agents is about children, but a tool that hangs and a loop are the same for everybody.
+  // A setting for agents is about children, but a tool that hangs and a loop are the same for all agents.
   const perCall = ({ toolSeconds, repeatedCalls }: AgentLimits): AgentLimits => ({
     toolSeconds,
     repeatedCalls,
@@ -97,7 +97,7 @@ function withinLimits(own: RunLimits, { limits = {}, agent }: LimitPlan): RunLim
   return { ...own, ...Object.fromEntries(lower) };
 }
 
-/** How many agents are started below the children of the main agent, unless a setting says otherwise. */
+/** How many agents are started below the children of the main agent, unless a setting has another number. */
 const defaultNested = 50;
 
 /** Whether subagents may start agents: only where it is specified, and the smallest number counts. */
@@ -242,7 +242,7 @@ export interface LimitSettings {
   readonly nested?: number;
 }
 
-/** What the setting says, which its reader has looked at. */
+/** The value of the setting, which its reader has checked. */
 export function readLimitSettings(setting: Readonly<Record<string, unknown>> | undefined): LimitSettings {
   const { agent, tree, unknownPrice, depth, nested } = setting ?? {};
   return {

@@ -94,7 +94,7 @@ const worker = agent({ name: "worker", tools: ["Read", "Bash", "Write"] });
 const names = ({ tools }: ChildPlan) => tools.map(({ name }) => name);
 
 describe("[NST-1] a subagent starts agents", () => {
-  test("never by default, whatever its definition says", () => {
+  test("never by default, whatever is in its definition", () => {
     const own = planned(main(), lead);
     expect(own.spawn).toBe("none");
     expect(names(own)).not.toContain("Agent");
@@ -291,11 +291,11 @@ const asked = fc.record(
   { requiredKeys: [] },
 );
 
-describe("[NST-1] whatever definitions and calls say", () => {
+describe("[NST-1] whatever is in definitions and calls", () => {
   const chains = fc.array(fc.tuple(definitions, asked, fc.boolean()), { minLength: 2, maxLength: 4 });
   const start = fc.tuple(fc.integer({ min: 1, max: 5 }), fc.constantFrom<PermissionMode>(...permissionModes));
 
-  test("no agent has a right, a dollar or a second that the subagent which started it lacks", async () => {
+  test("no agent has a right, a dollar or a second that the subagent which started it does not have", async () => {
     let compared = 0;
     await fc.assert(
       fc.asyncProperty(start, chains, async ([depth, mode], chain) => {

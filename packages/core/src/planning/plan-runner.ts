@@ -117,7 +117,7 @@ const actingTools: readonly string[] = ["Read", "Edit", "Write", "Bash"];
 /** What such a program does not do by itself, because it does not have it: our agents, skills, questions and tasks. */
 const ours: ReadonlySet<string | undefined> = new Set(["agent", "skill", "interact", "spawn", "coordinate"]);
 
-/** What denies or limits and could be got around, each in a few words. A sandbox enforces what is said of files. */
+/** What denies or limits and could be got around, each in a few words. A sandbox enforces the rules about files. */
 export function openRules(
   { policy, tools, mcpServers = [] }: RunnerFacts["rights"],
   sandboxed: boolean,

@@ -34,7 +34,7 @@ export interface ToolFacts extends ToolLimits {
   readonly forTeam?: readonly string[];
   /** It may start the agents that its `tools` name. */
   readonly nests?: boolean;
-  /** Its parent is a subagent, whose tools limit it, whatever its list says. */
+  /** Its parent is a subagent, whose tools limit it, whatever is in its list. */
   readonly isNested?: boolean;
 }
 
@@ -49,7 +49,7 @@ interface PlannedTools {
 /**
  * A main agent has the tools of the session, or those of its `tools`. A child has without `tools` those of its parent, as far as
  * the parent has them; with `tools` those of the list that the session has. What the session or an agent above takes away is
- * missing for everybody, with a note where the list names it.
+ * missing for all of them, with a note where the list names it.
  */
 export function planTools(facts: ToolFacts): PlannedTools {
   const { definition, above, own, background, nests = false, isNested = false } = facts;
@@ -174,7 +174,7 @@ interface ToolLimits {
 
 const noNames: ReadonlySet<string> = new Set();
 
-/** What limits everybody in a session: `--tools`, deny rules for whole tools, and `disallowedTools` of the agents above. */
+/** What limits every agent of a session: `--tools`, deny rules for whole tools, and `disallowedTools` of the agents above. */
 function limitTools(
   available: readonly AvailableTool[],
   { policy, agent, sessionTools }: ToolsAbove,

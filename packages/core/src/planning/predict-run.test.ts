@@ -76,7 +76,7 @@ describe("an agent without recorded runs is estimated [BIL-1]", () => {
 });
 
 describe("recorded runs of the same agent type are what a quote rests on [BIL-1, BIL-3]", () => {
-  test("and say of how many", () => {
+  test("and show their number", () => {
     const { basis, costUsd } = predictRun(outlook, [run(1), run(1.2), run(0.9)]);
     expect(basis).toEqual({ from: "history", runs: 3 });
     expect(costUsd?.likely).toBeCloseTo(1.03, 1);

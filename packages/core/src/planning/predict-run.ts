@@ -1,7 +1,7 @@
 import type { Band, QuoteCoverage, QuotedBands } from "@retinue/gate/batch-quote.ts";
 import { contextTokens, costOf, noUsage, type Price, type Usage } from "../conversation/usage.ts";
 
-/** What one run took, as its record says. */
+/** What one run took, from its record. */
 export interface PastRun {
   readonly usage: Usage;
   /** US dollars; absent where the price was not known. */

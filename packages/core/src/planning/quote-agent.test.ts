@@ -43,7 +43,7 @@ describe("what a planned agent may write, run and reach [BIL-1]", () => {
     });
   });
 
-  test("has a program's own tool among what it may run, since nobody else knows what it does", () => {
+  test("has a program's own tool among what it may run, since only the program knows what it does", () => {
     expect(quotedRights(plan([{ name: "deploy" }])).run).toEqual({ level: "full", tools: ["deploy"] });
   });
 

@@ -60,7 +60,7 @@ function run(definition: Fields, denied: readonly string[] = []) {
   };
 }
 
-describe("[MCP-1] what a definition says of servers", () => {
+describe("[MCP-1] the servers of a definition", () => {
   const all = ["mcp__a__one", "mcp__a__two", "mcp__my_b__one"];
 
   test.each<[what: string, Fields, tools: readonly string[], servers: readonly string[]]>([

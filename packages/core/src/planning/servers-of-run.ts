@@ -173,7 +173,7 @@ export interface ServerInstructions {
 const maxText = 2_048;
 const maxCharacters = 12_000;
 
-/** Adds what the servers of a run say of themselves to its prompt: at the end, where it disturbs no shared beginning. */
+/** Adds the servers' own descriptions to the prompt of a run: at the end, where it disturbs no shared beginning. */
 export function withServerInstructions<Plan extends Pick<AgentPlan, "system" | "mcpServers">>(
   plan: Plan,
   instructions: readonly ServerInstructions[],

@@ -3,7 +3,7 @@ import { addUsage, contextTokens, noUsage, type Usage } from "../conversation/us
 
 type TaskStatus = "queued" | "running" | RunEnding["status"];
 
-/** One child agent, as everybody sees it: made from its events and nothing else. */
+/** One child agent, as all hosts see it: made from its events and nothing else. */
 export interface TaskState {
   readonly id: string;
   readonly agentType: string;

@@ -71,7 +71,7 @@ export type Question = PermissionQuestion | FormQuestion | PlanQuestion | Elicit
 /** How long an allowing answer holds; `save` also writes its rules into the project's local settings. */
 export type AnswerScope = "call" | "agent" | "session" | "save";
 
-/** What can be answered; which of them a question takes is said by its kind. */
+/** What can be answered; which of them a question takes depends on its kind. */
 export type Answer =
   /** Of a permission. */
   | {

@@ -15,7 +15,7 @@ export interface WorkflowStep {
   readonly state: "waiting" | "running" | "done" | "failed" | "skipped";
   /** Its result came from the journal. */
   readonly taken?: boolean;
-  /** In a run that went on: why no result was taken, or that it continues a step that was cut off. */
+  /** In a run that was resumed: why no result was taken, or that it continues a step that was cut off. */
   readonly why?: string;
   readonly agentId?: string;
   readonly agentType?: string;
@@ -56,7 +56,7 @@ export interface WorkflowPhaseState {
 
 export type WorkflowStatus = "running" | "completed" | "failed" | "killed";
 
-/** One run of a workflow, as everybody sees it: made from its changes and nothing else. */
+/** One run of a workflow, as all hosts see it: made from its changes and nothing else. */
 export interface WorkflowRunState {
   readonly runId: string;
   /** The task in its session; each resuming is another task of the same run. */

@@ -37,7 +37,7 @@ describe("[NST-1] the budget of agents below a subagent", () => {
     expect(tree.spent().tokens).toBe(300);
   });
 
-  test("counts tool calls against everybody above", async () => {
+  test("counts tool calls against every agent above", async () => {
     const tree = createTreeBudget(undefined);
     const lead = tree.agent({ toolCalls: limit(3) });
     const below = carveBudget(lead, { name: "lead", tree }).agent({ toolCalls: limit(2) });
@@ -69,7 +69,7 @@ describe("[NST-1] the budget of agents below a subagent", () => {
             if (reserved?.type !== "reserved") continue;
             const paid = tokens + Math.min(tokens, reserved.maxOutput);
             reserved.settle({ usd: 0, tokens: paid });
-            // Each takes from itself and everybody above it.
+            // Each takes from itself and every agent above it.
             for (let up = 0; up <= at; up += 1) spent[up] = (spent[up] ?? 0) + paid;
           }
         for (const [at, { most }] of levels.entries()) expect(spent[at]).toBeLessThanOrEqual(most ?? 50_000);

@@ -34,7 +34,7 @@ export function childMeta({ task, chosenModel }: Pick<ChildPlan, "task" | "chose
   };
 }
 
-/** What an existing sidecar says of a child. */
+/** What an existing sidecar has about a child. */
 export interface KnownChild {
   readonly agentType: string;
   readonly description?: string;

@@ -24,7 +24,7 @@ const ending = (reason = "end_turn"): JsonRecord => ({
   runEnding: { status: "stopped", reason },
 });
 
-describe("[HKS-8] after a crash hooks hear of a stop when they heard of the start, and only then", () => {
+describe("[HKS-8] after a crash hooks are notified of a stop when they were notified of the start, and only then", () => {
   test.each<readonly [string, boolean, readonly JsonRecord[]]>([
     ["it got no further than its plan", false, [plan]],
     ["hooks were about to hear of its start", true, [plan, reported("SubagentStart")]],

@@ -38,7 +38,7 @@ const done: SpawnOutcome = { type: "ended", text: "Done.", isError: false, data:
 const least = { description: "look", prompt: "Look around." };
 
 describe("[AGT-1] the input of the Agent tool", () => {
-  test("is handed on whole, as the wish of a model", async () => {
+  test("is handed on whole, as the request of a model", async () => {
     const { call, requests } = create(done);
     await call({
       ...least,
@@ -121,7 +121,7 @@ describe("[AGT-2] the description of the Agent tool", () => {
     expect(description).toMatch(/- heir: .*sees the conversation/);
   });
 
-  test("[BGR-4] speaks of the background only where it is enabled, and so does the schema", () => {
+  test("[BGR-4] mentions the background only where it is enabled, and so does the schema", () => {
     const on = specificationOf(create(done).tool);
     const off = specificationOf(create(done, { background: false }).tool);
     expect(JSON.stringify(on)).toContain("run_in_background");
@@ -129,7 +129,7 @@ describe("[AGT-2] the description of the Agent tool", () => {
   });
 });
 
-describe("[AGT-3] what comes of a call", () => {
+describe("[AGT-3] the outcome of a call", () => {
   test.each<[string, SpawnOutcome, object]>([
     ["an end", done, { content: "Done.", data: { status: "completed" } }],
     [

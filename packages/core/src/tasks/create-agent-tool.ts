@@ -16,7 +16,7 @@ interface AgentToolOptions {
   readonly agents: readonly AgentDefinition[];
   /** Whether children may run in the background. */
   readonly background: boolean;
-  /** Whether a child runs there unless its call says otherwise. */
+  /** Whether a child runs there unless its call decides it. */
   readonly inBackground?: boolean;
   /** Whether an agent with a name becomes a teammate. */
   readonly teams?: boolean;

@@ -34,7 +34,7 @@ describe("[TRN-4] the main agent is informed of children that were cut off", () 
     expect(interruptedLine({ ...agent, standing: "lost" })).toContain("cannot be resumed");
   });
 
-  test("what it has heard is found again in its transcript, and results of calls are no such news", () => {
+  test("what it was notified of is found again in its transcript, and results of calls are no such notices", () => {
     const timestamp = "2026-01-01T00:00:00.000Z";
     const line = (content: unknown, more: object = {}) => ({
       type: "user",

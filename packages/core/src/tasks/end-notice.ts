@@ -128,7 +128,7 @@ export function interruptedNote(agents: readonly InterruptedAgent[]): UserMessag
 }
 
 /**
- * What a conversation says of children that were stopped with it. An agent that continues with it is informed of them again, so this is no
+ * What a conversation notes about children that were stopped with it. An agent that continues with it is informed of them again, so this is no
  * notice that counts as requested.
  */
 export function stoppedNote(

@@ -7,7 +7,7 @@ async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
   return seen;
 }
 
-test("every listener hears what follows its coming, and the end", async () => {
+test("every listener gets what follows its coming, and the end", async () => {
   const feed = createFeed<number>();
   const early = collect(feed.subscribe());
   feed.publish(1);
@@ -17,7 +17,7 @@ test("every listener hears what follows its coming, and the end", async () => {
   expect(await Promise.all([early, late, collect(feed.subscribe())])).toEqual([[1, 2], [2], []]);
 });
 
-test("a listener that leaves hears nothing more, also when it never began", async () => {
+test("a listener that leaves gets nothing more, also when it never began", async () => {
   const feed = createFeed<number>();
   const listener = feed.subscribe();
   feed.publish(1);

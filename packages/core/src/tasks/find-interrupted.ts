@@ -52,7 +52,7 @@ export interface WaitingSession {
 export async function findWaitingSessions(transcripts: string): Promise<readonly WaitingSession[]> {
   const found: WaitingSession[] = [];
   for (const { id: sessionId, title, file } of await findSessions(transcripts, { limit: maxSessions })) {
-    // The wait is the last thing that was said.
+    // The wait is the last thing that was written.
     const lines = await readLines(file, { maxBytes: waitBytes }).catch(() => undefined);
     const waiting = quotaWaitOf(lines?.values ?? []);
     if (waiting !== undefined) found.push({ sessionId, title, ...waiting, isLive: hasLiveOwner(file) });

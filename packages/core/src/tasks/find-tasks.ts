@@ -137,8 +137,8 @@ async function statChild(path: string, id: string, sessionId: string): Promise<r
 const tailBytes = 64 * 1024;
 
 /**
- * The last sign of a child that ended by itself, where the end of its file says so. Hooks were notified of its stop then: who
- * dies in between leaves the lock.
+ * The last sign of a child that ended by itself, where the end of its file shows it. Hooks were notified of its stop then: a process
+ * that dies in between leaves the lock.
  */
 async function findQuietEnd({ transcript }: ChildFile): Promise<number | undefined> {
   if (hasLockFile(transcript)) return undefined;

@@ -6,7 +6,7 @@ const notice = (text: string): UserMessage => ({ role: "user", content: [{ type:
 const never = new AbortController().signal;
 
 describe("[SDK-3] what children show a parent that does not read", () => {
-  test("is kept up to a limit, and how many were dropped is said first", () => {
+  test("is kept up to a limit, and how many were dropped comes first", () => {
     const mail = createChildMail(2);
     for (const text of ["a", "b", "c", "d"]) mail.put(notice(text));
     const [said, ...rest] = mail.takeAll();

@@ -94,7 +94,7 @@ export function createMessenger({ tasks, find, resume, onLost }: MessengerOption
   };
 }
 
-/** Those in memory first: what files say of them may be older. */
+/** Those in memory first: what files have about them may be older. */
 async function recipientsOf(
   tasks: TaskManager,
   find: MessengerOptions["find"],

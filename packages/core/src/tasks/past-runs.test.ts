@@ -60,7 +60,7 @@ describe("recorded runs of an agent type [BIL-1]", () => {
     const output = "\u001b".repeat(20_000);
     for (let number = 1; number <= 45; number += 1) {
       const file = put("here", 1, `a${number}`, { outputTokens: number, ending: { receipt: { output } } });
-      // Ids say nothing of when they ran.
+      // Ids do not show when they ran.
       const at = new Date(Date.now() - ((number * 7) % 45) * 60_000);
       utimesSync(file, at, at);
     }

@@ -23,7 +23,7 @@ export interface KnownReports extends ReportedAgents {
   readonly answered: ReadonlySet<string>;
 }
 
-/** Within a notice the opening tag is defused, so what a child says of another is no notice. */
+/** Within a notice the opening tag is defused, so what a child writes about another is no notice. */
 const noticePattern = /<task-notification>\s*<task-id>([A-Za-z0-9_-]{1,64})<\/task-id>/g;
 
 /** Total: any lines will do. */
@@ -82,7 +82,7 @@ export async function findLostNotices(
 }
 
 /**
- * What can be said to calls that were cut off and had started a child: its result where the child got that far, else which
+ * What can be answered to calls that were cut off and had started a child: its result where the child got that far, else which
  * child it is and how to resume it.
  */
 export async function findChildAnswers(
@@ -147,7 +147,7 @@ function answeredCall({ message }: JsonRecord): string {
   return isRecord(block) && typeof block.tool_use_id === "string" ? block.tool_use_id : "";
 }
 
-/** Only what was said to the agent; results of calls are others' words. */
+/** Only messages to the agent; results of calls are others' words. */
 function textIn({ message }: JsonRecord): string {
   const content = isRecord(message) ? message.content : undefined;
   if (typeof content === "string") return content;

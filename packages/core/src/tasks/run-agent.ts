@@ -93,7 +93,7 @@ export interface AgentHistory {
     prompt: UserMessage | undefined,
     limits: Pick<LoopInput, "maxTurns" | "lastTurn" | "askWhenSilent">,
   ): LoopInput;
-  /** Adds what an event says. */
+  /** Adds the content of an event. */
   follow(event: RunEvent): void;
   /** A prompt that no model could take leaves the conversation again; whether there was one. */
   undoPrompt(ending: RunEnding): boolean;

@@ -54,7 +54,7 @@ interface BudgetedOptions {
   readonly budget: AgentBudget;
   /** Around the wait for what others hold; the agent is not to blame for it. */
   readonly whileWaiting?: <T>(wait: () => Promise<T>) => Promise<T>;
-  /** Hears before each call which limit makes its answer shorter than it was asked for. */
+  /** Called before each call with the limit that makes its answer shorter than it was asked for. */
   readonly onReserved?: (shortened: LimitReached | undefined) => void;
 }
 

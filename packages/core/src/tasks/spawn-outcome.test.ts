@@ -76,7 +76,7 @@ describe("what a parent reads of a child's end", () => {
     expect(read({ text: "The result: verified by hand." })).not.toContain("unverified");
   });
 
-  test("an empty text is said to be empty", () => {
+  test("an empty text is reported as empty", () => {
     expect(read({ text: " " })).toContain("(it said nothing)");
   });
 });

@@ -120,7 +120,7 @@ describe("[LIM-1] places", () => {
     await tasks[Symbol.asyncDispose]();
   });
 
-  test("unless given otherwise one that somebody waits for is queued, and one in the background refused", async () => {
+  test("unless given otherwise one that a caller waits for is queued, and one in the background refused", async () => {
     const tasks = manager(1, "usual");
     const inBackground = (run: TaskRun): TaskRun => ({ ...run, start: { ...run.start, background: true } });
     tasks.start(task("a", patient));
@@ -156,7 +156,7 @@ describe("[LIM-1] places", () => {
     expect(order).toEqual(["a", "b", "c"]);
   });
 
-  test("[LIM-1] one that comes while another still tidies up does not overtake those who wait", async () => {
+  test("[LIM-1] one that comes while another still tidies up does not overtake those that wait", async () => {
     const tasks = manager(1, "queue");
     const order: string[] = [];
     const tidied = Promise.withResolvers<void>();

@@ -558,7 +558,7 @@ export interface ChildLimits {
   readonly overflow?: "refuse" | "queue";
 }
 
-/** Unless the environment or settings say otherwise. */
+/** Unless the environment or settings have another number. */
 const defaultChildren = 10;
 
 /** What the setting `limits` says, which its reader has looked at; the environment's number wins. */

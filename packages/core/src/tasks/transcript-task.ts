@@ -40,7 +40,7 @@ export function foldTranscript(records: readonly JsonRecord[]): TranscriptTask {
   };
 }
 
-/** The wait for a quota that a conversation is in, as its lines say. */
+/** The wait for a quota that a conversation is in, from its lines. */
 export function quotaWaitOf(
   records: readonly JsonRecord[],
 ): { readonly provider: string; readonly until: number } | undefined {

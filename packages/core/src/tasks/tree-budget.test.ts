@@ -90,7 +90,7 @@ describe("[LIM-3] what a call may cost at most is reserved before it is made", (
     expect(tree.spent().usd).toBeCloseTo(0.15);
   });
 
-  test("no one waits for the hair that fractions leave behind when all is given back", async () => {
+  test("nothing waits for the hair that fractions leave behind when all is given back", async () => {
     const tree = createTreeBudget(limits({ usd: 0.3 }));
     const dear = { ...price, input: 5, output: 25, cacheWrite: 6.25 };
     const take = (inputTokens: number, maxOutput: number) =>
@@ -120,7 +120,7 @@ describe("[LIM-3] what a call may cost at most is reserved before it is made", (
     expect(call.renew({ usd: 0.05, tokens: 1000 })).toMatchObject({ reason: "max_budget" });
   });
 
-  test("a model without a known price is let through, or refused where the setting says so", async () => {
+  test("a model without a known price is let through, or refused where the setting asks for it", async () => {
     const { price: _price, ...unpriced } = need(1000, 10_000);
     const kind = async (unknownPrice: "allow" | "refuse") =>
       (

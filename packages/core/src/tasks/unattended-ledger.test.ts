@@ -107,7 +107,7 @@ test("a prompt gives back what its session and closed ones took, and not what ot
   expect(open().isInUse("key")).toBe(true);
 });
 
-test("a file that is broken, or cannot be written, keeps nobody from working, and the process counts for itself [LIM-7]", async () => {
+test("a file that is broken, or cannot be written, keeps no session from working, and the process counts for itself [LIM-7]", async () => {
   const { file, open } = place();
   writeFileSync(file, "{");
   expect(open().counts(a)).toBe(false);

@@ -101,7 +101,7 @@ describe("[LIM-5] a run that falls silent", () => {
     expect(types(received)).toEqual(["turn-started"]);
   });
 
-  test("and breaks while that is being reported, is heard by the one that reads it and by no one else", async () => {
+  test("and breaks while that is being reported, is received by its reader alone", async () => {
     const clock = createManualClock();
     const stopListening: unknown[] = [];
     const note = (reason: unknown): void => void stopListening.push(reason);

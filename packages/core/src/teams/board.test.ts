@@ -19,7 +19,7 @@ function task(id: string, more: Partial<BoardTask> = {}): BoardTask {
 const board = (...tasks: readonly BoardTask[]) => new Map(tasks.map((one) => [one.id, one]));
 
 describe("claiming a task", () => {
-  test("makes the member its owner, and no one else can claim it then [TEA-4]", () => {
+  test("makes the member its owner, and no other member can claim it then [TEA-4]", () => {
     const claimed = changeTask(board(task("1")), "1", { status: "in_progress" }, ada);
     expect(claimed).toMatchObject({ type: "changed", task: { owner: "ada", status: "in_progress" } });
     const held = board(task("1", { owner: "ada", status: "in_progress" }));

@@ -78,7 +78,7 @@ export function mailEntry(mail: OutgoingMail, { id, now }: { readonly id: string
   };
 }
 
-/** Programs that do not know `kind` must not take a member's words for a protocol message either. */
+/** Programs that ignore `kind` must not take a member's words for a protocol message either. */
 function plainText(text: string): string {
   return readJson(text) === undefined ? text : `Text: ${text}`;
 }

@@ -40,7 +40,7 @@ describe("a reader that dies", () => {
   test("between the journal and the mark as read does not get its mail again, and the mark is made up for [TEA-5]", async () => {
     const { store, open, read } = place();
     await store.send("ada", { from: "bob", body: "one" });
-    // What the transcript says was delivered; the inbox does not know of it.
+    // Delivered according to the transcript; the inbox has no trace of it.
     const keys = store.inbox("ada").mail.map(({ key }) => key);
     expect(read()).toEqual([["one", false]]);
     const after = open(keys);

@@ -91,7 +91,7 @@ describe("types of tool inputs", () => {
     ]);
   });
 
-  it("say what is wrong where, all of it at once", () => {
+  it("report what is wrong where, all of it together", () => {
     const type = t.object({
       name: t.string().min(1).max(3).regex(/^a/),
       word: t.oneOf(["a", "b"]),

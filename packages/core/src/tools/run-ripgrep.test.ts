@@ -119,7 +119,7 @@ describe("running ripgrep", () => {
     });
   });
 
-  test("one that somebody kills has not found nothing: it broke off", async () => {
+  test("one that is killed has not found nothing: it broke off", async () => {
     const program = await space.write("killed.sh", "#!/bin/sh\nkill -KILL $$\n");
     await chmod(program, 0o755);
     expect(await runRipgrep(request({ program }))).toEqual({
@@ -155,7 +155,7 @@ describe("running ripgrep", () => {
       }
       let found = "";
       const program = join(root, "swap.sh");
-      // Whoever swaps the folder after it was opened does not lead the search elsewhere.
+      // Swapping the folder after it was opened does not lead the search elsewhere.
       const swap = `mv ${root}/real ${root}/moved; ln -s ${root}/outside/src ${root}/real; ls .`;
       writeFileSync(program, `#!/bin/sh\n${swap}\n`, { mode: 0o755 });
       mkdirSync(join(root, "real"));

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { loadTextPage } from "./command/command-output.ts";
 import { pageOf, type TextPage } from "./text-page.ts";
 
-/** All pages, one after the other, as somebody reads them who follows `next`. */
+/** All pages, one after the other, as a reader gets them who follows `next`. */
 async function readAll(page: (offset: number) => TextPage | Promise<TextPage>): Promise<string> {
   let text = "";
   for (let offset: number | undefined = 0; offset !== undefined; ) {

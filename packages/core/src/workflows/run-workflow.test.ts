@@ -8,7 +8,7 @@ import { openJournal } from "./workflow-journal.ts";
 
 type Body = (workflow: WorkflowFunctions) => unknown;
 
-/** Runs a function as a workflow, two steps at once. `steps` is what differs from steps that end at once with their prompt. */
+/** Runs a function as a workflow, two steps at a time. `steps` is what differs from steps that end immediately with their prompt. */
 async function play(
   body: Body,
   {

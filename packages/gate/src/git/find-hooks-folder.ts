@@ -3,7 +3,7 @@ import { lstatSync } from "node:fs";
 import { posix } from "node:path";
 import { runOwnGit } from "./run-own-git.ts";
 
-/** Where git finds hooks, where settings say another place than its own data. */
+/** Where git finds hooks, where settings name another place than its own data. */
 export interface HooksFolder {
   readonly folder: string;
   /** It holds other things too, so that only files with the names of hooks are meant. */

@@ -93,7 +93,7 @@ export function partsOf(key: string): {
 /** Whether a setting of a repository does nothing of its own when git reads; `commands` are those that git has built in. */
 export function isPlainSetting({ key, value = "" }: GitSetting, commands: ReadonlySet<string>): boolean {
   const { section, name } = partsOf(key);
-  // Git lets an alias stand for a command that a later version no longer has.
+  // Git lets an alias replace a command that a later version no longer has.
   if (section === "alias") return !commands.has(name);
   if (plainSections.has(section) || plainNames.get(section)?.has(name) === true) return true;
   return plainValues.get(`${section}.${name}`)?.test(value) === true;
@@ -144,7 +144,7 @@ export function readRepositorySettings(
   const filters = filtersIn(settings);
   // A filter whose name cannot be written as an option cannot be switched off.
   const oddFilter = filters.find((name) => !/^[\w.+-]+$/.test(name));
-  // A submodule's data says where its files are; that is plain where it says what the files say too.
+  // A submodule's data records where its files are; that is plain where it agrees with the files.
   const steering =
     own.find(
       (setting) =>

@@ -27,7 +27,7 @@ export interface OwnGitCall {
   readonly maxBytes?: number;
 }
 
-/** Variables by which people tell git who they are and where their own settings are. Keys and tokens are none of them. */
+/** Variables by which people set in git who they are and where their own settings are. Keys and tokens are none of them. */
 const kept =
   /^(?:HOME|USER|LOGNAME|TMPDIR|TZ|XDG_CONFIG_HOME|EMAIL|GIT_CONFIG_(?:GLOBAL|SYSTEM|NOSYSTEM)|GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)|GIT_CEILING_DIRECTORIES|SystemRoot|USERPROFILE)$/;
 
@@ -55,7 +55,7 @@ export async function runOwnGit(call: OwnGitCall): Promise<ProcessResult> {
   });
 }
 
-/** What a short question to git is answered with, at once; undefined where it fails. */
+/** What a short question to git is answered with, synchronously; undefined where it fails. */
 export function runOwnGitNow(
   call: Pick<OwnGitCall, "directory" | "words" | "environment" | "folders">,
 ): string | undefined {

@@ -11,7 +11,7 @@ export interface TransportContext {
 }
 
 /**
- * Why a git command that exchanges commits is asked about whatever rules say: it runs the hooks and the settings of a
+ * Why a git command that exchanges commits is asked about whatever rules allow: it runs the hooks and the settings of a
  * repository on this machine, which may have been laid out for that, or a program that this repository names. Undefined
  * where all it reaches are other machines.
  */

@@ -190,7 +190,7 @@ export interface CoveredCall {
   /** The agents from the main one to the one whose call it is, by id. */
   readonly path: readonly string[];
   readonly now: number;
-  /** Whether the rules of a grant, or the same call once more, would pass everything that settings say. */
+  /** Whether the rules of a grant, or the same call once more, would pass all rules of settings. */
   readonly passes: (grant: ApprovalGrant) => boolean;
   /** US dollars spent since the grant, in this process; undefined where a price is not known. */
   readonly usd: number | undefined;

@@ -60,7 +60,7 @@ function hostOf(url: string): string | undefined {
 }
 
 /**
- * Whether the words before the first star of a rule say enough. A rule for a whole interpreter (`python3 *`) grants any
+ * Whether the words before the first star of a rule are specific enough. A rule for a whole interpreter (`python3 *`) grants any
  * code; one that continues must pin the script, or options that leave the code as it is.
  */
 function reachesFarEnough(

@@ -26,7 +26,7 @@ export interface MatchOptions {
   readonly policy: Pick<PermissionPolicy, "home" | "workingDirectories" | "platform">;
 }
 
-/** Whether a rule speaks of a call. For a shell call, a rule that grants must cover every command in it. */
+/** Whether a rule matches a call. For a shell call, a rule that grants must cover every command in it. */
 export function matchesCall(candidate: PolicyRule, request: KnownCall, options: MatchOptions): boolean {
   const { facts } = request;
   if (appliesToTool(candidate, request, options.use) && matchesSpecifier(candidate, request, options))
@@ -39,7 +39,7 @@ export function matchesCall(candidate: PolicyRule, request: KnownCall, options: 
   return paths.some((path) => restrictsPath(candidate, path, restricting));
 }
 
-/** The first of these rules that speaks of a call. */
+/** The first of these rules that matches a call. */
 export function findRule(
   rules: readonly PolicyRule[],
   call: KnownCall,
@@ -48,7 +48,7 @@ export function findRule(
   return rules.find((candidate) => matchesCall(candidate, call, options));
 }
 
-/** The first deny rule and the first ask rule that speak of a call. */
+/** The first deny rule and the first ask rule that match a call. */
 export function findRestrictions(
   call: KnownCall,
   policy: PermissionPolicy,
@@ -111,7 +111,7 @@ function coversForms(
   return forms.some(covered) || copies.some((copy) => coversCopy(copy, covered));
 }
 
-/** A rule about a place in one working tree counts in the others; one about whole working trees speaks of those alone. */
+/** A rule about a place in one working tree counts in the others; one about whole working trees matches those alone. */
 function coversCopy({ tree, path, isMain }: PathCopy, covered: (form: string) => boolean): boolean {
   return covered(path) && !covered(isMain ? posix.dirname(tree) : tree);
 }

@@ -78,7 +78,7 @@ export function formatRule(rule: PermissionRule): string {
   return inner === undefined ? rule.tool : `${rule.tool}(${inner})`;
 }
 
-/** An object with any other key says more than is understood here; taken for the whole tool, it could allow too much. */
+/** An object with any other key specifies more than is understood here; taken for the whole tool, it could allow too much. */
 function ruleText(value: unknown): string | undefined {
   if (!isRecord(value) || !Object.keys(value).every((key) => ruleKeys.has(key))) return undefined;
   const tool = value["tool"] ?? value["toolName"];

@@ -164,7 +164,7 @@ describe("[PRM-8] spellings of what is denied", () => {
     ).toBe(true);
   });
 
-  test("blanks around operators change nothing about a line", () => {
+  test("spaces around operators change nothing about a line", () => {
     expect(restrictsLine(specifier("npm test && npm publish"), "npm test&&npm publish")).toBe(true);
     expect(restrictsLine(specifier("curl * | sh"), "curl -s x|sh")).toBe(true);
     expect(restrictsLine(specifier("npm publish"), "npm publish")).toBe(false);

@@ -4,7 +4,7 @@ import { matchesText } from "./grants-unit.ts";
 
 type CommandSpecifier = Extract<RuleSpecifier, { type: "command" }>;
 
-/** Whether a rule that restricts speaks of a command, in whatever way either of them is written. */
+/** Whether a rule that restricts matches a command, in whatever way either of them is written. */
 export function restrictsUnit(
   specifier: CommandSpecifier,
   texts: readonly string[],
@@ -34,7 +34,7 @@ export function restrictsUnit(
 
 const maxStarts = 50;
 
-/** Where there are too many commands to compare each, a rule speaks of them if all of its words are there. */
+/** Where there are too many commands to compare each, a rule matches them if all of its words are there. */
 function someStart(
   starts: readonly Start[],
   {
@@ -79,14 +79,14 @@ function isOfProgram({ text: rule }: CommandSpecifier, text: string): boolean {
   return text.startsWith(end === -1 ? rule : rule.slice(0, end));
 }
 
-/** What a rule with a star says before its first option is there as it is, or the rule says nothing about a command. */
+/** What a rule with a star has before its first option is there as it is, or the rule does not match the command. */
 function mayBegin({ match, text: rule }: CommandSpecifier, text: string): boolean {
   if (match !== "wildcard") return true;
   const end = rule.search(/\s*(?:\*|--)/);
   return text.startsWith(end === -1 ? rule : rule.slice(0, end));
 }
 
-/** Whether a rule with an operator in it, such as `curl * | sh`, speaks of a whole line. */
+/** Whether a rule with an operator in it, such as `curl * | sh`, matches a whole line. */
 export function restrictsLine(specifier: CommandSpecifier, line: string): boolean {
   if (!/[|;&]/.test(specifier.text)) return false;
   return matchesText({ ...specifier, text: plainLine(specifier.text) }, plainLine(line));
@@ -189,7 +189,7 @@ function remember(key: string, spellings: Spellings): Spellings {
   return spellings;
 }
 
-/** Where a command can be read in too many ways, a rule speaks of it if all of its words are there. */
+/** Where a command can be read in too many ways, a rule matches it if all of its words are there. */
 function mentions({ text }: CommandSpecifier, { names, longOptions }: MentionedWords): boolean {
   const [program = "", ...wanted] = text.split(/\s+/).map((word) => word.replace(/\*+$/, ""));
   const has = (word: string): boolean =>
@@ -199,7 +199,7 @@ function mentions({ text }: CommandSpecifier, { names, longOptions }: MentionedW
 
 const farthestStarted = 100;
 
-/** Of what may be started, the commands whose program a rule speaks of. */
+/** Of what may be started, the commands whose program a rule names. */
 function startsOf({ text }: CommandSpecifier, started: StartedIndex): readonly Start[] {
   const [program = ""] = text.split(/[\s*]/, 1);
   if (program === "" || started.size === 0) return [];
@@ -217,7 +217,7 @@ function withWholeOptions({ text: rule }: CommandSpecifier, command: string): re
   return whole === command ? [command] : [command, whole];
 }
 
-/** `rm -rf *` also speaks of `rm -f -r x` and `rm x -rf`. */
+/** `rm -rf *` also matches `rm -f -r x` and `rm x -rf`. */
 function matchesInAnyOrder({ match, text }: CommandSpecifier, command: string): boolean {
   if (match === "wildcard" || !/ -/.test(text)) return false;
   const wanted = sortedWords(text);

@@ -105,7 +105,7 @@ export interface ShellAnalysis {
   readonly exactText: string;
   /**
    * The command as it was judged: the same program with every word that is known quoted literally. This is what runs
-   * when no one was asked. Absent when the command is opaque.
+   * when no question was asked. Absent when the command is opaque.
    */
   readonly judged?: string;
   /** What the judged form leaves out or does differently, for the result. */
@@ -116,7 +116,7 @@ export interface ShellAnalysis {
 interface FoundFile {
   /** It is a file at or below its path. */
   readonly isBelow?: true;
-  /** Its name was printed by another program: links are followed, and `split` takes blanks in a name for its end. */
+  /** Its name was printed by another program: links are followed, and `split` takes spaces in a name for its end. */
   readonly printed?: "whole" | "split";
   /** One of these patterns fits the name of the file. */
   readonly names?: readonly string[];

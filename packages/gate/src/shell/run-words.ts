@@ -470,7 +470,7 @@ function withArguments(words: readonly Word[], { options }: ScannedWords): reado
   return [...marked, { ...unknownWord(""), source: "", rendered: "" }];
 }
 
-/** Whether `xargs` takes each name for itself, splits its input at blanks and quotes, or neither is clear. */
+/** Whether `xargs` takes each name for itself, splits its input at spaces and quotes, or neither is clear. */
 function takenNames({ options }: ScannedWords): "whole" | "split" | undefined {
   const names = options.map(({ name }) => name);
   if (names.every((name) => splitting.has(name)))

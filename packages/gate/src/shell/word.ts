@@ -114,7 +114,7 @@ export interface ScanOptions {
   /** `-5` is an option. */
   readonly numeric?: boolean;
   /**
-   * How letters may be joined: `plain` as everybody does it, `separate` where a value is a word of its own, `none` where
+   * How letters may be joined: `plain` as is usual, `separate` where a value is a word of its own, `none` where
    * every letter is, and only a number may be attached to it.
    */
   readonly letters?: "plain" | "separate" | "none";

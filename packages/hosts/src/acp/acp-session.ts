@@ -337,7 +337,7 @@ function modesOf(tree: AgentTree, { mayBypass }: Pick<AcpSessionOptions, "mayByp
   return { currentModeId: tree.status().mode, availableModes };
 }
 
-/** Stands for what the session was planned with. */
+/** Means what the session was planned with. */
 const planned = "default";
 
 function configOptions(tree: AgentTree, given: Pick<AcpSessionOptions, "mayBypass">): SessionConfigOption[] {

@@ -116,7 +116,7 @@ function pathOf(call: ToolUseBlock): string | undefined {
   return typeof path === "string" ? path : undefined;
 }
 
-/** What an edit replaces, as the call says it. */
+/** What an edit replaces, as the call has it. */
 function diffOf(call: ToolUseBlock): ToolCallContent[] {
   const { file_path: path, content, old_string: oldText, new_string: newText } = inputOf(call);
   if (typeof path !== "string") return [];

@@ -23,7 +23,7 @@ export interface AnswerStream {
   take(event: RunEvent): readonly SdkMessage[];
   /** The ids under which the blocks of the answer were shown; its lines in the transcript get the same. */
   ids(): readonly string[];
-  /** What was said of a block that was never completed, when the turn is over. */
+  /** The text of a block that was never completed, when the turn is over. */
   takeCut(): readonly SdkMessage[];
 }
 

@@ -50,7 +50,7 @@ export function finalCategory(code: string): string {
   return code === "overloaded" ? "server_error" : errorCategory(code);
 }
 
-/** What programs are told about a failure of the provider, or about an answer that is none. */
+/** What programs receive about a failure of the provider, or about an answer that is none. */
 export interface ApiFailure {
   readonly category: string;
   readonly status: number | null;

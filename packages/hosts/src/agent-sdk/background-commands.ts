@@ -19,7 +19,7 @@ export interface BackgroundCommandOptions {
   readonly settled: () => void;
 }
 
-/** Commands in the background, as a host hears of them and as the main agent is told of their end. */
+/** Commands in the background, as reported to a host, and their end as reported to the main agent. */
 export interface BackgroundCommands {
   changed(command: TaskView, stop: () => Promise<void>): void;
   /** The one with this id, also after its end. */

@@ -23,7 +23,7 @@ export interface TaskMessageOptions extends Pick<SdkMessageContext, "sessionId" 
   readonly commands: () => readonly JsonRecord[];
 }
 
-/** What a host hears of child agents: their start, what they do, changes of their state, their end. */
+/** What a host receives about child agents: their start, what they do, changes of their state, their end. */
 export function createTaskMessages(
   options: TaskMessageOptions,
 ): (pendingMessages: TaskEvent) => readonly SdkMessage[] {
@@ -218,7 +218,7 @@ function childFields({ id, agentType, description }: TaskState): JsonRecord {
   return { agent_id: id, subagent_type: agentType, task_description: description };
 }
 
-/** What an agent does and what comes of it, without what it says. */
+/** What an agent does and the outcome, without its text. */
 export function onlyCalls(event: RunEvent): RunEvent | undefined {
   if (event.type === "assistant-answered") {
     const content = event.message.content.filter(({ type }) => type === "tool_use");

@@ -94,7 +94,7 @@ export interface HookReports {
   say(text: string): void;
   /** A callback wants a call to wait until the session is resumed. */
   defer(call: DeferredCall): void;
-  /** What a hook input says beyond what the runtime knows. */
+  /** What a hook input has beyond what the runtime knows. */
   enrich(event: string, input: JsonRecord): JsonRecord;
 }
 

@@ -21,7 +21,7 @@ export interface ObservedHookOptions {
   readonly hooks: readonly HostHook[];
   readonly channel: Pick<ControlChannel, "ask">;
   readonly reports: HookReports;
-  /** What every hook input says: session, transcript, folder, mode. */
+  /** What every hook input has: session, transcript, folder, mode. */
   readonly situation: () => JsonRecord;
   /** Hands text of a hook to the model. */
   readonly addContext: (text: string) => void;

@@ -113,7 +113,7 @@ function liveControlsOf(connection: SdkConnection): SessionPorts {
       connection.mcp = connections;
     },
     continueAnswer: connection.continuation.continueAnswer,
-    // A script has no one who could be asked for children in the background.
+    // In a script there is no person to ask for children in the background.
     attendsBackground: connection.isHosted,
     // BGR-1: the command waits for a child whose call does not say otherwise, whatever it prints; only programs on the Agent
     // SDK expect the other default.
@@ -205,7 +205,7 @@ export function sessionIdOf({ host }: SdkConnection): string {
   return host.current()?.session.plan.sessionId ?? "";
 }
 
-/** What every hook input says: session, transcript, folder, mode. */
+/** What every hook input has: session, transcript, folder, mode. */
 export function situationOf({ host, policy }: SdkConnection): JsonRecord {
   const session = host.current()?.session;
   if (session === undefined) return {};

@@ -11,7 +11,7 @@ import { createHandlers, startFailure } from "./serve-agent-sdk.ts";
 
 /**
  * `-p` for a program that reads JSON: the prompt, or the messages on stdin, are worked on as those of a host are, so
- * that both read the same messages. Nobody is asked.
+ * that both read the same messages. No questions are asked.
  */
 export async function printMessages(
   context: CommandContext,
@@ -56,7 +56,7 @@ export async function printMessages(
 export interface PrintedRun {
   readonly options: ServeOptions;
   readonly request: PrintRequest;
-  /** Tells people how a run ended that was stopped, or whose reader has gone. */
+  /** Shows people how a run ended that was stopped, or whose reader has gone. */
   readonly report: (connection: SdkConnection, closed: AbortSignal | undefined) => void;
 }
 
@@ -77,7 +77,7 @@ function isMisuse(error: unknown): boolean {
 
 /**
  * Every message as a line; with `json` the last result alone or, verbose, one list of all. That comes at the end, so what makes
- * it wait is said on stderr meanwhile.
+ * it wait is reported on stderr meanwhile.
  */
 export function createMessageOutput(
   { stdout, stderr }: Pick<CliHost, "stdout" | "stderr">,

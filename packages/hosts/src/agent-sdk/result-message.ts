@@ -28,7 +28,7 @@ export interface SessionTotals {
   modelUsage(): JsonRecord;
   /** The same by agent, each by model; undefined where there is none but the main agent. */
   agentUsage(main: RunEnding["status"]): readonly JsonRecord[] | undefined;
-  /** The same for what came after the last call of this; a result says both. */
+  /** The same for what came after the last call of this; a result has both. */
   takeNewUsage(): JsonRecord;
 }
 
@@ -107,7 +107,7 @@ function describeSum(
   };
 }
 
-/** As far as the call says it: a file that Write replaces is not counted as removed. */
+/** As far as the call shows it: a file that Write replaces is not counted as removed. */
 function countLines({ name, input }: ToolUseBlock, lines: { added: number; removed: number }): void {
   if (!isRecord(input) || (name !== "Edit" && name !== "Write")) return;
   const count = (text: unknown): number =>
@@ -300,7 +300,7 @@ function stopReason(ending: RunEnding, { lastStop, deferred }: ResultContext): s
   return status === "completed" ? "end_turn" : (lastStop ?? null);
 }
 
-/** A turn that was begun and not answered counts. */
+/** A turn that was started and not answered counts. */
 function turnsOf(ending: RunEnding): number {
   const isUnanswered = ending.reason === "max_turns" || isApiFailure(ending);
   return ending.totals.turns + (isUnanswered ? 1 : 0);

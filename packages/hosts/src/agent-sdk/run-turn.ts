@@ -150,7 +150,7 @@ function withoutMark({ content, line }: QueuedPrompt): Pick<QueuedPrompt, "conte
   return { content, verbatim: line["client_composed"] === true };
 }
 
-/** Callbacks hear of a command before it is put in the place of its name, and may hold it back. */
+/** Callbacks receive a command before it is put in the place of its name, and may hold it back. */
 async function expansionRefusal(
   { session }: OpenSdkSession,
   { content, verbatim }: QueuedPrompt,
@@ -392,7 +392,7 @@ export function releaseResults({ state, emit }: Pick<TurnContext, "state" | "emi
   for (const makeResult of state.held.splice(0)) emit(makeResult());
 }
 
-/** The model refused to answer, and nobody else is asked. */
+/** The model refused to answer, and no other model is asked. */
 function refusalMessage(
   { session }: OpenSdkSession,
   { context, lastRequestId, prompt }: TurnEnd,

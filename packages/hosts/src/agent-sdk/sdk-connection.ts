@@ -127,7 +127,7 @@ export interface SdkConnection {
   isDenialFinal: boolean;
   /** A callback wants the run to end after this turn. */
   isStopWanted: boolean;
-  /** A hook made the main agent go on at its end, which the host has not been notified of yet. */
+  /** A hook made the main agent continue at its end, which the host has not been notified of yet. */
   isStopHeld: boolean;
 }
 

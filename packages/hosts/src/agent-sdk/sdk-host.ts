@@ -60,7 +60,7 @@ export interface SdkHost {
   interrupt(stopsTasks: boolean): Promise<boolean>;
   inputEnded(): void;
   add(prompt: QueuedPrompt): void;
-  /** Takes back the prompt with this id, or all, as far as no turn has begun with them; the ids that the host gave them. */
+  /** Takes back the prompt with this id, or all, as far as no turn has started with them; the ids that the host gave them. */
   cancel(id?: string): readonly string[];
   queuedIds(): readonly string[];
   /** Something has happened that may let the host end or begin something. */
@@ -272,7 +272,7 @@ async function reopen(context: TurnContext, fresh = false): Promise<OpenSdkSessi
   }
 }
 
-/** Everything that happens in one tree, as the host is told of it. */
+/** Everything that happens in one tree, as it is reported to the host. */
 function hostingOf(context: TurnContext): Hosting {
   const { options, state } = context;
   const answer = answerQuestions((question, signal) => answerQuestion(question, signal, context));
@@ -444,7 +444,7 @@ async function makeChanges(state: HostState, stopped: Promise<void>): Promise<vo
 async function endRunning(state: HostState, { reason }: AbortSignal): Promise<void> {
   const code = isRetinueError(reason) ? reason.code : undefined;
   const text = reason instanceof Error ? reason.message : String(reason);
-  // What was stopped with it reports to nobody.
+  // What was stopped with it makes no report.
   state.current?.tree.hold();
   void state.current?.tree.main.submit({ type: "interrupt", code, reason: text });
   await state.current?.tree.idle();

@@ -65,7 +65,7 @@ export function createHandlers(connection: SdkConnection): ControlHandlers {
   };
 }
 
-/** Everything in `initialize` is in force before the first prompt is begun; what cannot be ends the connection. */
+/** Everything in `initialize` is in force before the first prompt is started; what cannot be ends the connection. */
 async function begin(connection: SdkConnection, given: JsonRecord): Promise<JsonRecord> {
   const { subtype: _subtype, ...members } = given;
   const written = JSON.stringify(members);

@@ -34,7 +34,7 @@ export const noSubagents: SubagentStats = {
 };
 
 export interface SubagentCount {
-  /** Hears what the main agent asks for. */
+  /** Receives the calls of the main agent. */
   onEvent(event: RunEvent): void;
   onChildEvent(pendingMessages: TaskEvent): void;
   stats(): SubagentStats;

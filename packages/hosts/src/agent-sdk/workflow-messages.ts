@@ -17,7 +17,7 @@ interface WorkflowMessagesOptions {
   readonly others: () => readonly JsonRecord[];
 }
 
-/** Runs of workflows, as a host hears of them. */
+/** Runs of workflows, as reported to a host. */
 export interface WorkflowMessages {
   changed(taskId: string, change: WorkflowChange | { readonly type: "started" }): void;
   /** Those that run, as messages list them. */

@@ -37,7 +37,7 @@ export function createRealHost(): CliHost {
   };
 }
 
-/** Builds have terminals too, but no one in front of them. */
+/** Builds have terminals too, but no person in front of them. */
 function isContinuousIntegration({ CI: value = "" }: CliHost["environment"]): boolean {
   return value !== "" && value !== "0" && value !== "false";
 }
@@ -54,7 +54,7 @@ export function createRealOutputs(): Pick<CliHost, "stdout" | "stderr"> {
 const readerGone: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO"]);
 
 /**
- * A reader that went away, as in `retinue agents | head -1`, is no error: the rest is written to no one. Everything else,
+ * A reader that went away, as in `retinue agents | head -1`, is no error: the rest is dropped. Everything else,
  * such as a full disk, ends the work and is reported at its end.
  */
 export function outputOf(stream: WriteStream, environment: CliHost["environment"]): CliOutput {
@@ -100,12 +100,12 @@ export function allowsColour(
   return isTerminal && terminal !== "dumb";
 }
 
-/** A terminal signals everybody in it, and a parent may pass the same signal on: what comes this soon is one wish. */
+/** A terminal signals every process in it, and a parent may pass the same signal on: what comes this soon is one request. */
 const sameWishMs = 300;
 
 /**
- * Ctrl+C, a polite request to end and a closed terminal are the same wish. The one that repeats it does not want to wait; a terminal
- * that closes repeats itself and hurries no one.
+ * Ctrl+C, a polite request to end and a closed terminal are the same request. A person who repeats it does not want to wait; a terminal
+ * that closes repeats itself and hurries nothing.
  */
 function onInterrupt(listener: (reason: RetinueError) => void): () => void {
   let since: number | undefined;
@@ -127,7 +127,7 @@ const endSignalNames = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
 
 function createInput(): CliInput {
   return {
-    // Touching `process.stdin` opens it, which only those who read it need.
+    // Touching `process.stdin` opens it, which only readers of it need.
     isTerminal: isatty(0),
     async readAll({ limit, timeoutMs }) {
       return readAll(process.stdin, { limit, timeoutMs });

@@ -37,7 +37,7 @@ async function enterWorktree(context: CommandContext, name: string | undefined):
   }
 }
 
-/** One line for each thing with its time: the start, what is said to the person, errors with their stack, the end. */
+/** One line for each thing with its time: the start, messages to the person, errors with their stack, the end. */
 async function writeDown(context: CommandContext, written: string, run: Run): Promise<number> {
   const { host } = context;
   const file = resolve(host.cwd, written);

@@ -24,7 +24,7 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
       : await (await import("./program/run-program.ts")).runProgram(arguments_, host);
     // A file that cannot be written says so a moment after the write.
     await new Promise((resolve) => setImmediate(resolve));
-    // Work whose output could not be written was not done for the one that waits for it; a reader that went away wanted no more.
+    // Work whose output could not be written was not done for the caller that waits for it; a reader that went away wanted no more.
     const {
       stdout: { closed },
     } = host;

@@ -62,7 +62,7 @@ export function writeApprovals<Found>(
     rowOf,
   }: {
     readonly json: boolean;
-    /** What is said where there are none. */
+    /** What is printed where there are none. */
     readonly none: string;
     readonly rowOf: (approval: Found) => ShownApproval;
   },

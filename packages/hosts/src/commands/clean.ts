@@ -11,7 +11,7 @@ export interface CleanOptions {
   readonly json?: boolean;
 }
 
-/** `retinue clean`: removes sessions, teams and worktrees no one has touched for longer than the period; never what is in use. */
+/** `retinue clean`: removes sessions, teams and worktrees left untouched for longer than the period; never what is in use. */
 export async function clean({ host }: CommandContext, options: CleanOptions): Promise<number> {
   const olderThanDays = readDays(options.days);
   const stop = new AbortController();

@@ -148,7 +148,7 @@ async function follow(events: AsyncIterable<MergeEvent>, host: CliHost): Promise
       write([describeEntry(entry, style), ...describeReason(entry)], !isDone);
     }
   } catch {
-    // The result says why.
+    // The result shows why.
   }
 }
 

@@ -141,7 +141,7 @@ function nameOfSource({ source }: AgentDefinition, nameOf: (file: string) => str
   return `${nameOf(source.file)}${line}${source.format === undefined ? "" : `, format ${source.format}`}`;
 }
 
-/** Every decided field, where it came from, and what was said too but did not count. */
+/** Every decided field, where it came from, and what was specified too but did not count. */
 export function describePlan(
   plan: ChildPlan,
   nameOf: (file: string) => string,

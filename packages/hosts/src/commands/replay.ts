@@ -118,7 +118,7 @@ async function save(
   const test = join(directory, `${saved.name}.test.mjs`);
   const { temporaryNotes: notes } = pathsOf(host);
   await writeNewFile(join(directory, data), saved.text, { replaces: true, notes });
-  // A test that somebody has changed stays as it is.
+  // A test that was edited stays as it is.
   const isNew = await writeNewFile(test, testText(saved.title, data, runner), {
     replaces: false,
     notes,

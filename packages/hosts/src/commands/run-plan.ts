@@ -67,7 +67,7 @@ export async function runPlan(
   }
 }
 
-/** Whoever starts the command says where it works; a file could name any folder, and what is in it would be read without asking. */
+/** The caller of the command decides where it works; a file could name any folder, and what is in it would be read without asking. */
 function refuseOtherFolder({ sessionDirectory }: ChildPlan, cwd: string): void {
   const planned = realpathSync(sessionDirectory);
   const below = relative(realpathSync(cwd), planned);

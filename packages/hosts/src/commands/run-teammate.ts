@@ -11,7 +11,7 @@ import { createNotice } from "../shared/open-print-session.ts";
 
 /**
  * `retinue run-teammate`: one member of a team in this process, for the lead that started it. Reads JSON lines: the plan, answers to
- * questions, and the wish to stop; writes events and questions. Ends when the lead does.
+ * questions, and the request to stop; writes events and questions. Ends when the lead does.
  */
 export async function runTeammate(context: CommandContext): Promise<number> {
   const { host } = context;
@@ -90,7 +90,7 @@ async function runMember(
 
 const stoppers = ["user", "parent", "program"] as const;
 
-/** Without the lead there is no one to work for, and no one who would take the member up. */
+/** Without the lead there is no work to do, and no process that would take the member up. */
 async function listen(
   lines: AsyncIterator<string>,
   take: (line: JsonRecord) => void,

@@ -127,7 +127,7 @@ export async function teamsMessages(
   return 0;
 }
 
-/** `retinue teams send NAME MEMBER TEXT`: a message of the person, who leads no one by it. */
+/** `retinue teams send NAME MEMBER TEXT`: a message of the person, who does not become a lead by it. */
 export async function teamsSend(
   { host }: CommandContext,
   {

@@ -117,7 +117,7 @@ function describeTrust(
   return `${[...lines, ...nestedLines(nested, nameOf, paint), ""].join("\n")}\n`;
 }
 
-/** What changed since somebody accepted the configuration of a folder that was trusted. */
+/** What changed since the configuration of a trusted folder was accepted. */
 export function describeChanges(
   { answer, lock }: Pick<TrustOverview, "answer" | "lock">,
   paint: Paint,

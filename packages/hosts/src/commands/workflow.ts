@@ -180,7 +180,7 @@ export async function workflowRun(
   return runIt(context, { what, args: argsOf(options.args), run: undefined }, options);
 }
 
-/** `retinue workflow resume RUN`: goes on with a run; finished steps are taken from its journal. */
+/** `retinue workflow resume RUN`: continues a run; finished steps are taken from its journal. */
 export async function workflowResume(
   context: CommandContext,
   written: string,

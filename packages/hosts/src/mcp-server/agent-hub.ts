@@ -170,7 +170,7 @@ function start(
   tree: AgentTree,
   { request, client: { tool, maxQuestions }, release }: HubStart,
 ): PendingCall {
-  // Ends of agents in the background are asked for by clients, so no one reads the notices of them; mail of a team is read.
+  // Ends of agents in the background are asked for by clients, so the notices of them are not read; mail of a team is read.
   if (!tree.leadsTeam) tree.takeReports();
   const id = randomUUID();
   const pendingCall = createPendingCall({

@@ -5,7 +5,7 @@ import { misuse } from "../shared/misuse.ts";
 
 export interface HttpToken {
   readonly value: string;
-  /** Whether no one knows it yet but this process. */
+  /** Whether only this process has it yet. */
   readonly isNew: boolean;
 }
 

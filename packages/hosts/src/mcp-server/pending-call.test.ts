@@ -41,7 +41,7 @@ test("[MCP-3] a call shows its questions one after the other, and then its end",
   expect(await pendingCall.next()).toEqual({ type: "ended", outcome: { ...ended, text: "accept decline" } });
 });
 
-test("[MCP-3] a question to which no one comes back is answered no, and the agent is stopped", async () => {
+test("[MCP-3] a question to which no client comes back is answered no, and the agent is stopped", async () => {
   const over = Promise.withResolvers<void>();
   const answers: string[] = [];
   const pendingCall = create({

@@ -33,9 +33,9 @@ export interface PendingCall {
   ask<Answer>(form: FormQuestion<Answer>, signal: AbortSignal): Promise<Answer>;
   /** The first question that is open; undefined when there is none. */
   question(): OpenQuestion | undefined;
-  /** What the client must hear next: a question, or the end. */
+  /** What the client must get next: a question, or the end. */
   next(): Promise<PendingCallEvent>;
-  /** No one listens for now; when no one comes back in time, the agent is stopped. */
+  /** No client listens for now; when none comes back in time, the agent is stopped. */
   leave(): void;
   /** Stops the agent unless it was moved to the background, and resolves when its call is over. */
   stop(): Promise<void>;
@@ -48,7 +48,7 @@ export interface PendingCallOptions {
   /** How many questions the client takes during one call; 0 for one that cannot be asked. */
   readonly maxQuestions: number;
   readonly run: (signal: AbortSignal) => Promise<SpawnOutcome>;
-  /** Called once, when no one will ask for this flight any more. */
+  /** Called once, when no client will ask for this call any more. */
   readonly onOver: () => void;
   /** How long a question may stay unclaimed between two requests. */
   readonly claimMs: number;

@@ -34,7 +34,7 @@ test("[MCP-3] what an agent writes cannot pretend to be another line of the ques
   expect(message).not.toMatch(/[\u001b\u202e]/);
 });
 
-test("[MCP-3] a long input is cut in the middle, and that is said", () => {
+test("[MCP-3] a long input is cut in the middle, and that is shown", () => {
   const command = `begin ${"x".repeat(100_000)} end`;
   const { message } = permissionForm({ ...request, input: { command } });
   expect(message.length).toBeLessThan(5000);

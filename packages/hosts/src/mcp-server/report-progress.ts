@@ -6,7 +6,7 @@ import { describeCall } from "../shared/describe-call.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 import type { HubAgents } from "./pending-call.ts";
 
-/** Clients give a silent call up after a minute; so much more often they hear that it still runs. */
+/** Clients give a silent call up after a minute; so much more often they are notified that it still runs. */
 const heartbeatMs = 15_000;
 const maxMessage = 200;
 
@@ -19,7 +19,7 @@ export function reportProgress(
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return () => undefined;
   let latest: string | undefined;
-  // Who asks about one that runs already hears first what it does.
+  // A client that asks about a running one is notified first of what it does.
   const known = agents.list().find(isMeant);
   let last = known === undefined ? "starting" : describe(known, known.activity);
   let isSending = false;

@@ -39,7 +39,7 @@ function create(maxSessions = 2) {
 }
 
 describe("[MCP-3] sessions over HTTP", () => {
-  test("one that no one uses ends after its time, one in use does not", async () => {
+  test("an unused one ends after its time, one in use does not", async () => {
     const { sessions, clock, begin, ping } = create();
     const [idle, used] = [await begin(), await begin()];
     const streaming = Promise.withResolvers<void>();

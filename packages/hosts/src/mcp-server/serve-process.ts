@@ -38,7 +38,7 @@ export async function serveProcess(
   return { done: done.promise, close: handle.close };
 }
 
-/** Sessions that no one uses are looked for this often. */
+/** Unused sessions are looked for this often. */
 const sweepMs = 60_000;
 
 /** Serves any number of clients on this machine, until it is closed. */
@@ -84,7 +84,7 @@ function logErrors({ log }: ServeOptions): (error: Error) => void {
 
 interface HttpSessions {
   answer(request: Request, sent: Promise<void>): Promise<Response>;
-  /** Ends sessions that no one has used for long. */
+  /** Ends sessions that have not been used for long. */
   sweep(): void;
   readonly size: number;
   close(): Promise<void>;
@@ -169,7 +169,7 @@ async function begin(table: SessionTable, request: Request): Promise<Response> {
   server.server.onclose = () => void sessions.delete(transport.sessionId ?? "");
   await server.connect(transport);
   const response = await transport.handleRequest(request);
-  // Anything but a proper beginning was refused by the transport, which then serves no one.
+  // Anything but a proper beginning was refused by the transport, which then serves no client.
   if (transport.sessionId === undefined) await server.close();
   return response;
 }

@@ -71,7 +71,7 @@ describe("what is shown on stderr", () => {
     }
   });
 
-  it("everybody is told that a child waits for a quota, or that another model answers it [LIM-7, MDL-8]", () => {
+  it("every reader is notified that a child waits for a quota, or that another model answers it [LIM-7, MDL-8]", () => {
     const start = {
       id: "a1",
       agentType: "Explore",
@@ -89,7 +89,7 @@ describe("what is shown on stderr", () => {
     );
   });
 
-  it("a retry is reported to everybody, as a sentence of its own", () => {
+  it("a retry is reported to every reader, as a sentence of its own", () => {
     const { view, text } = watch(false);
     const retry = { attempt: 1, maxAttempts: 11, delayMs: 1500, code: "overloaded", message: "Busy." };
     view.show({ type: "model-retried", ...retry });

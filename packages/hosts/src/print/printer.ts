@@ -62,7 +62,7 @@ export function answerText(text: string, { isTerminal }: CliOutput): string {
 interface ProgressView {
   begin(plan: RunPlan): void;
   show(event: RunEvent): void;
-  /** Absent where no one sees it. */
+  /** Absent where it is not shown. */
   readonly showChild: Printer["showChild"];
   end(ending: RunEnding): void;
 }
@@ -92,7 +92,7 @@ export function createProgressView(
       if (event.type === "call-finished" && event.denied !== undefined)
         say(`  refused: ${refusalForPeople(event.denied)}`);
     },
-    // Where nobody watches, only what keeps the whole run waiting or changes who answers.
+    // Where no person watches, only what keeps the whole run waiting or changes who answers.
     showChild: (event, state) => {
       if (stderr.isTerminal || remarkable.has(event.type)) showChild(event, state);
     },

@@ -76,7 +76,7 @@ export interface CheckedSdkOptions {
   readonly notes: readonly string[];
 }
 
-/** What these options say about the session itself. */
+/** What these options set for the session itself. */
 export function sdkSessionOptions(options: RunFlags): SessionOptions {
   const { resumeSessionAt, resumeDropsTurn } = options;
   return {

@@ -14,7 +14,7 @@ export function behindParents<Agent extends { readonly id: string; readonly pare
     for (const child of children.get(agent.id) ?? []) place(child);
   };
   for (const agent of agents) if (!isBelow(agent)) place(agent);
-  // Those in a circle, which no one has started.
+  // Those in a loop, which have no parent outside of it.
   for (const agent of agents) place(agent);
   return [...placed];
 }

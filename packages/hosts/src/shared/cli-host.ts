@@ -6,7 +6,7 @@ export interface CliOutput {
   /** With `over`, in the place of so many lines that were written last; only on a terminal. */
   write(text: string, options?: { readonly over?: number }): void;
   readonly isTerminal: boolean;
-  /** Cells per line; absent when no one said, as in a pipe. */
+  /** Cells per line; absent when it is not known, as in a pipe. */
   readonly columns?: number;
   /** Lines of the terminal. */
   readonly rows?: number;
@@ -36,9 +36,9 @@ export interface CliHost {
    * it ends the process. Returns how to forget it.
    */
   onInterrupt(listener: (reason: RetinueError) => void): () => void;
-  /** Ends the process soon after its work, even where somebody holds its output open and does not read it. */
+  /** Ends the process soon after its work, even where another process holds its output open and does not read it. */
   leaveSoon?(): void;
-  /** Whether somebody sits at a terminal who can answer. */
+  /** Whether there is a person at a terminal who can answer. */
   readonly canAsk: boolean;
   /** One line of an answer, shown while it is written unless it is hidden; a Error `interrupted` when the person leaves instead. */
   ask(question: string, options?: { readonly isHidden?: boolean }): Promise<string>;

@@ -22,7 +22,7 @@ export function describeHeading({ sessionId, into, checks, entries }: MergeQueue
 
 const doneSteps: ReadonlySet<string> = new Set(["advanced", "empty", "left", "removed", "discarded"]);
 
-/** The child that a step is about, where the step says what came of it. */
+/** The child that a step is about, where the step has its outcome. */
 export function entryDone(step: MergeStep, { entries }: MergeQueue): MergeEntry | undefined {
   if (!doneSteps.has(step.type) || !("agent" in step)) return undefined;
   return entries.find(({ agent }) => agent === step.agent);
@@ -60,7 +60,7 @@ export function describeEntry(entry: MergeEntry, { paint, width }: MergeStyle): 
   return `${safe(head)}${colour(state.padEnd(stateWidth))}${cutTo(safe(tail), room).trimEnd()}`;
 }
 
-/** Why it was left, and the commands to go on by hand. */
+/** Why it was left, and the commands to continue by hand. */
 export function describeReason({ state, reason, commands = [] }: MergeEntry): readonly string[] {
   if (state !== "left") return [];
   return [`  ${safe(reason ?? "")}`, ...commands.map((command) => `    ${safe(command)}`)];

@@ -1,6 +1,6 @@
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 
-/** The signals by which somebody asks the process to end, and the exit codes that shells give them. */
+/** The signals that ask the process to end, and the exit codes that shells give them. */
 export const endSignals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129, SIGQUIT: 131 } as const;
 export type EndSignal = keyof typeof endSignals;
 

@@ -11,7 +11,7 @@ const byReason: ReadonlyMap<string, string> = new Map([
   ["max_time", "Allow more with --max-time."],
 ]);
 
-/** A refusal is written for the model; people are told why, and the narrow rule that allows it. */
+/** A refusal is written for the model; people are shown why, and the narrow rule that allows it. */
 export function refusalForPeople(text: string): string {
   return text
     .replace(/ Do without it, or say in your answer what you would have needed\.$/, "")

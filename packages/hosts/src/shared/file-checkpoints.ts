@@ -130,7 +130,7 @@ export function createFileCheckpoints(folder: () => string | undefined): FileChe
       if (current === undefined || typeof written !== "string") return;
       const file = resolve(directory, written);
       if (current.files.has(file)) return;
-      // Read at once: who is told of a call by an event that nobody waits for must have read the file when it returns.
+      // Read synchronously: a listener to an event that is not waited for must have read the file when it returns.
       const before = loadNow(file);
       const blob = store()?.write({ promptId: current.promptId, file }, before);
       current.files.set(file, blob === undefined ? async () => before : () => readBlob(blob));

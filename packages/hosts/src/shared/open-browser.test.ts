@@ -30,7 +30,7 @@ test.skipIf(process.platform === "win32")(
   },
 );
 
-test("a machine without an opener is said, not thrown [STU-1]", async () => {
+test("a machine without an opener is reported, not thrown [STU-1]", async () => {
   const environment = { PATH: "/nonexistent" };
   expect(await openBrowser("http://127.0.0.1:1/", { environment, platform: "linux" })).toBe(
     "there is no xdg-open on the PATH",

@@ -85,7 +85,7 @@ async function refusingMisuse<Opened>(open: () => Promise<Opened>): Promise<Open
   }
 }
 
-/** Refuses an answer of the offline model where it stands in for a missing key instead of being chosen by name. */
+/** Refuses an answer of the offline model where it replaces a missing key instead of being chosen by name. */
 export function refuseOffline(
   { model, discovered }: Pick<Session, "model" | "discovered">,
   {

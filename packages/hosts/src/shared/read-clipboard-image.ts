@@ -13,7 +13,7 @@ interface ClipboardProgram {
 const timeoutMs = 5_000;
 const maxBytes = 64 * 1024 * 1024;
 
-/** The image in the clipboard; undefined where there is none, or nothing that can tell. */
+/** The image in the clipboard; undefined where there is none, or no program to read it with. */
 export async function readClipboardImage(place: Place): Promise<Buffer | undefined> {
   for (const program of programsFor(place)) {
     const output = await run(program, place);

@@ -4,7 +4,7 @@ import { createClaudeCodeGuide } from "./builtin-agents.ts";
 const none = { agents: [], skills: [], mcpServers: [] };
 
 describe("claude-code-guide [BLT-6]", () => {
-  it("runs on haiku with tools to read and look up, and asks no one", () => {
+  it("runs on haiku with tools to read and look up, and asks no questions", () => {
     expect(createClaudeCodeGuide(none)).toMatchObject({
       name: "claude-code-guide",
       model: "haiku",

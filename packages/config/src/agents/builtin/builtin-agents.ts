@@ -110,7 +110,7 @@ export interface GuideFacts {
   readonly agents: readonly { readonly name: string; readonly description: string }[];
   readonly skills: readonly string[];
   readonly mcpServers: readonly string[];
-  /** Finds out the rest when the agent is started, so that no one else waits for it. */
+  /** Finds out the rest when the agent is started, so that nothing else waits for it. */
   readonly findMore?: (() => Promise<Partial<Pick<GuideFacts, "skills" | "mcpServers">>>) | undefined;
 }
 

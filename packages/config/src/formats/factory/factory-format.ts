@@ -60,7 +60,7 @@ export const factoryFormat: AgentFormat = {
       model: modelOf(taker.text("model"), "factory"),
       effort: taker.text("reasoningEffort"),
       tools: ofServers(toolsOf(taker, fields.values.get("tools")), servers),
-      // A droid starts no others, whatever its file says.
+      // A droid starts no others, whatever is in its file.
       deny: [
         { class: "subagent", raw: "Task" },
         ...(servers?.length === 0 ? [{ class: "mcp", raw: "mcpServers" } as const] : []),

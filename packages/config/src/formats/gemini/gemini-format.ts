@@ -40,7 +40,7 @@ const words = createToolWords({
     search_file_content: search`,
   readServer(word) {
     if (word === "mcp_*") return [{}];
-    // A star stands for all tools of a server, and for nothing else.
+    // A star means all tools of a server, and nothing else.
     const isName = word.startsWith("mcp_") && !word.replace(/_\*$/, "").includes("*");
     const servers = isName ? splitsAtUnderscore(word.slice("mcp_".length)) : [];
     return servers.length === 0 ? undefined : servers;

@@ -341,7 +341,7 @@ function limitNotKept(name: string, section: unknown): string | undefined {
   )?.[0];
 }
 
-/** What a capability of the rules is about; a path or a command is said by a pattern, and nothing else is here. */
+/** What a capability of the rules is about; a path or a command is given as a pattern, and nothing else is here. */
 const capabilities: ReadonlyMap<string, readonly ToolClass[]> = new Map([
   ["fs_read", ["read", "find", "list", "search"]],
   ["fs_write", ["create", "change", "notebook"]],
@@ -423,7 +423,7 @@ function anywhere(expression: string): string {
   return `${start}${expression}${/(?:^|[^\\])(?:\\\\)*\$$|\.\*$/.test(expression) ? "" : ".*"}`;
 }
 
-/** What a denial forbids here wherever it stands in a command line, and also without arguments. */
+/** What a denial forbids here wherever it is in a command line, and also without arguments. */
 function deniedExpressions(pattern: string): readonly string[] {
   const text = pattern.replace(/:\*$/, " *");
   return [text, text.replace(/ \*$/, "")].map((each) => commandsOfPattern(`*${each.replace(/^\*/, "")}`));

@@ -321,7 +321,7 @@ function ruleOf(agent: PortableAgent, classes: readonly ToolClass[]): unknown {
   const denials = kinds
     .flatMap((kind) => patternsOf(agent.deny, kind))
     .map((each) => deniedWords(first, each));
-  // A denial that cannot be said takes the whole tool.
+  // A denial that cannot be expressed takes the whole tool.
   if (denials.includes(undefined)) return isListed ? undefined : "deny";
   const denied = [...new Set(denials.flatMap((each) => each ?? []))];
   const allowed =
@@ -427,7 +427,7 @@ const withoutTool: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Everything is allowed until a rule says otherwise, and the last rule that matches wins. Here a denial always wins, so
+ * Everything is allowed unless a rule restricts it, and the last rule that matches wins. Here a denial always wins, so
  * what a later rule opens again inside a denial stays denied. `ofAll` are the settings that hold for every agent.
  */
 export function readPermission(
@@ -565,7 +565,7 @@ function settle(rules: readonly Rule[], key: string | undefined, taker: FieldTak
   return state;
 }
 
-/** A star stands for any characters and a question mark for one; nothing else is a sign there. */
+/** A star matches any characters and a question mark one; nothing else is a sign there. */
 function matchesKey(pattern: string, key: string): boolean {
   return matchesName(pattern.replace(/[\\[\]]/g, "\\$&"), key);
 }
@@ -602,7 +602,7 @@ function namedTools(rules: readonly Rule[]): {
 /** Servers that a key without an underscore means: those whose names begin as it does, or any. */
 function serversOf(key: string): readonly PortableTool[] {
   const server = /^[a-z0-9.-]+\*$/i.test(key) ? key : undefined;
-  // A sign may stand for any server, and so may a name that is too long to be one.
+  // A sign may match any server, and so may a name that is too long to be one.
   return /[*?_]/.test(key) ? [{ class: "mcp", server, raw: key }] : [];
 }
 
@@ -617,11 +617,11 @@ const otherKeys: ReadonlyMap<string, string> = new Map([
   ["agent", "task"],
 ]);
 
-/** A denial under a key that opencode does not know was meant for somebody; what such a key allows is not known. */
+/** A denial under a key that is unknown to opencode was meant to restrict; what such a key allows is not known. */
 function withKnownKey(rule: Rule, taker: FieldTaker): Rule {
   const { key, action } = rule;
   const isKnown = (name: string) => permissionKeys.some(([known]) => known === name);
-  // No tool has a name of several words: a command stands where a tool should.
+  // No tool has a name of several words: a command is where a tool should be.
   if (action === "deny" && /\S\s/.test(key.trim())) {
     taker.loses(
       "deny-dropped",

@@ -159,7 +159,7 @@ function qwenName(id: string): string {
   return plain.length < 2 ? `agent-${plain}` : plain;
 }
 
-/** A word with a pattern is none there; what somebody meant to deny with it is denied here. */
+/** A word with a pattern is none there; what it was meant to deny is denied here. */
 function someCalls(tool: PortableTool): readonly PortableTool[] {
   const [, word = "", pattern] = /^([^(]+)\((.*)\)$/s.exec(tool.raw.trim()) ?? [];
   if (tool.class !== "other" || pattern === undefined) return [tool];

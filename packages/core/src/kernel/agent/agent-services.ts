@@ -55,7 +55,7 @@ export interface AgentServices {
   readonly liveText: LiveText;
   /** Files that steer programs, and whose change was allowed in this session. */
   readonly acceptedFiles: AcceptedFiles;
-  /** What was quoted for agents of the whole tree that nobody was asked about, since a person or program has last said something. */
+  /** What was quoted for agents of the whole tree without a question, since the last message of a person or program. */
   readonly unasked: QuotedAgent[];
   /** Agents of other vendors whose powers were shown in this session. */
   readonly shownRunners: Set<string>;
@@ -69,7 +69,7 @@ export interface AgentOwn {
   readonly model: Model;
   readonly stopwatch: Stopwatch;
   readonly commit?: (() => Promise<void>) | undefined;
-  /** What it may take, where that was opened before; absent: as its plan says. */
+  /** What it may take, where that was opened before; absent: as in its plan. */
   readonly budget?: AgentBudget | undefined;
   /** The result of a certain form that it was asked for. */
   readonly output?: TypedOutput | undefined;

@@ -111,7 +111,7 @@ export interface AgentSkills
   called(): readonly { readonly name: string; readonly text: string }[];
 }
 
-/** What skills add to an agent: their tool, what a loaded one changes, and news of those for the files it has used. */
+/** What skills add to an agent: their tool, what a loaded one changes, and notices of those for the files it has used. */
 export function skillsCapability(
   skills: AgentSkills,
   {

@@ -406,7 +406,7 @@ function createMemoryTurns({ memory }: AgentPlan, { agentMemory }: Pick<Paths, "
   });
 }
 
-/** Makes the memory directory of an agent that starts; one that cannot be made is said and hinders nothing else. */
+/** Makes the memory directory of an agent that starts; one that cannot be made is reported and hinders nothing else. */
 export async function prepareMemory(
   memory: NonNullable<AgentPlan["memory"]>,
   notice?: (text: string) => void,

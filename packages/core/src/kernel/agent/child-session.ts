@@ -161,7 +161,7 @@ export function quotedPrice(
   return facts.price;
 }
 
-/** What the catalog and settings say of a model. */
+/** What the catalog and settings have about a model. */
 function writtenFacts(
   chosen: ChosenModel,
   runtime: AgentServices["runtime"],

@@ -198,7 +198,7 @@ describe("a script that is changed while an answer is awaited [APR-3]", () => {
   });
 });
 
-test("what was decided before somebody was asked about a later call is judged again before it runs [PRM-10]", async () => {
+test("what was decided before a person was asked about a later call is judged again before it runs [PRM-10]", async () => {
   const { reasons, reported } = await answerAfter({
     calls: [
       { name: "Read", input: { file_path: "notes.txt" } },

@@ -89,7 +89,7 @@ export interface AuthorizeDependencies {
   /** Rules that hold beside those of the plan as long as a turn lasts. */
   readonly rights?: () => TurnRights;
   readonly beforeAsk?: BeforeAsk;
-  /** Hears that a person is about to be asked. */
+  /** Called when a person is about to be asked. */
   readonly onAsk?: (request: CallRequest) => void;
   readonly canUseTool?: CanUseTool;
   /** Puts to a person what rules and the program leave open; absent when the session is unattended. */
@@ -469,7 +469,7 @@ function wayOutOf({ request, policy, question }: Judged, anchor: string): string
 
 /** Rules that a hook or the program adds while it allows a call; they hold for this agent and are never saved. */
 export interface RuleGrants {
-  /** Takes what can be taken, and says of the rest why it was not, each as one sentence. */
+  /** Takes what can be taken, and returns for the rest why it was not, each as one sentence. */
   take(updates: readonly unknown[]): readonly string[];
   /** They are next to the rules of the plan, whose deny and ask rules go before what they allow. */
   rights(): TurnRights;

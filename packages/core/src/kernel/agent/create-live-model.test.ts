@@ -99,7 +99,7 @@ describe("a fallback model [MDL-8]", () => {
     expect(await setUp(limited).collect()).toEqual(limited);
   });
 
-  test("answers anew where the first had begun to speak, and is asked only once a message has not ended", async () => {
+  test("answers anew where the first had already sent text, and is asked only once a message has not ended", async () => {
     const begun = await setUp([text, error("stream-cut")]).collect();
     expect(begun.map(({ type }) => type)).toEqual(["text-delta", "fell-back", "message-ended"]);
     await expect(setUp([endedBy("a"), error("stream-cut")]).collect()).rejects.toMatchObject({

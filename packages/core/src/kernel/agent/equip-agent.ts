@@ -172,7 +172,7 @@ function hooksOf(plan: AgentPlan, hooks: SessionHooks): Capability {
   return isTeammate || beforeEnd === undefined ? others : { ...others, beforeEnd };
 }
 
-/** What settings say of every request, whichever model answers it. */
+/** What settings set for every request, whichever model answers it. */
 function asSettingsSay(model: Model, { discovered, variables }: FolderContext, isChild: boolean): Model {
   const { plain } = discovered.settings.settings;
   const ofChildren = variables.subagentPromptCacheTtl ?? plain.subagentPromptCacheTtl;
@@ -281,7 +281,7 @@ interface CompactionParts {
   readonly restate: () => readonly string[];
 }
 
-/** How an agent's conversation is compacted, as settings and variables say; undefined where it never is. */
+/** How an agent's conversation is compacted, as settings and variables determine; undefined where it never is. */
 function createCompactionPort({
   runtime,
   model,

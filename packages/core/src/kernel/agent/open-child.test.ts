@@ -328,13 +328,13 @@ describe("[TRN-3] taking a child up again", () => {
     expect(JSON.stringify(requests[1]?.messages)).toContain("First answer.");
   });
 
-  test("an id no one knows is refused", async () => {
+  test("an unknown id is refused", async () => {
     await using staged = await stage([]);
     expect(await staged.spawn({ resume: "a9" })).toMatchObject({ type: "refused" });
   });
 });
 
-test("[DEF-10] a program's definition hears the end of each run", async () => {
+test("[DEF-10] a program's definition is notified of the end of each run", async () => {
   const received: unknown[] = [];
   await using staged = await stage(["Done."], {
     agents: [{ name: "mine", description: "d", prompt: "p", onEnd: (ending) => void received.push(ending) }],

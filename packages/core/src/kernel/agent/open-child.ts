@@ -90,7 +90,7 @@ export function openChild(
       made.preapproved = given.rules;
       made.system = await context.system(gathered.request, given.worktree.directory);
     }
-    // A working tree and grants of a person are for a certain child, so a first plan says whether it can be had at all.
+    // A working tree and grants of a person are for a certain child, so a first plan decides whether it can be had at all.
     if (isAsked || (gathered.request.isolation ?? definition.isolation) !== undefined) {
       const known = await servers.connectFor(definition, { withServers, starts: false, signal });
       const sketch = planGathered(gathered, known);
@@ -620,7 +620,7 @@ function refused(reason: string): RefusedChild {
   return { type: "refused", reason };
 }
 
-/** Those who follow an agent while it runs: viewers in other processes, and telemetry. */
+/** Followers of an agent while it runs: viewers in other processes, and telemetry. */
 export function followersOf(
   plan: AgentPlan,
   { liveText, runtime: { observer } }: Pick<AgentServices, "liveText" | "runtime">,

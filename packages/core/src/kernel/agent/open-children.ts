@@ -61,11 +61,11 @@ export interface Children {
   readonly workflowCalls?: WorkflowCalls;
   /** The team that the session leads; absent where there are no teams. */
   readonly team?: SessionTeam;
-  /** Before the parent ends: waits for children in the background, and gives their news. */
+  /** Before the parent ends: waits for children in the background, and returns their notices. */
   readonly beforeEnd: (signal: AbortSignal) => Promise<UserMessage | undefined>;
 }
 
-/** What children add to the main agent: the tools that start them and write to them, and their news. */
+/** What children add to the main agent: the tools that start them and write to them, and their notices. */
 export function childrenCapability(children: Children, plan: AgentPlan): Capability {
   const { tasks, services } = children.session;
   const granted = new Set(plan.tools.map(({ name }) => name));
@@ -195,7 +195,7 @@ function openWorkflows(
   const workflowCalls = createWorkflowTool({
     workflows: session,
     size: runtime.discovered.settings.settings.plain.workflowSizeGuideline,
-    // What is said for this session alone is said about this folder.
+    // What is set for this session alone is set for this folder.
     isTrusted: () =>
       runtime.trusted ||
       parent.plan.policy.allow.some(

@@ -52,7 +52,7 @@ export interface Spawner {
   /** Whether a teammate has ended and the lead is about to be notified. */
   hasPendingTeamNotices(): boolean;
   readonly spawn: Spawn;
-  /** Starts a child and returns without waiting for it; the state says whether it runs. */
+  /** Starts a child and returns without waiting for it; the state shows whether it runs. */
   start(request: SpawnRequest, options?: StartOptions): Promise<ChildStarted>;
   /** The working tree that a child in the foreground has left, once it has ended; given once. */
   takeWorktree(id: string): KeptWorktree | undefined;

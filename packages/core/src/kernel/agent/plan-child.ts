@@ -182,7 +182,7 @@ async function findStart(
   return { type: "found", cwd: { value: folder, from } };
 }
 
-/** Why an agent cannot start where its plan says: it is no folder, or none of those it works in. */
+/** Why an agent cannot start in the folder of its plan: it is no folder, or none of those it works in. */
 export async function refuseStart({
   cwd,
   policy,

@@ -75,7 +75,7 @@ test("[LIM-4] the ending of a run that was cut off counts what that run took, an
   });
 });
 
-test("[HKS-8] that hooks hear of the stop is on disk before they do, so that a second crash does not repeat it", async () => {
+test("[HKS-8] that hooks are notified of the stop is on disk before they are, so that a second crash does not repeat it", async () => {
   const file = writeLines(second);
   const received: unknown[] = [];
   await settle(file, async (text) => void received.push(text, linesOf(file).at(-1)));

@@ -59,11 +59,11 @@ export interface QuotaWaitOptions {
   readonly clock: WaitClock;
   readonly unattended: UnattendedBudget;
   readonly isMain: boolean;
-  /** Around each wait: clocks stand still, and another agent gets the place. */
+  /** Around each wait: clocks are paused, and another agent gets the place. */
   readonly whileWaiting: <T>(wait: () => Promise<T>) => Promise<T>;
 }
 
-/** A window may open earlier than was said, and a computer may have slept. */
+/** A window may open earlier than announced, and a computer may have slept. */
 const lookAgainMs = 30_000;
 
 /** An agent that waits where the quota of its provider is used up, instead of failing. */
@@ -73,7 +73,7 @@ export function waitForQuota(options: QuotaWaitOptions): Capability {
   let provider = "";
   const wait = async (signal: AbortSignal, until = 0): Promise<void> => {
     const window = windowOf(provider);
-    // What others than the window say, such as other machines, it does not know.
+    // The window has no knowledge of what others report, such as other machines.
     const said = window.standing().type === "open" ? until : 0;
     await whileWaiting(async () => {
       while (true) {

@@ -25,7 +25,7 @@ const child = (prompt: string, step: object): Step => ({
   ...step,
 });
 
-/** A runtime whose questions wait, and a way to hear of each as it begins to wait. */
+/** A runtime whose questions wait, and a way to be notified of each as it begins to wait. */
 async function createInbox(script: readonly Step[], options: RuntimeOptions = {}) {
   const notices: string[] = [];
   let received = Promise.withResolvers<void>();
@@ -66,7 +66,7 @@ async function createInbox(script: readonly Step[], options: RuntimeOptions = {}
   };
 }
 
-describe("a call that nobody can be asked about", () => {
+describe("a call that no person can be asked about", () => {
   it("waits in the inbox until a program allows it, and the journal shows who did [APR-1, APR-2]", async () => {
     await using inbox = await createInbox([{ calls: [write("a.txt")] }, "Done."]);
     const run = inbox.runtime.run("Go.");
@@ -113,7 +113,7 @@ describe("a call that nobody can be asked about", () => {
     expect(existsSync(inbox.sample.workspace.path("a.txt"))).toBe(false);
   });
 
-  it("is refused immediately where no one chose the inbox [APR-1]", async () => {
+  it("is refused immediately where the inbox was not chosen [APR-1]", async () => {
     await using sample = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], {
       transcripts: true,
     });
@@ -129,7 +129,7 @@ describe("a call that nobody can be asked about", () => {
     await expect(sample.runtime.run("Go.").result).rejects.toMatchObject({ code: "invalid-option" });
   });
 
-  it("of a child in the background holds no place, and its sibling goes on [APR-1]", async () => {
+  it("of a child in the background holds no place, and its sibling continues [APR-1]", async () => {
     await using inbox = await createInbox(
       [
         { calls: [agent("First task", { run_in_background: true })] },
@@ -176,7 +176,7 @@ describe("a call that nobody can be asked about", () => {
 });
 
 describe("an answer", () => {
-  it("counts only for its own question and call, from a file that no one else can write [APR-2]", async () => {
+  it("counts only for its own question and call, from a file that no other user can write [APR-2]", async () => {
     await using inbox = await createInbox([{ calls: [write("a.txt")] }, "Done."]);
     const run = inbox.runtime.run("Go.");
     const { id, digest } = await inbox.one();

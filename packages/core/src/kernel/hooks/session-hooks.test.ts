@@ -141,7 +141,7 @@ describe("[HKS-6] before a call", () => {
 describe("[HKS-6] a permission that is asked for", () => {
   const answer = (decision: object) => on("PermissionRequest", print({ hookSpecificOutput: { decision } }));
 
-  test("can be granted by a hook where no one else is there", async () => {
+  test("can be granted by a hook where no person is there", async () => {
     await using sample = await setUp([bash("touch made"), "Done."], { hooks: answer({ behavior: "allow" }) });
     expect((await sample.runtime.run("Go.").result).denials).toEqual([]);
     expect(await exists(sample, "made")).toBe(true);
@@ -159,7 +159,7 @@ describe("[HKS-6] a permission that is asked for", () => {
     expect(asked).toEqual([]);
   });
 
-  test("is left to the others by a hook that fails, and no hook hears of what rules allow", async () => {
+  test("is left to the others by a hook that fails, and no hook is asked about what rules allow", async () => {
     const hooks = on("PermissionRequest", "exit 1");
     await using sample = await setUp([bash("touch made"), read("a.txt"), "Done."], { hooks });
     const { denials } = await sample.runtime.run("Go.").result;
@@ -480,7 +480,7 @@ describe("[HKS-5] variables that hooks of the session's start leave for commands
     expect(sample.notices).toEqual([]);
   });
 
-  test("are left out, and that is said, when the file is too large", async () => {
+  test("are left out, and that is reported, when the file is too large", async () => {
     const hooks = on(
       "SessionStart",
       `cat > /dev/null; head -c 300000 /dev/zero | tr '\\0' '#' > "$CLAUDE_ENV_FILE"`,

@@ -28,7 +28,7 @@ const maxCharacters = 24_000_000;
 const textLimits = [10_000, 2000, 400];
 const keptEntries = [200, 40];
 
-/** The session, cut where it is too long for one file; what was cut is said in its notes. */
+/** The session, cut where it is too long for one file; what was cut is in its notes. */
 export function fitting(whole: ExportedSession, limit = maxCharacters): ExportedSession {
   let fitted = whole;
   for (const length of textLimits) {

@@ -56,7 +56,7 @@ export async function inspectSession(place: SessionPlace): Promise<Inspection> {
   return createInspectionSource({ ...place, now: Date.now }).load();
 }
 
-/** An id that nobody has would look like a session without a prompt. */
+/** An unknown id would look like a session without a prompt. */
 function checkExists({ transcripts, sessionId }: SessionPlace): void {
   const { transcript, directory } = sessionFiles(transcripts, sessionId);
   if (!existsSync(transcript) && !existsSync(directory))
@@ -268,7 +268,7 @@ export function followAgent(
   });
 }
 
-/** One entry of a conversation as it is kept, for those who were sent only its beginning; undefined where there is none. */
+/** One entry of a conversation as it is kept, for viewers that were sent only its beginning; undefined where there is none. */
 export async function readEntry(
   place: SessionPlace & { readonly agentId: string },
   index: number,
@@ -277,7 +277,7 @@ export async function readEntry(
   return entries.find(([at]) => at === index)?.[1];
 }
 
-/** What a call put out is shown when somebody asks for it, so of many long ones only the beginnings are sent. */
+/** What a call put out is shown on request, so of many long ones only the beginnings are sent. */
 const maxSentResult = 8000;
 
 function withoutLongResult(entry: ConversationEntry): ConversationEntry {
@@ -287,7 +287,7 @@ function withoutLongResult(entry: ConversationEntry): ConversationEntry {
   return { ...entry, result: bounded(result, maxSentResult), resultLines: result.split("\n").length };
 }
 
-/** Sends what models of the session are writing, while processes write it for those who watch. */
+/** Sends what models of the session are writing, while processes write it for viewers. */
 export function followLive(
   { transcripts, sessionId }: SessionPlace,
   { send, onError }: FollowOptions<readonly LivePiece[]>,

@@ -30,7 +30,7 @@ const liveMs = 2000;
 const maxListed = 500;
 const maxMeasured = 100;
 
-/** Figures are read once for each state of a session's file, for whoever asks. */
+/** Figures are read once for each state of a session's file, for all readers. */
 export type FiguresCache = Map<string, MeasuredSession>;
 
 interface MeasuredSession {

@@ -150,7 +150,7 @@ function readRules(value: unknown, list: RuleBehavior, anchor: string): PolicyRu
   });
 }
 
-/** The rule that speaks of all tools of a server. */
+/** The rule that matches all tools of a server. */
 export function ruleOfServer(server: string): string {
   return `mcp__${mcpServerPart(server)}`;
 }

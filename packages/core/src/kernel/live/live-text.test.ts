@@ -43,7 +43,7 @@ function openSession() {
   return { live, attach };
 }
 
-test("one who comes while the model pauses sees what was said before, by block, and then what comes [CLI-1, STU-1]", async () => {
+test("one who comes while the model pauses sees the text before, by block, and then what comes [CLI-1, STU-1]", async () => {
   const { live, attach } = openSession();
   live.onEvent("main", started("m1"));
   live.onEvent("main", delta("said before"));
@@ -65,7 +65,7 @@ test("one who comes while the model pauses sees what was said before, by block, 
   ]);
 });
 
-test("a second viewer gets the open answers alone, and no one gets a text twice when the file is begun anew [STU-1]", async () => {
+test("a second viewer gets the open answers alone, and no viewer gets a text twice when the file is started anew [STU-1]", async () => {
   const { live, attach } = openSession();
   const texts = (pieces: readonly LivePiece[]) => pieces.map(({ answer, text }) => [answer, text]);
   const first = attach();

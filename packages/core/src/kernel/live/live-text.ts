@@ -12,7 +12,7 @@ export interface OpenAnswer {
   readonly id: string;
   /** How the provider announced it. */
   readonly head?: Extract<ModelEvent, { type: "message-started" }>;
-  /** What was said of it so far, by block. */
+  /** Its text so far, by block. */
   readonly texts: readonly string[];
 }
 
@@ -60,7 +60,7 @@ export function createAnswerFold(): AnswerFold {
  */
 export interface LiveText {
   readonly onEvent: (agentId: string, event: RunEvent) => void;
-  /** What the model of an agent has said of the answer that it is giving; empty between answers. */
+  /** The text so far of the answer that an agent's model is giving; empty between answers. */
   partialText(agentId: string): string;
   close(): void;
 }
@@ -118,7 +118,7 @@ export function createLiveText(files: LiveFiles | undefined, now: () => number =
 /** A line of a file: a piece, which is all of its block so far where the file begins. */
 export type LiveLine = Omit<LivePiece, "isFirst"> & { readonly isWhole?: true };
 
-/** Writes pieces to a file while somebody looks, several together; otherwise they are dropped. */
+/** Writes pieces to a file while there is a viewer, several together; otherwise they are dropped. */
 function createPieceWriter(
   files: LiveFiles,
   { folds, now }: { readonly folds: ReadonlyMap<string, AnswerFold>; readonly now: () => number },
@@ -178,7 +178,7 @@ function createPieceWriter(
   };
 }
 
-/** All that was said so far of the answers that are being given. */
+/** The whole text so far of the answers that are being given. */
 function openLines(folds: ReadonlyMap<string, AnswerFold>): LiveLine[] {
   return [...folds].flatMap(([agentId, { open }]) =>
     Object.entries(open?.texts ?? []).map(([block, text]) => {
@@ -206,7 +206,7 @@ function addPiece(pieces: LiveLine[], piece: LiveLine): void {
   else pieces.push(piece);
 }
 
-/** Whether somebody looks; the file is looked at now and then, not for every piece. */
+/** Whether there is a viewer; the file is looked at now and then, not for every piece. */
 function createViewerCheck({ attached }: LiveFiles, now: () => number): () => boolean {
   let lookedAt = Number.NEGATIVE_INFINITY;
   let answer = false;

@@ -40,8 +40,8 @@ export interface ActContext extends ActAuthor {
 type Request = Omit<ActRequest, "project">;
 
 /**
- * Does what the page was asked to do, the way the commands do it, and writes to the session's log of acts who did it and what came
- * of it. What a resumed agent answers is in its transcript, so nothing waits for it here.
+ * Does what the page was asked to do, the way the commands do it, and writes to the session's log of acts who did it and with what
+ * outcome. What a resumed agent answers is in its transcript, so nothing waits for it here.
  */
 export function performAct(request: Request, context: ActContext): Promise<ActOutcome> {
   return noted(request, context, (performing) => perform({ ...performing, context }));

@@ -36,7 +36,7 @@ export async function readAsker(files: SessionFiles, agentId: string | undefined
   };
 }
 
-/** The last paragraph of prose: lists and code do not tell why by themselves. */
+/** The last paragraph of prose: lists and code do not explain why by themselves. */
 function saidIn(line: string): string {
   const record = line.includes('"assistant"') ? parseJsonRecord(line) : undefined;
   const message = record?.["type"] === "assistant" ? record["message"] : undefined;

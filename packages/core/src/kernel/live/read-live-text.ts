@@ -11,7 +11,7 @@ import { type LiveFiles, type LiveLine, type LivePiece, liveFiles, refreshMs } f
 
 /** Reads what models of a session write in other processes, which write it down for as long as this is open. */
 export interface LiveTextReader extends Disposable {
-  /** What was said since the last time; the first time, of open answers, all that was said before. */
+  /** The text since the last time; the first time, of open answers, all the text before. */
   read(): Promise<readonly LivePiece[]>;
 }
 

@@ -98,7 +98,7 @@ test("waiting for a person is a bar of its own, as long as the question took [ST
   ]);
 });
 
-test("the list has calls, time, branch, what came of it, and the sums since midnight [STU-1]", async () => {
+test("the list has calls, time, branch, the outcome, and the sums since midnight [STU-1]", async () => {
   const child = [user(3, "Look."), answer(4, [{ type: "text", text: "Seen." }], 0.25)];
   const inspection = await inspected(main, child);
   expect(sessionFigures(inspection, start)).toMatchObject({
@@ -115,7 +115,7 @@ test("the list has calls, time, branch, what came of it, and the sums since midn
   expect(sessionFigures(inspection, start + 60_000).today).toMatchObject({ cost: 0, agents: 0 });
 });
 
-test("a call that a terminal asks its person about is said first, counted, and a bar of waiting up to now [STU-1]", async () => {
+test("a call that a terminal asks its person about is shown first, counted, and a bar of waiting up to now [STU-1]", async () => {
   const open = main.slice(0, 2);
   const since = start + 3000;
   const inspection = await inspected(open, [], {

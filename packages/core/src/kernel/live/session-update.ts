@@ -40,11 +40,11 @@ export interface SessionFigures {
   /** Calls about which a person is asked where the session runs, such as in a terminal. */
   readonly asked: number;
   readonly calls: number;
-  /** The time in which anybody worked. */
+  /** The time in which any agent worked. */
   readonly durationMs: number;
   readonly startedAt?: number;
   readonly branch?: string;
-  /** What goes on now, else what came of it. */
+  /** What happens now, else the outcome. */
   readonly now: string;
   /** What it was asked and which agents it had, for the search. */
   readonly words: string;
@@ -202,7 +202,7 @@ export interface ActOutcome {
   readonly sessionId?: string;
 }
 
-/** Reads what somebody wants done; throws where it cannot be understood. */
+/** Reads what a viewer wants done; throws where it cannot be understood. */
 export function toActRequest(value: unknown): ActRequest {
   if (!isRecord(value)) throw misuse("An act is a JSON object.");
   const { project, sessionId, agentId } = value;

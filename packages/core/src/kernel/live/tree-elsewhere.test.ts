@@ -38,7 +38,7 @@ async function openBoth(steps: readonly Step[]) {
   return { tree, own, look };
 }
 
-/** What both are to say of a run in the same order; durations are rounded on disk. */
+/** What both are to report of a run in the same order; durations are rounded on disk. */
 const shared = (events: readonly AgentEvent[], agentId: string): readonly unknown[] =>
   events.flatMap((event): readonly unknown[] => {
     if (event.agentId !== agentId) return [];
@@ -84,7 +84,7 @@ test("what another process writes down is read as the events of its tree, and fo
   const written = events.find((event) => event.type === "call-finished" && event.call.name === "Write");
   expect(written).toMatchObject({ data: { filePath: expect.stringContaining("a.txt") } });
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1));
-  // One that comes later reads the same sums, and is told nothing of what is over.
+  // One that comes later reads the same sums, and is sent nothing of what is over.
   const late = await look();
   expect(sums(late.elsewhere.totals())).toEqual(sums(tree.totals()));
   expect(late.events).toEqual([]);
@@ -106,7 +106,7 @@ test("an op that another process cannot take is refused with its reason [CLI-3]"
   );
 });
 
-test("an answer that is interrupted while it is said is shown once, and is over before it counts as lost [CLI-1]", async () => {
+test("an answer that is interrupted while it is written is shown once, and is over before it counts as lost [CLI-1]", async () => {
   const { tree, look } = await openBoth([
     { text: "said in part, and never more", failure: "stall", after: 12 },
     "Next.",

@@ -64,7 +64,7 @@ test("a run is shown by phase, each step with its state and why it was not taken
   expect(phases[2]?.steps[1]).toMatchObject({ error: "No paint." });
 });
 
-test("of a run whose process has ended, steps at work are cut off and others not begun [WFL-5]", () => {
+test("of a run whose process has ended, steps at work are cut off and others not started [WFL-5]", () => {
   const { phases, endedAt } = workflowView(found(changes, "interrupted"));
   expect(phases[2]?.steps.map(({ state }) => state)).toEqual(["cut-off", "failed", "skipped", "not-begun"]);
   expect(endedAt).toBe(4000);

@@ -419,8 +419,8 @@ async function lossOfSettled(
 }
 
 /**
- * Whether a text has nothing of what a side has added: where it has all that the other one has added, and where nothing at all came
- * of either. That is a choice, and loses something.
+ * Whether a text has nothing of what a side has added: where it has all that the other one has added, and where it has nothing of
+ * either. That is a choice, and loses something.
  */
 async function isOneSided(
   { git, path }: Scratch,

@@ -143,7 +143,7 @@ it.each([
   await expect(sample.runtime.open()).rejects.toThrow(sentence);
 });
 
-it("a program hears of a budget that cannot be kept [LIM-3]", async () => {
+it("a program is warned of a budget that cannot be kept [LIM-3]", async () => {
   const warnings: string[] = [];
   await using sample = await createSampleRuntime(["Done.", "Done."], {
     onWarning: (text) => void warnings.push(text),

@@ -126,7 +126,7 @@ export interface RuntimeOptions extends SessionDefaults {
    */
   readonly settingSources?: readonly ("user" | "project" | "local")[] | undefined;
   readonly pluginDirectories?: readonly string[] | undefined;
-  /** Whose agent files are read: `claude`, `agents`, `opencode`, `codex` …; what settings say when absent, else the first two. */
+  /** Whose agent files are read: `claude`, `agents`, `opencode`, `codex` …; those of settings when absent, else the first two. */
   readonly agentSources?: readonly string[] | undefined;
   readonly additionalDirectories?: readonly string[] | undefined;
   /** MCP servers of this program, by name. */
@@ -147,8 +147,8 @@ export interface RuntimeOptions extends SessionDefaults {
   /** Asks a person what rules leave open; without it such calls are denied. */
   readonly approver?: Approver | undefined;
   /**
-   * `inbox`: a call that nobody can be asked about waits until somebody answers it, also after a restart; needs
-   * `transcripts`. `refuse`: it is refused. Absent: as settings say, else `refuse`.
+   * `inbox`: a call that no person can be asked about waits until it is answered, also after a restart; needs
+   * `transcripts`. `refuse`: it is refused. Absent: as in settings, else `refuse`.
    */
   readonly approvals?: "refuse" | "inbox" | undefined;
   /** Hooks of this program: a list, or an object by event. */
@@ -161,13 +161,13 @@ export interface RuntimeOptions extends SessionDefaults {
   readonly concurrency?: number | undefined;
   /** What happens to one more: by default it is queued when it is waited for, and refused in the background. */
   readonly overflow?: "queue" | "refuse" | undefined;
-  /** Whether agents may form teams; absent: as the environment and settings say. */
+  /** Whether agents may form teams; absent: as in the environment and settings. */
   readonly teams?: boolean | undefined;
   /** True writes transcripts below the home folder, from which sessions can be resumed; a path writes them to that folder. */
   readonly transcripts?: boolean | string | undefined;
   /**
    * `sync`: what is about to happen is on the disk itself before it happens, so that it survives a power cut. `os` leaves
-   * that to the operating system, and survives only the end of the process. Absent: as settings say, else `sync`.
+   * that to the operating system, and survives only the end of the process. Absent: as in settings, else `sync`.
    */
   readonly durability?: Durability | undefined;
   /** How sessions say they were started. */
@@ -191,7 +191,7 @@ export interface SessionOptions<Output = unknown> {
   readonly effort?: string | number | undefined;
   /**
    * The model that answers where that of an agent is overloaded or gone, by name, for children too; several are tried in order.
-   * Absent: as settings say. The chosen model is asked again with the next prompt.
+   * Absent: as in settings. The chosen model is asked again with the next prompt.
    */
   readonly fallbackModel?: string | readonly string[] | undefined;
   readonly permissionMode?: PermissionMode | undefined;
@@ -208,7 +208,7 @@ export interface SessionOptions<Output = unknown> {
   /** Model calls of the main agent. */
   readonly maxTurns?: number | undefined;
   readonly maxBudgetUsd?: number | undefined;
-  /** What each child, and the whole tree, may take; only ever narrows what settings say. */
+  /** What each child, and the whole tree, may take; only ever narrows what settings set. */
   readonly limits?: SessionLimitOptions | undefined;
   /** The id or title of a session to resume. */
   readonly resume?: string | undefined;
@@ -243,7 +243,7 @@ export interface SessionOptions<Output = unknown> {
   readonly cwd?: string | undefined;
   /** Variables of this session, over those of the runtime; undefined removes one. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Whether the repository of `cwd` is trusted; absent: as the runtime says of its own folder, else as people have accepted. */
+  /** Whether the repository of `cwd` is trusted; absent: as set in the runtime for its own folder, else as people have accepted. */
   readonly trusted?: boolean | undefined;
   /** Decides for this session what rules leave open, in place of the runtime's. */
   readonly canUseTool?: CanUseTool | undefined;
@@ -253,7 +253,7 @@ export interface SessionOptions<Output = unknown> {
   readonly hooks?: readonly HookFunction[] | HooksByEvent | undefined;
   /**
    * What a run does at its end with agents that still work in the background. `wait`, the default: waits for them and lets the
-   * agent read their reports. `leave`: ends; they go on until the session or the runtime is closed. `stop`: stops them.
+   * agent read their reports. `leave`: ends; they continue until the session or the runtime is closed. `stop`: stops them.
    */
   readonly background?: "wait" | "leave" | "stop" | undefined;
 }
@@ -323,7 +323,7 @@ export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
   readonly agents?: readonly (AgentDefinition | AgentInput)[] | undefined;
   /** Tools of the program, beside the built-in ones. */
   readonly extraTools?: readonly Tool[] | undefined;
-  /** Serves every session in place of what settings and the environment say. */
+  /** Serves every session in place of what settings and the environment choose. */
   readonly model?: Model | undefined;
   /** Wraps the model of every agent, for limits that reach beyond this process. */
   readonly wrapModel?: ((model: Model) => Model) | undefined;

@@ -223,7 +223,7 @@ async function endsAtOnce(
 ): Promise<boolean> {
   const { signal } = new AbortController();
   for (let waited = 0; waited < beginsWithinMs; waited += lookMs) {
-    // In this order: one that has ended may have begun.
+    // In this order: one that has ended may have started.
     const isOver = livenessOf(identity) === "gone";
     if ((await findTranscripts(projects, sessionId)) !== undefined) return false;
     if (isOver) return true;

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createRuntime } from "../create-runtime.ts";
 import { platformNotes } from "./check-machine.ts";
 
-describe("what only Linux has is said elsewhere [PUB-3]", () => {
+describe("what only Linux has is reported on other systems [PUB-3]", () => {
   test.each<[NodeJS.Platform, readonly RegExp[]]>([
     ["darwin", [/not isolated on macOS/, /left their group/]],
     [

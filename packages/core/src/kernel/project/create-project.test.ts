@@ -117,7 +117,7 @@ describe("a program asks a runtime what the command line shows [SDK-1, CLI-2]", 
     const { teams, problems } = await runtime.teams.list();
     expect(problems).toEqual([]);
     expect(teams).toEqual([expect.objectContaining({ name: "crew", lead: "not running" })]);
-    // No process leads it, so its members run nowhere, whatever the file says.
+    // No process leads it, so its members run nowhere, whatever is in the file.
     expect(teams[0]?.members).toEqual([expect.objectContaining({ name: "scout", state: "ended" })]);
     expect(await runtime.teams.send("crew", "scout", "Look again.")).toEqual({ to: "scout", isLed: false });
     expect(await runtime.teams.messages("crew", "scout")).toEqual([

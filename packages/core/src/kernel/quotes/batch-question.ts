@@ -184,7 +184,7 @@ export function openBatchQuestion({ quotes, unasked, plan, tool }: BatchQuestion
   };
 }
 
-/** The same, where the agents that nobody was asked about count as well: in small pieces, many are as many. */
+/** The same, where the agents started without a question count as well: in small pieces, many are as many. */
 function whyNow(
   quote: BatchQuote,
   {

@@ -6,7 +6,7 @@ function held(name: string, code: HeldServer["code"], reason: string): HeldServe
   return { entry: { config: { name }, scope: "project" } as HeldServer["entry"], code, reason };
 }
 
-test("a server that somebody has rejected or disabled is not reported at each start [MCP-1]", () => {
+test("a server that was rejected or disabled is not reported at each start [MCP-1]", () => {
   const servers = [
     held("rejected", "rejected", "`disabledMcpjsonServers` names it"),
     held("disabled", "disabled", "its configuration says `disabled`"),

@@ -39,7 +39,7 @@ function place() {
   };
 }
 
-test("teams and lists of tasks go when no one has touched them for longer than the period [TRN-6, TEA-2]", async () => {
+test("teams and lists of tasks go when they were not touched for longer than the period [TRN-6, TEA-2]", async () => {
   const stage = place();
   const old = stage.team("old", 40);
   const young = stage.team("young", 3);

@@ -71,7 +71,7 @@ test("a member that is stopped while it waits, or dies with a call, keeps nothin
   stop.abort(new Error("stopped"));
   await expect(waiting).rejects.toThrow("stopped");
   expect(held.maxOutput).toBe(4000);
-  // It died: its prompt counts, the answer that no one saw does not.
+  // It died: its prompt counts, the answer that was never seen does not.
   server[Symbol.dispose]();
   expect(tree.spent().tokens).toBe(1000);
   expect(granted(await tree.agent(undefined).reserve(need, { signal })).maxOutput).toBe(4000);

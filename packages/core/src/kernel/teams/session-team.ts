@@ -426,8 +426,8 @@ function freeAgain(released: readonly BoardTask[]): string {
 }
 
 /**
- * Mail that came too late for a member that has shut down: those who sent it were told that it arrived, so they are told
- * that no one read it. What concerns the lead is returned; a person cannot be written to, so the lead hears of that too.
+ * Mail that came too late for a member that has shut down: its senders were informed that it arrived, so they are informed
+ * that it was not read. What concerns the lead is returned; a person cannot be written to, so the lead gets that too.
  */
 async function returnMail(store: TeamStore, name: string, unread: readonly Mail[]): Promise<string> {
   if (unread.length === 0) return "";

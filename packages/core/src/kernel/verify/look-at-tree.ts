@@ -83,8 +83,8 @@ async function gitTree({
 }
 
 /**
- * What no tree of git has and what may yet be edited: the files of repositories inside this one, those that git was told not
- * to look at, and, where it was told not to look at that, what may be executed.
+ * What no tree of git has and what may yet be edited: the files of repositories inside this one, those that git is configured not
+ * to look at, and, where it is configured not to look at that, what may be executed.
  */
 async function markOfUnseen(git: WorktreeGit, top: string): Promise<string> {
   const [tracked, others, fileMode] = await Promise.all([

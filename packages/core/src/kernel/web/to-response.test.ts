@@ -101,13 +101,13 @@ describe("a run as a response [SDK-1]", () => {
     expect(approvals.pending()).toEqual([]);
   });
 
-  it("tells a page that a run failed without what is inside the error", async () => {
+  it("notifies a page that a run failed without what is inside the error", async () => {
     await using sample = await createSampleRuntime(["Never."]);
     const lines = await collect(readLines(sample.runtime.run("Go.", { agent: "nobody" }).toResponse()));
     expect(lines.at(-1)).toMatchObject({ event: "error", data: { code: "unknown-agent" } });
   });
 
-  it("goes on when its reader leaves", async () => {
+  it("continues when its reader leaves", async () => {
     await using sample = await createSampleRuntime([look, "Seen."]);
     const run = sample.runtime.run("Go.");
     for await (const _line of readLines(run.toResponse())) break;
@@ -147,7 +147,7 @@ describe("questions for people elsewhere [PRM-12]", () => {
     expect(await answered).toEqual(allow);
   });
 
-  it("are heard of in the same order by all, also where one answers at once or throws", async () => {
+  it("reach all in the same order, also where one answers immediately or throws", async () => {
     const queue = createApprovalQueue();
     const received: string[] = [];
     queue.onChange((change) => {

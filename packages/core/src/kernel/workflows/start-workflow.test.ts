@@ -246,7 +246,7 @@ it("a step with other rights, or in another mode, runs again and says so [WFL-3]
   expect(sample.counts.get("a")).toBe(3);
 });
 
-it("a run that works is refused to every other session, and afterwards it is nobody's [WFL-3]", async () => {
+it("a run that works is refused to every other session, and afterwards it is free [WFL-3]", async () => {
   await using sample = await stage({ b: [{ text: "B", delayMs: 60_000 }] });
   const script = `${meta}return [await agent('conv:a x'), await agent('conv:b x')]`;
   const handle = sample.runtime.workflow(script);
@@ -373,7 +373,7 @@ it("the cap of agents goes through parallel, equal failures end a phase, and a l
   );
 });
 
-it("a stopped run ends its agents and goes on where it was [WFL-3]", async () => {
+it("a stopped run ends its agents and continues where it was [WFL-3]", async () => {
   await using sample = await stage({ b: [{ text: "B", delayMs: 60_000 }] });
   const script = `${meta}return [await agent('conv:a x'), await agent('conv:b x')]`;
   const handle = sample.runtime.workflow(script);
@@ -400,7 +400,7 @@ it.each([
   await expect(result).rejects.toMatchObject({ code });
 });
 
-it("a run whose journal is gone is not begun anew as if nothing had been done [WFL-3]", async () => {
+it("a run whose journal is gone is not started anew as if nothing had been done [WFL-3]", async () => {
   await using sample = await stage();
   const script = `${meta}return await agent('conv:a x')`;
   const handle = sample.runtime.workflow(script);
@@ -411,7 +411,7 @@ it("a run whose journal is gone is not begun anew as if nothing had been done [W
   expect(sample.counts.get("a")).toBe(1);
 });
 
-it("an agent that was cut off goes on in its conversation, and is not begun again [WFL-3]", async () => {
+it("an agent that was cut off continues in its conversation, and is not started again [WFL-3]", async () => {
   await using sample = await stage({
     b: [{ calls: [{ name: "Glob", input: { pattern: "*" } }] }, { text: "late", delayMs: 60_000 }],
   });

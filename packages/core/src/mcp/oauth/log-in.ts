@@ -251,7 +251,7 @@ function readPasted(text: string, state: string): URLSearchParams {
 
 const revokeLimitMs = 10_000;
 
-/** Forgets a login, and tells the authorization server so where it can be told. Whether there was one. */
+/** Forgets a login, and revokes it at the authorization server where that is possible. Whether there was one. */
 export async function logOut(transport: HttpTransport, store: CredentialStore): Promise<boolean> {
   const key = credentialKey(transport);
   return store.locked(key, async () => {

@@ -40,7 +40,7 @@ const builder = createRequestBuilder({
 const lastContent = (request: ModelRequest, defersTools: boolean) =>
   builder.build(request, { defersTools }).messages.at(-1)?.content;
 
-test("references stand alone in a result; what a hook adds and tools that are gone are words [MCP-5]", () => {
+test("references are alone in a result; what a hook adds and tools that are gone are words [MCP-5]", () => {
   const request = { system: [], tools: [search, found], messages: after(reference, gone, note) };
   expect(lastContent(request, true)).toMatchObject([
     { type: "tool_result", content: [reference] },

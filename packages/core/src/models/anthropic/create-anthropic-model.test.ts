@@ -375,7 +375,7 @@ describe("errors over a real socket [MDL-6]", () => {
     expect(provider.bodies).toHaveLength(1);
   });
 
-  test("429 with Retry-After, then 529, then a cut: the fourth attempt answers, and each failure was said", async () => {
+  test("429 with Retry-After, then 529, then a cut: the fourth attempt answers, and each failure was reported", async () => {
     const cut: Answer = (response) => {
       open(response);
       response.write(sse([begin, ...thinking]), () => response.destroy());

@@ -267,7 +267,7 @@ function searchesTools({ tools }: ModelRequest): boolean {
   return tools.some(({ loading }) => loading === "searches");
 }
 
-/** An endpoint that does not know of tools that are loaded later gets them as any other. */
+/** An endpoint without support for tools that are loaded later gets them as any other. */
 function isDeferringRefused(error: unknown): boolean {
   return (
     error instanceof ModelError &&

@@ -16,7 +16,7 @@ export interface OwnWorktree {
   readonly commonDirectory: string;
 }
 
-/** Those of a repository that bear a whole mark; nothing is said of the others. */
+/** Those of a repository that bear a whole mark; the others are left out. */
 export async function findOwnWorktrees(commonDirectory: string): Promise<readonly OwnWorktree[]> {
   const folder = join(commonDirectory, "worktrees");
   const names = await readdir(folder).catch(() => []);
@@ -34,7 +34,7 @@ export async function readMark(administration: string): Promise<WorktreeMark | u
   return parseMark(await readFile(join(administration, markFile), "utf8").catch(() => ""));
 }
 
-/** Why somebody may be at work in it, or undefined. */
+/** Why an agent or a person may be at work in it, or undefined. */
 export function whyInUse({ ended, owner }: WorktreeMark): string | undefined {
   if (ended !== undefined) return undefined;
   if (!isOnThisMachine(owner)) return "its agent was started on another machine and may still be running";

@@ -561,7 +561,7 @@ describe("a worktree that cannot be had is refused in one sentence", () => {
     expectNothingLeft();
   });
 
-  it("when the base is a word that no one knows", async () => {
+  it("when the base is an unknown word", async () => {
     const settings = JSON.parse('{"baseRef":"tomorrow"}') as WorktreeRequest["settings"];
     expect(await refusal({ settings })).toContain('"tomorrow"');
   });
@@ -847,7 +847,7 @@ describe("cleaning up", () => {
     expect(read(shop, ".claude/worktrees/theirs/a.txt")).toBe("one\n");
   }, 120_000);
 
-  it("leaves alone what was begun on another machine", async () => {
+  it("leaves alone what was started on another machine", async () => {
     await made({ now: () => 0 });
     const file = join(shop, ".git/worktrees/reviewer-a1", markFile);
     const mark = parseMark(await readFile(file, "utf8"));

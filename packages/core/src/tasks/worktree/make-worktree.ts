@@ -160,7 +160,7 @@ function handOut(own: OwnWorktree, { inside }: WorktreeRepository, request: Work
   return { type: "made", worktree: { path, branch, directory: join(path, inside), begun, finish } };
 }
 
-/** Lets a later clean-up know that no one works there any more, also while this process continues. */
+/** Lets a later clean-up know that it is not in use any more, also while this process continues. */
 async function noteEnd({ administration, mark }: OwnWorktree, ended: number): Promise<void> {
   const written = await readMark(administration);
   if (written?.token !== mark.token) return;

@@ -3,8 +3,8 @@ import { isRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { type ProcessIdentity, toIdentity } from "@retinue/base/storage/process-identity.ts";
 
 /**
- * What is written down before a worktree is made or removed, and is until its agent has begun or it is gone. When the process
- * dies in between, the one that comes next knows from it which folder, branch and record of git belong together.
+ * What is written down before a worktree is made or removed, and is until its agent has started or it is gone. When the process
+ * dies in between, the next one knows from it which folder, branch and record of git belong together.
  */
 export interface PendingWorktree {
   readonly stage: "adding" | "removing";

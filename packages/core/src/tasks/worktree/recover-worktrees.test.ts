@@ -277,7 +277,7 @@ describe("[SPN-7] what a git that was killed with its process leaves", () => {
     expect(processes.length).toBeLessThan(20);
   });
 
-  test("in a worktree of somebody else is fixed, so that others can be made", async () => {
+  test("in a foreign worktree is fixed, so that others can be made", async () => {
     git("worktree", "add", "-q", "../theirs");
     const file = join(shop, ".git/worktrees/theirs/commondir");
     writeFileSync(file, "");
@@ -311,8 +311,8 @@ describe("[SPN-7] what a git that was killed with its process leaves", () => {
   });
 });
 
-describe("[SPN-7] a worktree whose agent has begun", () => {
-  test("is no longer one that is being made; after a crash it stays until somebody asks, and goes only unchanged", async () => {
+describe("[SPN-7] a worktree whose agent has started", () => {
+  test("is no longer one that is being made; after a crash it stays until its removal is requested, and goes only unchanged", async () => {
     const [first, second] = [await made("a1"), await made("a2")];
     for (const { begun } of [first, second]) begun();
     expect(listPending(join(shop, ".git"))).toEqual([]);

@@ -22,7 +22,7 @@ export interface RecoveredWorktree {
 
 /**
  * Removes worktrees in whose making or removal a process died: folder, branch and git's record of them, only those that were
- * written down here, and only where no one has worked in them. Fixes what a killed git leaves that keeps git from going on.
+ * written down here, and only where no work was done in them. Fixes what a killed git leaves that keeps git from continuing.
  */
 export async function recoverWorktrees(
   git: WorktreeGit,
@@ -74,7 +74,7 @@ async function removeLeft(
   if (administration !== undefined) await rm(administration, { recursive: true, force: true });
   await rmdir(join(commonDirectory, "worktrees")).catch(() => undefined);
   const reference = `refs/heads/${branch}`;
-  // The branch is of this worktree alone, so no one else can hold its lock.
+  // The branch is of this worktree alone, so no other process can hold its lock.
   await rm(join(commonDirectory, `${reference}.lock`), { force: true });
   // Git deletes the branch only while it still names the commit it began with.
   const words = [`--git-dir=${commonDirectory}`, "update-ref", "-d", reference, base];
@@ -192,7 +192,7 @@ function commandOf(pid: string): string {
 /**
  * Why a folder that was being filled or removed when its process died holds more than was put there: files may be missing or
  * broken off in the middle, but not be other ones. Of one that was being removed, everything that was there before may go: it had
- * been looked at then. Undefined when nothing in it is anybody's work.
+ * been looked at then. Undefined when nothing in it is the work of a person or an agent.
  */
 async function whyTouched(
   git: WorktreeGit,

@@ -7,7 +7,7 @@ export interface GitOptions {
   /** Overrides variables of the environment. */
   readonly variables?: Readonly<Record<string, string>>;
   readonly input?: string;
-  /** Short deeds that must not stop halfway continue to their end. */
+  /** Short operations that must not stop halfway continue to their end. */
   readonly isUnstoppable?: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface WorktreeGitOptions {
   readonly trusted: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
-  /** Only for repositories of the runtime's own, which no one else configures: the protocols that lead to other machines. */
+  /** Only for repositories of the runtime's own, which only the runtime configures: the protocols that lead to other machines. */
   readonly protocols?: string;
 }
 

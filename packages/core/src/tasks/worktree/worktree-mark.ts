@@ -29,7 +29,7 @@ export function formatMark(mark: WorktreeMark): string {
 /** Of an agent, or of a session that asked for a worktree by name. */
 const ownBranch = /^(?:retinue\/[A-Za-z0-9_-]+|worktree-[\w.+-]+)$/;
 
-/** Undefined for everything that is not a whole mark: such a worktree counts as somebody else's. */
+/** Undefined for everything that is not a whole mark: such a worktree counts as foreign. */
 export function parseMark(text: string): WorktreeMark | undefined {
   const value = parseJson(text);
   if (!isRecord(value) || value["version"] !== 1 || !isRecord(value["owner"])) return undefined;

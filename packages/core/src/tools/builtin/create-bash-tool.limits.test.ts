@@ -17,7 +17,7 @@ describe("the time limit of a command", () => {
     expect(foregroundLimit(wished, environment).milliseconds).toBe(expected);
   });
 
-  test("a wish that was cut is reported", () => {
+  test("a request that was cut is reported", () => {
     expect(foregroundLimit(900_000, {}).note).toContain("600000");
     expect(foregroundLimit(600_000, {}).note).toBeUndefined();
   });

@@ -200,7 +200,7 @@ describe("the folder of a command", () => {
     expect((await run(bash, "pwd")).text).toBe(project);
   });
 
-  test("goes back when a command ends outside, and the result says so", async () => {
+  test("goes back when a command ends outside, and the result mentions it", async () => {
     const bash = createBash();
     const { text, isError } = await run(bash, "cd /; echo there");
     expect(text).toBe(

@@ -169,7 +169,7 @@ describe("TaskStop", () => {
     expect(source.find("b1")?.state).toBe("completed");
   });
 
-  test("without an id says what is missing", async () => {
+  test("without an id reports what is missing", async () => {
     expect(await createTaskStopTool({ sources: [] }).call({}, context())).toMatchObject({ isError: true });
   });
 });
@@ -206,7 +206,7 @@ describe("a subagent [NST-1, TSK-2]", () => {
     }
   });
 
-  test("is not told which other tasks there are", async () => {
+  test("is not shown which other tasks there are", async () => {
     const { source } = tasks();
     const { content } = await createTaskStopTool({ sources: [source] }).call({ task_id: "no" }, as(1));
     expect(content).toContain("- worker");

@@ -52,7 +52,7 @@ describe("Read shows text", () => {
     expect((await read("wide.txt", { allow_large: "true" })).text.length).toBeGreaterThan(300_000);
   });
 
-  test("an empty file is said to be empty", async () => {
+  test("an empty file is reported as empty", async () => {
     await space.write("empty", "");
     expect(await read("empty")).toMatchObject({ text: `${space.path("empty")} is empty.`, isError: false });
   });
@@ -97,7 +97,7 @@ describe("Read refuses what it cannot show", () => {
     expect(await read("program")).toMatchObject({ isError: true, text: expect.stringContaining("binary") });
   });
 
-  test("a named pipe, without waiting for somebody to write", async () => {
+  test("a named pipe, without waiting for a writer", async () => {
     execFileSync("mkfifo", [space.path("pipe")]);
     expect(await read("pipe")).toMatchObject({ isError: true, text: expect.stringContaining("named pipe") });
   });

@@ -59,7 +59,7 @@ export function readSandboxSettings(value: JsonRecord | undefined): SandboxSetti
 
 /**
  * What the sandbox means for permission decisions; undefined where there is none. That its commands need no rule must be
- * said in words, and counts only where none of them could run unprotected.
+ * explicit, and counts only where none of them could run unprotected.
  */
 export function sandboxRights(value: JsonRecord | undefined): SandboxRights | undefined {
   if (own(value ?? {}, "enabled") !== true) return undefined;

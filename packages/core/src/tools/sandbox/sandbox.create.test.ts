@@ -33,7 +33,7 @@ describe("where there is no sandbox", () => {
     expect(wrap?.type === "refused" && wrap.reason).toContain("npm install @anthropic-ai/sandbox-runtime");
   });
 
-  it("runs it with a note only when a setting says so in words", async () => {
+  it("runs it with a note only when a setting explicitly allows it", async () => {
     const sandbox = sandboxWith({ enabled: true, failIfUnavailable: false }, missing);
     expect(await sandbox?.wrap(invocation, wrapOptions)).toEqual({
       type: "unprotected",

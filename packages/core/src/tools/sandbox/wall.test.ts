@@ -133,7 +133,7 @@ describe("where there is no wall", () => {
     expect(found).toMatchObject({ type: "unavailable", why: expect.stringContaining(words) });
   });
 
-  it("tells a wall that could not be set up from a program that ended with the same code [PRM-9]", () => {
+  it("distinguishes a wall that could not be set up from a program that ended with the same code [PRM-9]", () => {
     expect(wallFailure(125, "retinue-wall: no namespaces\n")).toBe("no namespaces");
     expect(wallFailure(125, "something else\n")).toBeUndefined();
     expect(wallFailure(0, "retinue-wall: no namespaces\n")).toBeUndefined();
@@ -311,7 +311,7 @@ describe.each(wallKinds)("behind the wall of %s", (kind) => {
         expect(existsSync(join(folder, "made-behind-the-wall"))).toBe(false);
     });
 
-    it("has a place for temporary files, which no one else sees [PRM-9]", async () => {
+    it("has a place for temporary files, which no other process sees [PRM-9]", async () => {
       const { stdout } = await run(
         kind,
         'echo ok > "$TMPDIR/x" && cat "$TMPDIR/x"; t=$(mktemp) && echo made',

@@ -627,7 +627,7 @@ const switchedBy = (settings: readonly string[]): readonly string[] =>
   settings.flatMap((setting) => ["-c", setting]);
 const settingsIn = (text: string): readonly string[] => switchedBy(text.trim().split(/\s+/));
 
-/** Options for every git that no one said yes to: nothing runs here that a configuration names. */
+/** Options for every git that was not approved by a person: nothing runs here that a configuration names. */
 export const withoutPrograms: readonly string[] = [
   "--no-pager",
   "--no-optional-locks",

@@ -68,7 +68,7 @@ async function interrupt({ cancel_queued: cancels }: JsonRecord, options: SdkCon
   return receipt;
 }
 
-/** Callbacks may refuse the switch before it happens, and hear of it afterwards. */
+/** Callbacks may refuse the switch before it happens, and are notified afterwards. */
 async function switchModel(model: unknown, options: SdkConnection, signal: AbortSignal): Promise<JsonRecord> {
   const { choices, observed, host } = options;
   const planned = host.current()?.session.plan.model.value ?? "default";
@@ -85,7 +85,7 @@ async function switchModel(model: unknown, options: SdkConnection, signal: Abort
   }
   const switched = setModel(model, options);
   reportModel(options);
-  // The answer does not wait for those that only hear of it.
+  // The answer does not wait for those that are only notified.
   void observed()
     .fire("PostModelSwitch", { fields, signal, subject: wanted })
     .catch(() => undefined);
@@ -513,7 +513,7 @@ function exportText(messages: readonly Message[]): JsonRecord {
   };
 }
 
-/** Opens the session in another folder; a conversation that has begun stays where its transcript is. */
+/** Opens the session in another folder; a conversation that has started stays where its transcript is. */
 async function moveTo({ path }: JsonRecord, { host, choices }: SdkConnection): Promise<JsonRecord> {
   if (typeof path !== "string" || path === "") throw refused("set_cwd needs a path");
   const { session } = await host.ready();

@@ -39,7 +39,7 @@ export interface RefusedCommand {
 /** Runs what a command means and keeps its exit code. */
 export type Invoke = (run: (context: CommandContext) => Promise<number>) => Promise<void>;
 
-/** The program that words are read by; errors are left to the one who runs it. */
+/** The program that words are read by; errors are left to its caller. */
 export function createCommand({ stdout, stderr }: Pick<CliHost, "stdout" | "stderr">): Command {
   return new Command("retinue")
     .exitOverride()

@@ -50,7 +50,7 @@ export interface LockedOptions {
   readonly quiet?: boolean;
 }
 
-/** `retinue agents check --locked`: exit code 1 where something changed that nobody has accepted. */
+/** `retinue agents check --locked`: exit code 1 where something changed that has not been accepted. */
 export async function checkLocked(
   context: CommandContext,
   paths: readonly string[],

@@ -19,7 +19,7 @@ const statusWords: Readonly<Record<LockDifference["status"], string>> = {
   formatted: "comments or formatting",
 };
 
-/** Those that somebody has to accept. */
+/** Those that have to be accepted. */
 export function openDifferences(differences: readonly LockDifference[]): readonly LockDifference[] {
   return differences.filter(({ status }) => status !== "formatted");
 }

@@ -16,7 +16,7 @@ export async function startBackground(
   { options, arguments_ }: { readonly options: RunFlags; readonly arguments_: readonly string[] },
 ): Promise<number> {
   const { host } = context;
-  // It would go on beyond the limits of the session that started it, and when that one is stopped.
+  // It would continue beyond the limits of the session that started it, and when that one is stopped.
   refuseAgents(host);
   readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   if (options.inputFormat === "stream-json")
@@ -88,7 +88,7 @@ async function readInput({ host }: CommandContext, words: readonly string[]): Pr
   return piped.trim() === "" ? undefined : piped;
 }
 
-/** No one is there to see what a folder's files would run. */
+/** There is no person to see what a folder's files would run. */
 async function requireTrust(context: CommandContext): Promise<void> {
   const { answer } = await openProject(context).trust.show({ pathText: (path) => path });
   if (context.session.trust === true || answer.trusted) return;

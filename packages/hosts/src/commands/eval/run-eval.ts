@@ -81,7 +81,7 @@ export async function runEval(options: RunEvalOptions): Promise<EvalOutcome> {
       }
       const { result, isScored } = await runCell(cell, { ...options, share });
       budget.release(share, result.costUsd ?? 0);
-      // What was cut off, by a person or for lack of money, is run again the next time; what it cost counts.
+      // What was cut off, by a person or because money ran out, is run again the next time; what it cost counts.
       const isShort = result.endedBy === "max_budget" && share !== undefined;
       if (isShort || signal.aborted || !isScored) {
         if (result.costUsd !== undefined) await append(resultsFile, { spentUsd: result.costUsd });

@@ -16,7 +16,7 @@ import { type Column, renderTable } from "../views/render-table.ts";
 
 export interface McpListOptions {
   readonly json?: boolean;
-  /** True also connects servers of the project that nobody has approved by name; `approved` leaves them alone. */
+  /** True also connects servers of the project that have not been approved by name; `approved` leaves them alone. */
   readonly check?: boolean | "approved";
 }
 
@@ -73,7 +73,7 @@ function healthLine(server: ListedServer): string {
   return `${config.name}: ${targetOf(config)} - ${healthOf(server)}`;
 }
 
-/** How a server does, in words; what nobody has approved was not tried. */
+/** How a server does, in words; what has not been approved was not tried. */
 export function healthOf({ entry, status, held, asks, login }: ListedServer): string {
   const { name } = entry.config;
   if (status?.type === "connected")
@@ -135,7 +135,7 @@ function checkOf(status: McpStatus | undefined) {
   return { check };
 }
 
-/** What a program needs to know; values of variables and headers are no one's business here. */
+/** What a program needs to know; values of variables and headers are not shown here. */
 export function asJson({ servers, diagnostics }: Pick<McpOverview, "servers" | "diagnostics">) {
   return {
     version: 1,

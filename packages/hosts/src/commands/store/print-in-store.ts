@@ -44,7 +44,7 @@ export async function printInStore(
   const sessionId = request.session.sessionId ?? crypto.randomUUID();
   return inPlace(
     context,
-    // Where this process is the worker, whoever calls it has said which rights the session has.
+    // Where this process is the worker, its caller has specified which rights the session has.
     { ...options, agent: sessionId, directory: host.cwd, accepts: acceptedFor(sessionId) },
     async (store, place, signal) => {
       await using runtime = createPrintRuntime(context, { sessionPersistence: false });
@@ -86,7 +86,7 @@ interface Shown {
   readonly signal: AbortSignal;
 }
 
-/** Prints what is heard of a session as if it ran here. */
+/** Prints the events of a session as if it ran here. */
 async function show(
   { host, store: address }: StoreContext,
   store: Store,
@@ -217,7 +217,7 @@ async function startOwnWorker(
 
 /** For the agent and the children that it gives to the store. */
 const ownSlots = 4;
-/** How long whoever leaves with Ctrl+C waits for the end of a turn. */
+/** How long a person who leaves with Ctrl+C waits for the end of a turn. */
 const ownGraceMs = 2_000;
 
 /** What this process does not have, no other can bring while it waits. */

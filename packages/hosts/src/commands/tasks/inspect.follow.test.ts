@@ -74,7 +74,7 @@ describe("[CLI-3] following a session", () => {
     expect(written[0]).toMatch(/^End\n/);
   });
 
-  test("ends when the person leaves, or when no one reads any more", async () => {
+  test("ends when the person leaves, or when its output is not read any more", async () => {
     const leave = (interrupt: () => void): Inspection => {
       interrupt();
       return picture("One", true);

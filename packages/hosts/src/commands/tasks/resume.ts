@@ -84,7 +84,7 @@ async function runTask(
     description: task.description,
     model: options.model,
   });
-  // Not as if somebody had stopped the agent itself: it can be resumed like one whose process died.
+  // Not as if the agent itself had been stopped: it can be resumed like one whose process died.
   const end = (): void => void session.close().catch(() => undefined);
   signal.addEventListener("abort", end, { once: true });
   const printer = createPrinter(context.host, request, session);

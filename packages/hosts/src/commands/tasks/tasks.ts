@@ -96,7 +96,7 @@ function rowOf(task: ListedTask, now: number): readonly string[] {
   ];
 }
 
-/** What a running agent does now; else when it was last heard of. */
+/** What a running agent does now; else when it last gave a sign. */
 function lastActivity({ activity, lastSignAt, waitingForQuota }: ListedTask, now: number): string {
   if (waitingForQuota !== undefined) return `${waitingForQuota.provider} ${untilText(waitingForQuota.until)}`;
   if (activity !== undefined) return activity;

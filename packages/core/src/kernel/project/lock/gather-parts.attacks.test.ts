@@ -110,7 +110,7 @@ describe("a script that the configuration runs", () => {
       writeFileSync(lock, accepted);
       chmodSync(guard, 0o644);
       expect(await found()).toEqual(["it is guarded by scripts/guard.sh, which cannot be run any more"]);
-      // A lock from a system that does not tell, or from before, misses nothing.
+      // A lock from a system that does not report this, or from before, misses nothing.
       writeFileSync(lock, accepted.replace(/,\s*"executable": \[[^\]]*\]/, ""));
       expect(await found()).toEqual([]);
     },
@@ -192,7 +192,7 @@ describe("a lock", () => {
     });
   });
 
-  it("that is a pipe, endless, huge, a folder or a link to nothing cannot be used, and is waited for by nobody [PRT-4]", async () => {
+  it("that is a pipe, endless, huge, a folder or a link to nothing cannot be used, and is not waited for [PRT-4]", async () => {
     const { judge, lock } = await createFixture({ ".claude/agents/a.md": agent("tools: Read") });
     const makers: readonly (() => void)[] = [
       () => execFileSync("mkfifo", [lock]),

@@ -58,8 +58,8 @@ export interface LockedParts {
 
 /**
  * What counts for work in a folder: the parts between it and the root of the project, and those of the plugins that the project
- * switches on. Files of other products are among them whether they are switched on or not, so that a lock says the same for
- * everybody.
+ * switches on. Files of other products are among them whether they are switched on or not, so that a lock is the same for
+ * all people.
  */
 export async function gatherParts({ cwd, home, env, platform }: LockPlace): Promise<LockedParts> {
   const found = await discoverAgents({

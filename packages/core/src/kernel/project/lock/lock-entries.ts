@@ -23,7 +23,7 @@ export interface PartSource {
   readonly file: string;
   readonly text: string;
   readonly programs?: Readonly<Record<string, string>>;
-  /** Those of them that can be run as they are, where the system tells. */
+  /** Those of them that can be run as they are, where the system reports it. */
   readonly executable?: readonly string[] | undefined;
 }
 

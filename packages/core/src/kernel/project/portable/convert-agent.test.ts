@@ -257,7 +257,7 @@ describe("a restricted agent", () => {
     });
   });
 
-  test("denies in Kiro a command wherever it stands, with and without arguments [PRT-3]", () => {
+  test("denies in Kiro a command wherever it is, with and without arguments [PRT-3]", () => {
     const source = restricted("tools: Bash, Read\ndisallowedTools: Bash(rm:*), Read(.env)");
     const { text, widenings } = convertAgent(source, "kiro", {});
     expect(widenings).toEqual([]);

@@ -146,7 +146,7 @@ describe("a page", () => {
     expect((await get("/")).text).toContain("grüße");
   });
 
-  test("is decoded by what it says of itself", async () => {
+  test("is decoded by its own declaration", async () => {
     pages.set("/", reply("text/html", Buffer.from("<meta charset=latin1><p>grüße</p>", "latin1")));
     expect((await get("/")).text).toContain("grüße");
   });
@@ -360,7 +360,7 @@ describe("a private host", () => {
     expect(seen).toEqual([]);
   });
 
-  test("is not fetched by a public name that leads to it, whoever allowed the name [PRM-8]", async () => {
+  test("is not fetched by a public name that leads to it, whatever allowed the name [PRM-8]", async () => {
     const input = { url: `https://example.com/`, prompt: "x" };
     const outcome = await createTool().call(input, context({ host: {}, allowedBy: "rule" }));
     expect(outcome.content).toContain("example.com leads to 127.0.0.1");

@@ -88,7 +88,7 @@ export function createWebFetchTool(options: WebFetchOptions): Tool {
   });
 }
 
-/** Those who allow a call by its address; only a rule that names a private host covers one. */
+/** Rules and people that allow a call by its address; only a rule that names a private host covers one. */
 const sawAddress: ReadonlySet<AllowedBy | undefined> = new Set([
   "rule",
   "person",
