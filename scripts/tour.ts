@@ -146,7 +146,7 @@ function cut(text: string, most: number): readonly string[] {
 async function goesOn(place: string): Promise<boolean> {
   if (!isInteractive) return true;
   process.stdin.setRawMode(true).resume();
-  process.stdout.write(`[next: ${place}] any key goes on, q ends `);
+  process.stdout.write(`[next: ${place}] any key continues, q ends `);
   const key = await new Promise<string>((resolve) => {
     process.stdin.once("data", (data) => resolve(data.toString()));
     process.stdin.once("end", () => resolve("q"));

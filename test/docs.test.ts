@@ -293,8 +293,8 @@ describe("npm start", () => {
       await pty.shows(
         head,
         at === 6
-          ? "[next: the end] any key goes on, q ends"
-          : `[next: ${at + 1} of 6] any key goes on, q ends`,
+          ? "[next: the end] any key continues, q ends"
+          : `[next: ${at + 1} of 6] any key continues, q ends`,
       );
       pty.type(" ");
     }

@@ -115,6 +115,7 @@ test("commands show their pages and give the conversation back; what cannot be m
     ["!", "write a command after the !"],
     ["#", "write a note after the #"],
     ["/export", "Written to"],
+    ["/export", "There is a file"],
   ] as const) {
     pty.type(typed);
     await pty.shows(`> ${typed}`);

@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { errorCode } from "@retinue/base/foundation/file-error.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { Message } from "@retinue/core/conversation/message.ts";
 import { shellAside } from "@retinue/core/kernel/agent-tree.ts";
@@ -66,9 +67,11 @@ function markdown(messages: readonly Message[]): string {
 async function writeExport(target: string, text: string): Promise<string> {
   await writeFile(target, text, { flag: "wx" }).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new RetinueError("not-exported", `The conversation was not written to ${target}: ${reason}.`, {
-      advice: "Name another file.",
-    });
+    const what =
+      errorCode(error) === "EEXIST"
+        ? `There is a file ${target} already; it was not touched.`
+        : `The conversation was not written to ${target}: ${reason}.`;
+    throw new RetinueError("not-exported", what, { advice: "Name another file." });
   });
   return target;
 }
