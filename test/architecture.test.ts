@@ -96,7 +96,7 @@ test("no folder of a package depends on itself by way of others or of files besi
   expect(knots, "Move the types that both sides need below both.").toEqual([]);
 });
 
-test("processes are started in one place, where somebody listens to their errors from the first moment", () => {
+test("processes are started in one place, where their errors have a listener from the first moment", () => {
   const starters = product.filter(({ text }) =>
     /import \{[^}]*\b(spawn|fork)\b[^}]*\} from "node:child_process"/.test(text),
   );

@@ -361,7 +361,7 @@ describe("more of the protocol [DRP-1]", () => {
     expect(answer).toMatchObject({ contents: "0123", truncated: true });
   });
 
-  test("hears of the state of the session before and after a turn", async () => {
+  test("is notified of the state of the session before and after a turn", async () => {
     const stage = await createSdkStage(["One."]);
     const finished = await stage.run("hi");
     expect(ofType(finished, "system", "session_state_changed")).toEqual([]);

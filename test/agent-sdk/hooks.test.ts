@@ -55,7 +55,7 @@ describe("hook callbacks [DRP-1]", () => {
     expect(body(stage, 1)).toContain("mind the gap");
   });
 
-  test("PostToolUseFailure hears of a call that failed", async () => {
+  test("PostToolUseFailure receives a call that failed", async () => {
     const stage = await createSdkStage([read("missing.txt"), "Done."]);
     const received: unknown[] = [];
     await stage.run("go", {
@@ -93,7 +93,7 @@ describe("hook callbacks [DRP-1]", () => {
     expect(stage.provider.requests).toHaveLength(0);
   });
 
-  test("SessionStart and SessionEnd are heard once", async () => {
+  test("SessionStart and SessionEnd fire once", async () => {
     const stage = await createSdkStage(["Done."]);
     const received: string[] = [];
     const callback: HookCallback = async (input) => {
@@ -218,7 +218,7 @@ describe("hook callbacks [DRP-1]", () => {
     expect(body(stage, 1)).toContain("ran");
   });
 
-  test("PostToolBatch hears all calls of one answer, and adds to the conversation", async () => {
+  test("PostToolBatch receives all calls of one answer, and adds to the conversation", async () => {
     const stage = await createSdkStage([
       {
         calls: [

@@ -325,7 +325,7 @@ describe("callbacks beside the run [DRP-1]", () => {
     expect(JSON.stringify(stage.provider.requests[1]?.request.messages)).toContain("red");
   });
 
-  test("PreModelSwitch refuses a model, PostModelSwitch hears of one", async () => {
+  test("PreModelSwitch refuses a model, PostModelSwitch receives one", async () => {
     const stage = await createSdkStage(["One.", "Two."]);
     const received: unknown[] = [];
     let refusal = "";

@@ -342,7 +342,7 @@ describe("what programs see as from the other engine [DRP-1]", () => {
     expect(new Set(said.map(({ uuid }) => uuid)).size).toBe(3);
   });
 
-  test("a child runs in the background unless its call says otherwise, and may ask the host", async () => {
+  test("a child runs in the background unless its call changes that, and may ask the host", async () => {
     const stage = await createSdkStage([
       child(),
       { match: "You help.", ...write("made.txt", "x") },
@@ -559,7 +559,7 @@ describe("requests about the session as a whole [DRP-1]", () => {
     expect(stage.transcripts().size).toBe(1);
   });
 
-  test("set_cwd moves a session that has not begun, and refuses one that has", async () => {
+  test("set_cwd moves a session that has not started, and refuses one that has", async () => {
     const stage = await createSdkStage(["One."]);
     stage.write("below/a.txt", "x");
     const prompts = createPrompts();

@@ -228,7 +228,7 @@ describe("commands [DRP-3]", () => {
     expect(out).not.toContain("sk-secret");
   });
 
-  test("plugin and auth alone show what there is, and refuse what they do not know", async () => {
+  test("plugin and auth alone show what there is, and refuse unknown words", async () => {
     const place = createPlace();
     expect(await runInside(place, ["plugin"])).toMatchObject({
       code: 0,

@@ -82,7 +82,7 @@ describe("one question per run [WFL-4]", () => {
     expect(prompts).toEqual([saved, inline.replace("INLINE", "CHANGED")]);
   });
 
-  test("a script that is broken is an error with its line, and nobody is asked", async () => {
+  test("a script that is broken is an error with its line, and no question is asked", async () => {
     let questions = 0;
     const made = await stage(
       { script: "export const meta = { name: 'x', description: 'd' }\nimport x from 'y'" },

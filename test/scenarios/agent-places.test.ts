@@ -26,7 +26,7 @@ async function stage(steps: readonly Step[], options: RuntimeOptions = {}) {
 }
 
 describe("[DEF-2, AGT-1] where an agent starts", () => {
-  test("is said by its definition, and its prompt knows it", async () => {
+  test("is set by its definition, and its prompt knows it", async () => {
     const { sample, project } = await stage([show, "Done."], {
       agents: [{ ...worker, cwd: "packages/api" }],
     });
@@ -37,7 +37,7 @@ describe("[DEF-2, AGT-1] where an agent starts", () => {
     expect(JSON.stringify(sample.requests[0]?.system)).toContain(join(project, "packages/api"));
   });
 
-  test("is said by a call, before the definition, and kept when it is resumed", async () => {
+  test("is set by a call, before the definition, and kept when it is resumed", async () => {
     const { sample, project } = await stage(
       [starting({ cwd: "packages" }), show, "One.", starting({ resume: "x" }), "Two."],
       { agents: [{ ...worker, cwd: "packages/api" }] },
@@ -204,7 +204,7 @@ describe("[AGT-2] an agent that a prompt names with @", () => {
     expect(JSON.stringify(sample.requests[0]?.messages)).not.toContain("The person asks for");
   });
 
-  test("is said to be missing where no agents can be started", async () => {
+  test("is reported as missing where no agents can be started", async () => {
     const { sample } = await stage(["Done."], {});
     await using _ = sample;
     await using session = await sample.runtime.open({ tools: ["Read"] });

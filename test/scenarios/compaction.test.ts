@@ -300,7 +300,7 @@ function childTranscript(home: string, id: string): { readonly text: string; rea
 describe("hooks", () => {
   const command = (text: string) => ({ hooks: [{ type: "command", command: text }] });
 
-  test("[HKS-1] PreCompact adds instructions by what it prints, PostCompact hears the summary, SessionStart adds context", async () => {
+  test("[HKS-1] PreCompact adds instructions by what it prints, PostCompact receives the summary, SessionStart adds context", async () => {
     const hooks = {
       PreCompact: [
         { matcher: "manual", ...command("cat > pre.json; echo Name the colours.") },

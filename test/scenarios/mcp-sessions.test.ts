@@ -249,7 +249,7 @@ describe("servers of a session", () => {
     expect(denials.map(({ call }) => call.name)).toEqual(["mcp__more__change"]);
   });
 
-  test("[PRM-8] without a rule a call is refused where nobody can be asked; a rule may name the server as it is called", async () => {
+  test("[PRM-8] without a rule a call is refused where no person can be asked; a rule may name the server as it is called", async () => {
     const server = fake();
     const named: RuntimeOptions = { mcpServers: { "my.tools": sdk(server) } };
     await using sample = await createSampleRuntime(
@@ -266,7 +266,7 @@ describe("servers of a session", () => {
     expect(server.calls).toHaveLength(1);
   });
 
-  test("[MCP-1] what servers say of themselves is once in the prompt of the one that has them, the same at every turn", async () => {
+  test("[MCP-1] the servers' own descriptions are once in the prompt of the agent that has them, the same at every turn", async () => {
     const says = (instructions: string) =>
       ({
         type: "sdk",
@@ -295,7 +295,7 @@ describe("servers of a session", () => {
     expect([systems[2], systems[3]]).toEqual([systems[0], systems[0]]);
   });
 
-  test("[HKS-7] a hook hears which server the tool of a call belongs to", async () => {
+  test("[HKS-7] a hook receives which server the tool of a call belongs to", async () => {
     const received: unknown[] = [];
     const { runtime, place } = await createRuntimeAt(
       [calling({ name: "mcp__docs__look", input: {} }), "Done."],

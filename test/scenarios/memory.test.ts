@@ -91,7 +91,7 @@ describe("[MEM-2, SPN-3] memory in the system prompt", () => {
     expect(readFileSync(own(), "utf8")).toBe("- the tests need node 26\n");
   });
 
-  test("what was left out is said", async () => {
+  test("what was left out is reported", async () => {
     const { sample, runtime, requests } = await stage(() => ["Done."], { agents: [rev] });
     await using _sample = sample;
     await sample.workspace.write(memoryFile, "- one thing\n".repeat(250));

@@ -19,7 +19,7 @@ const worker = { name: "worker", description: "Works.", prompt: "You work." };
 const efforts = (requests: readonly ModelRequest[]) => requests.map(({ effort }) => effort);
 
 describe("[DRP-3] settings that speak to models", () => {
-  test("effortLevel holds for main agents and children that say nothing; maxEffortLevel for everybody", async () => {
+  test("effortLevel holds for main agents and children without one; maxEffortLevel for all", async () => {
     const run = async (settings: SettingsInput, options: object = {}, own: object = {}) => {
       await using sample = await createSampleRuntime([spawning, "Looked.", "Done."], {
         settings,

@@ -166,7 +166,7 @@ describe("[TRN-4] a child whose process was killed", () => {
     stage.provider.finish();
   });
 
-  test("continues by itself in the background where settings say so", async () => {
+  test("continues by itself in the background where settings allow it", async () => {
     const stage = await createStage(
       [
         main({ calls: [start("TASK-ONE", { run_in_background: true })] }),
@@ -239,7 +239,7 @@ describe("[TRN-4] a child whose process was killed", () => {
   });
 });
 
-test("[TRN-4] a result in the background that no one was informed of is reported when the session is taken up again", async () => {
+test("[TRN-4] a result in the background that was not reported yet is reported when the session is taken up again", async () => {
   const stage = await createStage([
     main({ calls: [start("TASK-ONE", { run_in_background: true })] }),
     child("TASK-ONE", { text: "Found it." }),

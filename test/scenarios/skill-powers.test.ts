@@ -112,7 +112,7 @@ test("[SKL-3] a skill's effort holds for the rest of the turn", async () => {
   expect(sample.requests.map(({ effort }) => effort)).toEqual([undefined, "high", undefined]);
 });
 
-test("[SKL-1] a skill that a rule denies is not preloaded, and that is said", async () => {
+test("[SKL-1] a skill that a rule denies is not preloaded, and that is reported", async () => {
   await using sample = await open(
     ["Done."],
     {
@@ -186,7 +186,7 @@ describe("a person's /name", () => {
     expect(existsSync(sample.workspace.path("made"))).toBe(true);
   });
 
-  test("[SKL-3] is no one's any more once it is switched off", async () => {
+  test("[SKL-3] is gone once it is switched off", async () => {
     const settings = JSON.stringify({ skillOverrides: { ship: "off" } });
     await using sample = await open([], files, { settings });
     expect(await sample.runtime.run("/ship").result).toMatchObject({ reason: "unknown_command" });

@@ -131,7 +131,7 @@ describe("what a skill may do besides its text", () => {
     expect(existsSync(sample.workspace.path("again"))).toBe(false);
   });
 
-  test("[SKL-3] without a rule and with no one to ask, only the text is given, and that is said", async () => {
+  test("[SKL-3] without a rule and with no one to ask, only the text is given, and that is reported", async () => {
     await using sample = await open(steps(), files);
     await sample.runtime.run("One.").result;
     const [given] = results(sample.requests[1]);
@@ -142,7 +142,7 @@ describe("what a skill may do besides its text", () => {
     expect(existsSync(sample.workspace.path("made"))).toBe(false);
   });
 
-  test("[SKL-3] somebody who is asked and says no refuses the skill", async () => {
+  test("[SKL-3] a person who is asked and says no refuses the skill", async () => {
     const asked: string[] = [];
     await using sample = await open([{ calls: [call("ship")] }, "Done."], files, {
       canUseTool: async (tool) => {
@@ -233,7 +233,7 @@ describe("what a skill may do besides its text", () => {
     for (const name of ["one", "two", "three"]) expect(existsSync(sample.workspace.path(name))).toBe(false);
   });
 
-  test("[SKL-3] its hooks are heard from then on, those with `once` a single time", async () => {
+  test("[SKL-3] its hooks fire from then on, those with `once` a single time", async () => {
     const hooks = [
       "hooks:",
       "  PreToolUse:",

@@ -9,7 +9,7 @@ const spawning: Step = {
   calls: [{ name: "Agent", input: { description: "look", prompt: "Look.", subagent_type: "Explore" } }],
 };
 
-test("[LIM-4] results have usage and cost by agent and by model, and SubagentStop hears those of its agent", async () => {
+test("[LIM-4] results have usage and cost by agent and by model, and SubagentStop receives those of its agent", async () => {
   const stops: HookInput<"SubagentStop">[] = [];
   await using sample = await createSampleRuntime(
     [spawning, { calls: [{ name: "Glob", input: { pattern: "*" } }] }, "Looked.", "Done."],

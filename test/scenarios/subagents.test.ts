@@ -260,7 +260,7 @@ describe("asking for a child", () => {
     expect(JSON.stringify(requests)).not.toContain("Bash was not allowed");
   });
 
-  test("[PRM-5] without that grant its call is refused, and nobody is asked later", async () => {
+  test("[PRM-5] without that grant its call is refused, and no question is asked later", async () => {
     const asked: string[] = [];
     const { requests } = await play(
       [
