@@ -302,7 +302,7 @@ const built = await Promise.all([
     minifySyntax: true,
     // Less to read at each start; names stay, so that stack traces can be understood.
     minifyWhitespace: true,
-    // The first finds its binary beside itself; the second is large and rarely used; the others are there only for those who name a store.
+    // The first finds its binary beside itself; the second is large and rarely used; the others are there only for users who name a store.
     external: ["@vscode/ripgrep", "unpdf", "pg"],
     plugins: [requiredBuiltins, plainBuiltins, noTablesOfSpaces],
     banner: {

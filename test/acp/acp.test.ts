@@ -349,7 +349,7 @@ describe("an editor over the Agent Client Protocol [DRP-4]", () => {
     expect(ofKind(editor.updates, "session_info_update")).toMatchObject([{ title: "what is this?" }]);
   });
 
-  test("/compact is among the commands, and its outcome is said in words or shown as a compaction", async () => {
+  test("/compact is among the commands, and its outcome is given in words or shown as a compaction", async () => {
     const prompts = ["One.", "The summary."];
     const plain = await createEditor(prompts);
     const first = await plain.open();

@@ -59,7 +59,7 @@ describe("retinue merge [MRG-1]", () => {
     expect(existsSync(one.path)).toBe(false);
   });
 
-  test("asks about a check that no rule allows, and does not run it where nobody can be asked", async () => {
+  test("asks about a check that no rule allows, and does not run it in unattended runs", async () => {
     const stage = await createMergeStage({ "a.txt": "1\n" });
     await stage.child("one", { "b.txt": "one\n" });
     await stage.session.close();

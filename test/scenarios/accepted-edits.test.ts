@@ -89,7 +89,7 @@ describe("files that steer programs, while edits are accepted", () => {
     expect(person.asked).toHaveLength(2);
   });
 
-  test("where nobody can be asked they are refused with the rule that allows them [PRM-5]", async () => {
+  test("in unattended runs they are refused with the rule that allows them [PRM-5]", async () => {
     await using sample = await createSampleRuntime([{ calls: [write("package.json")] }, "Done."]);
     const { denials } = await sample.runtime.run("Go.", accepting).result;
     expect(denials[0]?.reason).toContain("`Edit(./package.json)`");

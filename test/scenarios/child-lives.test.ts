@@ -20,7 +20,7 @@ function hearing(answer: (event: string, count: number) => object) {
 }
 
 describe("[HKS-8] the hooks around a child", () => {
-  test("a stop hook sends it on with a reason, and hears its end again", async () => {
+  test("a stop hook sends it on with a reason, and is notified of its end again", async () => {
     const { received, hooks } = hearing((event, count) =>
       event === "SubagentStop" && count === 1 ? { decision: "block", reason: "name the files" } : {},
     );

@@ -130,7 +130,7 @@ describe.skipIf(process.platform === "win32")("[TRN-2] a disk that takes no more
     expect(lines).toContain("Interrupted: the session ended before a result of this call was recorded.");
   });
 
-  test("a child whose transcript takes no more fails by itself, and its parent hears why", async () => {
+  test("a child whose transcript takes no more fails by itself, and its parent gets the reason", async () => {
     const place = createPlace();
     const environment = await provide([
       { match: "You are an engineer at a terminal", calls: [agentCall("fill")] },
@@ -158,7 +158,7 @@ function agentCall(description: string) {
 }
 
 describe("a place that cannot be used", () => {
-  test("[CLI-6] a folder for transcripts that cannot be made is said in one sentence, before anything is asked", async () => {
+  test("[CLI-6] a folder for transcripts that cannot be made is reported in one sentence, before anything is asked", async () => {
     const place = createPlace();
     writeFileSync(join(place.home, "file"), "");
     const environment = await provide([]);

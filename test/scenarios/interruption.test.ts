@@ -144,7 +144,7 @@ describe.skipIf(!isLinux)("[TRN-4, CLI-6] a session that is ended by a signal", 
     expect((await stage.run("tasks", "--interrupted")).out).toBe("");
   });
 
-  test("repeats that come immediately are one wish; a later one ends it immediately, with its commands", async () => {
+  test("repeats that come immediately are one request; a later one ends it immediately, with its commands", async () => {
     const stage = await createStage([main({ calls: [bash(`trap '' TERM; ${endless("deaf")}`)] })]);
     const { code } = await stage.runUntil(["deaf"], (process_) => {
       process_.kill("SIGINT");

@@ -240,7 +240,7 @@ describe("[LIM-5] a child that gives no sign of life", () => {
     expect(clock.sleeping()).toBe(0);
   });
 
-  test("is stopped when the variable says", async () => {
+  test("is stopped after the time of the variable", async () => {
     const { clock, sample, called } = await createTimedStage([waiting], {
       env: { PATH: process.env["PATH"], CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS: "4000" },
     });
@@ -339,7 +339,7 @@ describe("[LIM-3] time", () => {
     expect(await run.result).toMatchObject(ending);
   });
 
-  test("of the whole tree ends a compaction that somebody asked for", async () => {
+  test("of the whole tree ends a compaction that was requested", async () => {
     const asked = Promise.withResolvers<void>();
     const hang: Step = async () => {
       asked.resolve();

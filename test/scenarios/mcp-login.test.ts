@@ -126,7 +126,7 @@ describe("[MCP-4] servers that want a login", () => {
     expect(stage.files().map((file) => readFileSync(file, "utf8"))).toEqual(before);
   });
 
-  test("a run and `mcp list` without a login name the command at once, and doctor warns", async () => {
+  test("a run and `mcp list` without a login name the command immediately, and doctor warns", async () => {
     const stage = await createStage({}, ["Fine."]);
     const run = await stage.run(["-p", "Go."]);
     expect(run).toMatchObject({ code: 0, err: expect.stringContaining("Run `retinue mcp login docs`.") });
@@ -185,7 +185,7 @@ describe("[MCP-4] servers that want a login", () => {
     expect(stage.files()).toEqual([]);
   });
 
-  test("a server that registers no clients is said once, with what to do", async () => {
+  test("a server that registers no clients is reported once, with what to do", async () => {
     const stage = await createStage({ metadata: { registration_endpoint: undefined } });
     const { err } = await stage.run(["mcp", "login", "docs"]);
     expect(err).toBe(
@@ -193,7 +193,7 @@ describe("[MCP-4] servers that want a login", () => {
     );
   });
 
-  test("a wrong `oauth` is said at its line, with what to do", async () => {
+  test("a wrong `oauth` is reported at its line, with what to do", async () => {
     const stage = await createStage();
     const docs = { type: "http", url: stage.server.url, oauth: { callbackPort: "8080" } };
     writeFileSync(join(stage.home, ".claude.json"), JSON.stringify({ mcpServers: { docs } }, undefined, 2));

@@ -11,7 +11,7 @@ const image: UserMessage["content"] = [
   { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } },
 ];
 
-test("a paste of 5 MB is refused with its size, leaves no trace, and the session goes on [CMP-4]", async () => {
+test("a paste of 5 MB is refused with its size, leaves no trace, and the session continues [CMP-4]", async () => {
   await using sample = await createSampleRuntime(["One.", "Two."]);
   const first = await sample.runtime.run("Hello.").result;
   const { sessionId } = first;
@@ -57,7 +57,7 @@ test("a first prompt that is too long for the provider does not spoil the sessio
   expect(texts(again.requests[0])).not.toContain("HUGE");
 });
 
-test("results of tools that are too long for the provider are summarized away and the run goes on [CMP-4]", async () => {
+test("results of tools that are too long for the provider are summarized away and the run continues [CMP-4]", async () => {
   await using sample = await createSampleRuntime([
     { calls: [{ name: "Read", input: { file_path: "big.txt" } }] },
     tooLong,

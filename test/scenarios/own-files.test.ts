@@ -90,7 +90,7 @@ describe("files that steer the product, under rules and modes that let an agent 
   });
 });
 
-describe("a transcript that somebody has written to", () => {
+describe("a transcript that was tampered with", () => {
   test("gives no rights to the session that is resumed from it [PRM-1]", async () => {
     const place = createPlace();
     const sessionId = "5f0c1d7e-8a6b-4a35-9a52-1f2f3b4c5d6e";

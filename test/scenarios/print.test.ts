@@ -117,7 +117,7 @@ describe("output formats [CLI-1]", () => {
     expect(messages[0]).toMatchObject({ cwd: stage.cwd, apiKeySource: "ANTHROPIC_API_KEY" });
   });
 
-  test("hooks of a folder that is not trusted do not run, and that is said [PRM-11]", async () => {
+  test("hooks of a folder that is not trusted do not run, and that is reported [PRM-11]", async () => {
     const stage = await createStage(["Hello."]);
     const hook = { hooks: [{ type: "command", command: "touch ran" }] };
     stage.write(".claude/settings.json", JSON.stringify({ hooks: { Stop: [hook], PreToolUse: [hook] } }));
@@ -246,7 +246,7 @@ describe("limits and forms", () => {
 describe("sessions", () => {
   const id = "3f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
 
-  test("are resumed, continued and forked with all that was said [TRN-1, TRN-3]", async () => {
+  test("are resumed, continued and forked with the whole conversation [TRN-1, TRN-3]", async () => {
     const stage = await createStage(["One.", "Two.", "Three.", "Four."]);
     await stage.run(["-p", "first", "--session-id", id]);
     await stage.run(["-p", "second", "--resume", id]);

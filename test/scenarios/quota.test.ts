@@ -124,7 +124,7 @@ describe("a quota of a key, over processes [LIM-7]", () => {
     expect(again).toMatchObject({ code: 0, err: expect.stringContaining("Nothing in this folder waits") });
   });
 
-  test("wrong values of the setting are said with their place", async () => {
+  test("wrong values of the setting are reported with their place", async () => {
     const place = createPlace();
     place.write(".claude/settings.json", '{\n  "quota": { "wait": true, "maxUsdUnattended": 0 }\n}\n');
     const { out, err } = await runInProcess(place, ["agents", "check"], {});

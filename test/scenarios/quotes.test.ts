@@ -95,7 +95,7 @@ describe("a batch of agents above a threshold", () => {
     expect(results).toContain("between");
   });
 
-  test("is refused with a sentence where nobody can be asked, and what settings say is not lifted by a mode [BIL-2]", async () => {
+  test("is refused with a sentence in unattended runs, and settings are not lifted by a mode [BIL-2]", async () => {
     const sample = await openSample(twoWorkers, {
       settings: { quotes: { askAboveAgents: 1 }, permissions: { allow: ["Bash(echo:*)"] } },
     });
@@ -110,7 +110,7 @@ describe("a batch of agents above a threshold", () => {
     }
   });
 
-  test("a batch below every threshold is not asked about, and nothing is where settings say nothing [BIL-2]", async () => {
+  test("a batch below every threshold is not asked about, and nothing is where settings have no threshold [BIL-2]", async () => {
     for (const quotes of [{ askAboveAgents: 2, askAboveUsd: 1000 }, {}, undefined]) {
       const sample = await openSample(twoWorkers, {
         settings: { ...(quotes === undefined ? {} : { quotes }), permissions: { allow: ["Bash(echo:*)"] } },
@@ -320,7 +320,7 @@ describe("quotes of agents that run again and again", () => {
     );
   });
 
-  test("stand beside what each took: in the result, the journal and the parent's data [BIL-3]", async () => {
+  test("are shown beside what each took: in the result, the journal and the parent's data [BIL-3]", async () => {
     const sample = await openSample(
       [{ match: says("WORK"), text: "Piece done." }, { calls: [call("WORK one")] }, { text: "Answered." }],
       { settings: { quotes: {} } },
@@ -473,7 +473,7 @@ describe("quotes at the command line", () => {
     expect(quotes).toMatchObject({ of: 2 });
   });
 
-  test("are refused where no one is there and nothing waits, and a no starts none [BIL-2]", async () => {
+  test("are refused where no person is there and nothing waits, and a no starts none [BIL-2]", async () => {
     const { retinue, provider } = await createStage();
     const { out } = await retinue("-p", "Go.", "--output-format", "json");
     expect(JSON.parse(out)).toMatchObject({ result: "Answered.", permission_denials: [{}, {}] });

@@ -155,7 +155,7 @@ describe("lists that limit [TLS-1]", () => {
     expect(names).toEqual(expect.arrayContaining(["Read", "Bash", "own"]));
   });
 
-  test("the program starts agents whatever tools its own agent has, unless a rule says no", async () => {
+  test("the program starts agents whatever tools its own agent has, unless a rule denies it", async () => {
     const tools = [own];
     const agents = { clerk: { description: "Knows.", prompt: "You know." } };
     await using sample = await createSampleRuntime(["Seven."], { tools, agents });
@@ -178,7 +178,7 @@ describe("lists that limit [TLS-1]", () => {
 });
 
 describe("what a server says for one session [SDK-1]", () => {
-  test("canUseTool, approver and hooks of a run decide for it alone, and are told which session asks [PRM-12]", async () => {
+  test("canUseTool, approver and hooks of a run decide for it alone, and receive which session asks [PRM-12]", async () => {
     await using sample = await createSampleRuntime([write, "A.", write, "B."], {
       canUseTool: async () => ({ behavior: "deny", message: "the runtime's" }),
     });
@@ -224,7 +224,7 @@ describe("what a server says for one session [SDK-1]", () => {
     expect(question?.agentPath.map(({ name }) => name)).toEqual(["main", "general-purpose"]);
   });
 
-  test("a session has a folder, variables and hooks of its own; tools are told whose they are", async () => {
+  test("a session has a folder, variables and hooks of its own; tools receive whose they are", async () => {
     const seen: unknown[] = [];
     const whoami = defineTool({
       name: "whoami",
@@ -262,7 +262,7 @@ describe("what a server says for one session [SDK-1]", () => {
     expect(JSON.stringify(sample.requests[2])).not.toContain("This is the tenant's folder.");
   });
 
-  test("trust that a program says of its own folder does not hold for the folder of a session [PRM-11]", async () => {
+  test("trust that a program sets for its own folder does not hold for the folder of a session [PRM-11]", async () => {
     await using sample = await createSampleRuntime(["One.", "Two."], { trusted: true });
     const other = join(sample.workspace.root, "stranger");
     await mkdir(join(other, ".claude"), { recursive: true });

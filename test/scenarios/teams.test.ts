@@ -221,7 +221,7 @@ describe("the tools of a team", () => {
     expect(all(of(sample, isMember("ada")).at(-1))).not.toContain("LATE");
   });
 
-  test("let the lead make a task for a member that does not exist yet, which hears of it when it joins [TEA-2]", async () => {
+  test("let the lead make a task for a member that does not exist yet, which is notified of it when it joins [TEA-2]", async () => {
     await using stage = await run([
       lead({
         calls: [
@@ -290,7 +290,7 @@ describe("the tools of a team", () => {
 });
 
 describe("the board", () => {
-  test("tasks are created, claimed, completed and unblocked; idle members hear of free ones [TEA-2, TEA-3]", async () => {
+  test("tasks are created, claimed, completed and unblocked; idle members are notified of free ones [TEA-2, TEA-3]", async () => {
     const update = (taskId: string, change: object): ScriptedCall =>
       call("TaskUpdate", { taskId, ...change });
     await using stage = await run([
@@ -382,7 +382,7 @@ describe("a teammate", () => {
     expect(text).toContain("The other half.");
   });
 
-  test("that is stopped gives its tasks back, and the lead hears why [TEA-9, TEA-4]", async () => {
+  test("that is stopped gives its tasks back, and the lead gets the reason [TEA-9, TEA-4]", async () => {
     const started = Promise.withResolvers<void>();
     await using sample = await createSampleRuntime(
       [
@@ -472,7 +472,7 @@ describe("hooks of a team", () => {
     });
   });
 
-  test("TaskCompleted hears of tasks in progress when a teammate ends its turn [TEA-6]", async () => {
+  test("TaskCompleted receives tasks in progress when a teammate ends its turn [TEA-6]", async () => {
     const once = "test -e marked || { touch marked; echo 'tests fail' >&2; exit 2; }";
     await using stage = await run(
       [
@@ -724,7 +724,7 @@ describe("a teammate in plan mode", () => {
   });
 });
 
-test("members beyond the number of agents at once wait for a place; idle ones hold none [TEA-1, LIM-1]", async () => {
+test("members beyond the number of concurrent agents wait for a place; idle ones hold none [TEA-1, LIM-1]", async () => {
   await using stage = await run(
     [
       lead({ calls: ["a1", "a2", "a3"].map((name) => start(name)) }),

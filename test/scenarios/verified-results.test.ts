@@ -387,7 +387,7 @@ describe("checks of an agent", () => {
     });
   });
 
-  test("are made stale by an edit after them: a stop hook makes the agent go on [VRF-3]", async () => {
+  test("are made stale by an edit after them: a stop hook makes the agent continue [VRF-3]", async () => {
     const outside = outsideFolder();
     const command = `test -f ${outside}/once || { touch ${outside}/once; echo 'Tidy up.' >&2; exit 2; }`;
     const { session } = await play(

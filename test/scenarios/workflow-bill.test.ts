@@ -119,7 +119,7 @@ test("where a script decides how many agents start, that is above every threshol
   }
 });
 
-test("where nobody can be asked, a workflow above a threshold does not start and says which setting it is [BIL-2]", async () => {
+test("in unattended runs a workflow above a threshold does not start and names the setting [BIL-2]", async () => {
   const sample = await openSample([], { settings: { quotes: { askAboveAgents: 1 } } });
   const run = sample.runtime.workflow(script, named.args);
   await expect(run.result).rejects.toThrow(

@@ -51,7 +51,7 @@ test.each<[unknown, RegExp]>([
   expect(requests).toEqual([]);
 });
 
-test("a check of a step that no rule allows and nobody can be asked about fails the step with that reason [VRF-1]", async () => {
+test("a check of a step that no rule allows and no person can be asked about fails the step with that reason [VRF-1]", async () => {
   const { runtime, workspace, requests } = await stage();
   expect(await runtime.workflow(one("node -e 1")).result).toMatch(
     /^refused: The check `node -e 1` of the step failed: it was not run: ./,
