@@ -49,7 +49,7 @@ function stageSite(): void {
   write("groups.json", JSON.stringify(links, undefined, 2));
   write("site.json", JSON.stringify({ repository }));
   cpSync(join(site, "public"), join(staged, "public"), { recursive: true });
-  for (const name of ["images", "terminal.svg"])
+  for (const name of ["images", "terminal.svg", "verify.svg", "quotes.svg", "merge.svg"])
     cpSync(join(root, "docs", name), join(staged, name), { recursive: true });
   mkdirSync(join(staged, "public/schemas"), { recursive: true });
   cpSync(join(root, "schemas"), join(staged, "public/schemas"), { recursive: true });
