@@ -91,6 +91,16 @@ describe("types of tool inputs", () => {
     ]);
   });
 
+  it("report of a whole number that cannot be exact that it is too large or too small [TLS-1]", () => {
+    const type = t.object({ most: t.coerce.number().int().positive() });
+    expect(messagesOf(type.safeParse({ most: 1e20 }))).toEqual([
+      "most: Too big: expected int to be <=9007199254740991",
+    ]);
+    expect(messagesOf(type.safeParse({ most: "-1e20" }))).toEqual([
+      "most: Too small: expected int to be >=-9007199254740991",
+    ]);
+  });
+
   it("report what is wrong where, all of it together", () => {
     const type = t.object({
       name: t.string().min(1).max(3).regex(/^a/),

@@ -149,8 +149,12 @@ class NumberType extends InputType<number> {
       schema: { ...schema, type: "integer" },
       read(value, path, flaws) {
         const number = read(value, path, flaws);
-        if (typeof number === "number" && Number.isFinite(number) && !Number.isSafeInteger(number))
-          flaws.push(wrongType("int", value, path));
+        if (typeof number !== "number" || !Number.isFinite(number) || Number.isSafeInteger(number))
+          return number;
+        const most = Number.MAX_SAFE_INTEGER;
+        if (!Number.isInteger(number)) flaws.push(wrongType("int", value, path));
+        else if (number > 0) flaws.push({ path, message: tooBig(`int to be <=${most}`), isFinal: true });
+        else flaws.push({ path, message: tooSmall(`int to be >=-${most}`), isFinal: true });
         return number;
       },
     });
