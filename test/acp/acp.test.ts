@@ -529,7 +529,7 @@ describe("an editor over the Agent Client Protocol [DRP-4]", () => {
   test("without a key a prompt is an error, and no offline answer", async () => {
     const editor = await createEditor([], undefined, { key: false });
     const { sessionId } = await editor.open();
-    await expect(editor.prompt(sessionId, "hi")).rejects.toThrow("There is no key for a model");
+    await expect(editor.prompt(sessionId, "hi")).rejects.toThrow("No API key is configured");
     expect(editor.texts("agent_message_chunk")).toEqual([]);
   });
 

@@ -347,7 +347,7 @@ describe("no key [CLI-7]", () => {
   ])("with %s is an error with exit 1, and no offline answer", async (_, flags, environment) => {
     const { code, out, err } = await runInside(createPlace(), flags, { environment });
     expect(code).toBe(1);
-    expect(err).toContain("There is no key for a model");
+    expect(err).toContain("No API key is configured");
     expect(out).not.toContain("[offline model");
   });
 

@@ -514,7 +514,7 @@ describe("retinue doctor", () => {
     });
     const nowhere = { ...environment, LMSTUDIO_BASE_URL: "http://127.0.0.1:1" };
     expect((await fixture.run(["doctor"], { environment: nowhere })).out).toMatch(
-      /^note +local models +No Ollama at/m,
+      /^note +local models +Not running: Ollama at/m,
     );
     const off = { ...environment, RETINUE_LOCAL_MODELS: "0" };
     expect((await fixture.run(["doctor"], { environment: off })).out).toMatch(

@@ -193,8 +193,8 @@ repetitions: 2
 
   test.each([
     ["definitions: [main, nope]\nmodels: [offline]", /There is no agent "nope"/],
-    ["models: [offline, sonnet]", /There is no key for a model, and the model "sonnet" was asked for/],
-    ["repetitions: 2", /There is no key for a model\./],
+    ["models: [offline, sonnet]", /No API key is configured for the model "sonnet"/],
+    ["repetitions: 2", /No API key is configured\./],
     ["models: [offline, openai/gpt-5]", /openai/i],
   ])("%j cannot be run, which ends the start in one sentence", async (rest, message) => {
     const place = createPlace();

@@ -158,7 +158,7 @@ describe("output formats [CLI-1]", () => {
     place.write("README.md", "# Demo\n\nA demo with two parts.\n");
     const refused = await runInProcess(place, ["-p", "what is here"]);
     expect(refused).toMatchObject({ code: 1, out: "" });
-    expect(refused.err).toMatch(/^retinue: There is no key for a model\.\s.*offline/s);
+    expect(refused.err).toMatch(/^retinue: No API key is configured\.\s.*offline/s);
     const { code, out, err } = await runInProcess(place, ["-p", "what is here", "--model", "offline"]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out.startsWith(offlineLabel)).toBe(true);

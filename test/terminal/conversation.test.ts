@@ -141,7 +141,11 @@ test("a key that is refused says so, and with the right one from /login the conv
   pty.type(keys.tab);
   await pty.shows("tab back to the draft");
   pty.type(keys.escape);
-  await pty.shows("401", "The key is not accepted. Check ANTHROPIC_API_KEY", "takes another key.");
+  await pty.shows(
+    "401",
+    "The key is not accepted. Check ANTHROPIC_API_KEY",
+    "Enter another key with /login.",
+  );
   await pty.isMissing("esc to interrupt");
   pty.type(`/login${keys.enter}`);
   await pty.shows("1 paste a key");

@@ -169,7 +169,7 @@ describe("[MDL-4] with no key and no model named", () => {
 
   test("without a server a run, its text, its events and a child fail with one sentence, and nothing answers", async () => {
     const { runtime } = await createStage([], { env: { LMSTUDIO_BASE_URL: nowhere } });
-    const refused = { code: "no-credentials", message: "There is no key for a model." };
+    const refused = { code: "no-credentials", message: "No API key is configured." };
     const run = runtime.run("what is here");
     await expect(run.result).rejects.toMatchObject(refused);
     await expect(run.text).rejects.toMatchObject(refused);

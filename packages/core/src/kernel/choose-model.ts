@@ -118,13 +118,10 @@ export function refuseUnserved(
 }
 
 export function noCredentials(named: string | undefined): RetinueError {
-  const asked =
-    named === undefined || named.trim() === ""
-      ? ""
-      : `, and the model ${JSON.stringify(named)} was asked for`;
-  return new RetinueError("no-credentials", `There is no key for a model${asked}.`, {
+  const asked = named === undefined || named.trim() === "" ? "" : ` for the model ${JSON.stringify(named)}`;
+  return new RetinueError("no-credentials", `No API key is configured${asked}.`, {
     advice:
-      "Keep one with `retinue auth login`, set ANTHROPIC_API_KEY or the key of another provider, or name the offline model, which needs none: `offline`.",
+      "Save one with `retinue auth login`, set ANTHROPIC_API_KEY or the key of another provider, or choose the model `offline`, which needs none.",
   });
 }
 

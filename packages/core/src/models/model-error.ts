@@ -172,6 +172,8 @@ function foreignAnswer(text: string, contentType: string): ModelError {
     {
       advice: "Check the base URL, and look for a proxy or a login page between you and the provider.",
       status: 200,
+      // The page of a wrong address is no proxy that is restarting: some seconds tell them apart.
+      maxAttemptsUnreached: 5,
     },
   );
 }

@@ -68,7 +68,7 @@ describe("headers without the built-in client", () => {
 
   test("an invalid value, which may be a key, is not shown [MDL-3]", () => {
     expect(() => new PlainHeaders({ "x-api-key": "sk-secret\nx" })).toThrow(
-      "The header x-api-key has an invalid value.",
+      "The value of the header x-api-key contains a line break or a character that headers cannot carry.",
     );
   });
 });

@@ -42,6 +42,9 @@ function keyOf(name: string): string {
 /** What a line of a request can carry; the value itself may be a key, so it is not shown. */
 function clean(name: string, value: string): string {
   const trimmed = String(value).replace(/^[\t\n\r ]+|[\t\n\r ]+$/g, "");
-  if (/[\0\r\n]|[^\0-\xff]/.test(trimmed)) throw new TypeError(`The header ${name} has an invalid value.`);
+  if (/[\0\r\n]|[^\0-\xff]/.test(trimmed)) {
+    const what = "a line break or a character that headers cannot carry";
+    throw new TypeError(`The value of the header ${name} contains ${what}.`);
+  }
   return trimmed;
 }

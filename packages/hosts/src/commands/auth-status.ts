@@ -21,7 +21,7 @@ export async function authStatus(
   };
   const sentence =
     source === undefined
-      ? "There is no key for a model. `retinue auth login` keeps one."
+      ? "No API key is configured. Save one with `retinue auth login`."
       : `The key comes from ${source}.`;
   host.stdout.write(text === true ? `${sentence}\n` : `${JSON.stringify(status, undefined, 2)}\n`);
   return status.loggedIn ? 0 : 1;

@@ -106,9 +106,9 @@ export function refuseKeyless(
 ): void {
   if (model.provider !== "anthropic") return;
   if (keySourceOf({ model, discovered }, environment) !== "none") return;
-  throw new RetinueError("no-credentials", "There is no key for the model.", {
+  throw new RetinueError("no-credentials", "No API key is configured for the model.", {
     advice:
-      "`retinue auth login` keeps one; or set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or the setting apiKeyHelper.",
+      "Save one with `retinue auth login`, or set ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or the setting apiKeyHelper.",
   });
 }
 

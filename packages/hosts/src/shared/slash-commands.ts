@@ -70,7 +70,7 @@ export const slashCommands = [
   },
   {
     name: "cost",
-    description: "what the conversation took",
+    description: "tokens, time and cost of this conversation",
     argumentHint: "[session or agent]",
     aliases: ["usage"],
     forPrograms: { description: "Shows what the session has cost.", argumentHint: "" },
@@ -87,7 +87,7 @@ export const slashCommands = [
   },
   {
     name: "clear",
-    description: "begin a new conversation",
+    description: "start a new conversation",
     aliases: ["new"],
     forPrograms: { description: "Starts a new conversation.", argumentHint: "" },
   },
@@ -135,7 +135,7 @@ export const slashCommands = [
   { name: "doctor", description: "check the set-up", aliases: ["status"] },
   {
     name: "login",
-    description: "choose who answers: a key, a server on this machine, the offline demo",
+    description: "choose the model access: an API key, a server on this machine, the offline demo",
     needsTerminal: true,
   },
   { name: "logout", description: "forget the key that /login has kept", needsTerminal: true },

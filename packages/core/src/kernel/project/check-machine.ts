@@ -106,9 +106,9 @@ function checkKeys({ discovered, environment }: DoctorFacts, account: AccountMod
   return {
     name,
     state: "warning",
-    text: "No key of a model provider is set.",
+    text: "No API key is configured.",
     advice:
-      "Keep one with `retinue auth login`, or set ANTHROPIC_API_KEY or the key of the provider you use. Listing agents needs none.",
+      "Save one with `retinue auth login`, or set ANTHROPIC_API_KEY or the key of the provider you use.",
   };
 }
 

@@ -130,12 +130,12 @@ async function checkLocalModels({
     { name: "local models", state, text, advice },
   ];
   if (readEnvironment(environment).options.localModels === false)
-    return checkup("note", "Not looked for, because RETINUE_LOCAL_MODELS is off. The offline model answers.");
+    return checkup("note", "Not looked for: RETINUE_LOCAL_MODELS is off.");
   const places = localPlaces(environment);
   const local = chooseLocalModel(await findLocalServers(places));
   if (local === undefined) {
     const looked = places.map(({ name, address }) => `${name} at ${address}`).join(" or ");
-    return checkup("note", `No ${looked}. The offline model answers.`);
+    return checkup("note", `Not running: ${looked}.`);
   }
   const { provider, id, server } = local;
   const found = `${server.name} at ${server.address}`;
@@ -148,7 +148,7 @@ async function checkLocalModels({
   if (isThere) return checkup("ok", `${found}: ${provider}/${id} answers where no model is named.`);
   return checkup(
     "warning",
-    `${found} has ${id}, but the package ${packageName} is not installed. The offline model answers.`,
+    `${found} has ${id}, but the package ${packageName} is not installed.`,
     `Run: npm install ${packageName}`,
   );
 }

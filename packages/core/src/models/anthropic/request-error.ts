@@ -18,7 +18,7 @@ export function requestError(error: unknown, baseUrl: string): ModelError {
     "invalid-request",
     `The request could not be sent to ${baseUrl}: ${messageOf(error)}`,
     {
-      advice: "Check the base URL (ANTHROPIC_BASE_URL) and the headers that settings add.",
+      advice: "Check the base URL (ANTHROPIC_BASE_URL), the key, and the headers that settings add.",
       cause: error,
     },
   );
@@ -103,7 +103,7 @@ const sizeStatuses: ReadonlySet<number> = new Set([400, 422, 500]);
 function adviceFor(code: ModelErrorCode): string | undefined {
   switch (code) {
     case "unauthorized":
-      return "Check ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN, or the apiKeyHelper of your settings) and what the key may use.";
+      return "Check ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN, or the apiKeyHelper of your settings) and the permissions of the key.";
     case "not-found":
       return "Check the model's name (--model, ANTHROPIC_MODEL, settings, the agent's model field) and that your key may use it.";
     case "context-too-long":

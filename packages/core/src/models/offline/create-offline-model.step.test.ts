@@ -8,7 +8,7 @@ import type { OfflineStep } from "./offline-conversation.ts";
 
 const fields: Readonly<Record<string, readonly string[]>> = {
   Glob: ["pattern", "path"],
-  Grep: ["pattern", "path", "output_mode", "-n", "-i", "head_limit", "offset"],
+  Grep: ["pattern", "path", "glob", "output_mode", "-n", "-i", "head_limit", "offset"],
   Read: ["file_path", "offset", "limit"],
   Agent: ["description", "prompt", "subagent_type"],
 };
@@ -131,6 +131,22 @@ describe("[MDL-4] mapping a repository", () => {
     expect(play(ask("what is here"), () => "error: not allowed").text).toMatch(
       /No files were found here\.[\s\S]*- Glob: error: not allowed/,
     );
+  });
+
+  it("leaves out folders that tools fill, unless one of them is asked for", () => {
+    const tree: Answerer = (name, input) => {
+      if (name === "Glob") return "src/a.ts\ndist/a.js\nnode_modules/x/index.js";
+      return input["glob"] === undefined ? "node_modules/x/index.js:9" : "src/a.ts:3";
+    };
+    const { rounds, text } = play(ask("what is here"), tree);
+    expect(rounds[0]?.[1]?.input["glob"]).toMatch(/^!\*\*\/node_modules .*!\*\*\/dist /);
+    expect(text).toContain("1 file, 3 lines of text.");
+    expect(text).not.toMatch(/node_modules|dist/);
+    const inside = play(ask("map node_modules/x"), tree);
+    expect(inside.rounds[0]?.map(({ input }) => input["glob"])).toEqual([undefined, undefined]);
+    expect(inside.text).toContain("node_modules/x/index.js");
+    const [search] = play(ask("where is makeThing used"), tree).rounds[0] ?? [];
+    expect(search?.input["glob"]).toContain("!**/node_modules");
   });
 
   it("works with Glob alone and with Grep alone", () => {

@@ -23,6 +23,7 @@ import {
   readNumberedLines,
   readOfflineConversation,
   spawnToolName,
+  withoutBuiltFolders,
 } from "./offline-conversation.ts";
 import { nameDefinedIn } from "./outline-of.ts";
 import { manifestNames } from "./read-manifest.ts";
@@ -166,7 +167,7 @@ function stepFor(task: OfflineTask, conversation: OfflineConversation): OfflineS
 
 function withRefusal(text: string): string {
   const refusal =
-    "You ask for a change. The offline model makes none; here is what it can show you about the place.";
+    "You asked for a change. The offline model makes none; this is what it can show you instead.";
   return text.replace(offlineLabel, `${offlineLabel}\n\n${refusal}`);
 }
 
@@ -193,7 +194,8 @@ function lookFurther(
 
 /** Every line matches, so the count of a file is its length. */
 function countLines(path: { readonly path?: string }): Readonly<Record<string, unknown>> {
-  return { pattern: "^", output_mode: "count", head_limit: filesPerLook, ...path };
+  const glob = withoutBuiltFolders(path.path);
+  return { pattern: "^", output_mode: "count", head_limit: filesPerLook, glob, ...path };
 }
 
 function pathOf(folder: string | undefined): { readonly path?: string } {
@@ -251,6 +253,7 @@ function searchFor(subject: string, isLoose: boolean): Readonly<Record<string, u
   return {
     pattern: isLoose ? plain.replace(/[\s_-]+/g, "[\\s_-]*") : `${before}${plain}${after}`,
     output_mode: "content",
+    glob: withoutBuiltFolders(),
     "-n": true,
     ...(ignoresCase ? { "-i": true } : {}),
     head_limit: 300,

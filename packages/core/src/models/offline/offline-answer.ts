@@ -25,13 +25,11 @@ import {
 import { type ManifestFacts, readManifest, readReadme } from "./read-manifest.ts";
 
 /** The first line of every answer, so that this program is not taken for a language model. */
-export const offlineLabel =
-  "[offline model: no language model is asked. This answer comes from a small program that runs the real tools and quotes " +
-  "what they return; it understands nothing and changes nothing.]";
+export const offlineLabel = "[offline model: a built-in program, not a language model]";
 
-export const offlineHelp = `For real answers configure a model: set ANTHROPIC_API_KEY, or name another provider's model with
---model provider/model (such as openai/… with OPENAI_API_KEY, or ollama/… for one on this machine).
-Without one you can ask: "what is here", "map FOLDER", "where is NAME", "read FILE".`;
+export const offlineHelp = `The offline model runs the real tools by fixed rules and quotes what they return; it changes nothing. It answers
+"what is here", "map FOLDER", "where is NAME" and "read FILE". For a language model set ANTHROPIC_API_KEY, or name
+one with --model provider/model (such as openai/… with OPENAI_API_KEY, or ollama/… for one on this machine).`;
 
 export function offlineAnswer(...sections: readonly (string | undefined)[]): string {
   const filled = sections.filter((section) => section !== undefined && section.trim() !== "");
@@ -251,7 +249,7 @@ function fileReport({ input, text }: FinishedCall): string {
   const language = languageOf(path);
   const size = isCut ? `the first ${counted(lines.length, "line")}` : counted(lines.length, "line");
   return offlineAnswer(
-    `# ${path}\n${language === undefined ? "" : `${language}, `}${size}. What follows is taken from the text by its form.`,
+    `# ${path}\n${language === undefined ? "" : `${language}, `}${size}. The following is extracted from its text.`,
     ...(language === "Markdown" ? markdownSections(lines) : codeSections(path, lines)),
   );
 }
@@ -287,9 +285,7 @@ function codeSections(path: string, lines: readonly NumberedLine[]): readonly (s
     facts.length === 0 ? undefined : ["## As a manifest", ...facts.slice(0, maxEntries)].join("\n"),
     imports.length === 0 ? undefined : `Needs: ${imports.slice(0, 40).join(", ")}`,
     entryList("## Named in it", outline),
-    isBare
-      ? ["Nothing in it has a form that this program knows. It begins:", ...beginning].join("\n")
-      : undefined,
+    isBare ? ["No part of it has a known form. It begins:", ...beginning].join("\n") : undefined,
   ];
 }
 

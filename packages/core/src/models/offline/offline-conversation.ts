@@ -146,13 +146,40 @@ export interface ListedFiles {
   readonly total?: { readonly files: number; readonly lines: number };
 }
 
+/** Folders whose files tools write. Without a .gitignore they would outnumber the project's own files. */
+const builtFolders: ReadonlySet<string> = new Set([
+  "node_modules",
+  "bower_components",
+  "dist",
+  "coverage",
+  "__pycache__",
+  ".venv",
+  "venv",
+  ".next",
+  ".nuxt",
+  ".gradle",
+  ".terraform",
+]);
+
+/** A `glob` for Grep that leaves built folders out, unless the folder to search is one of them or inside one. */
+export function withoutBuiltFolders(folder = "."): string | undefined {
+  return isBuilt(folder) ? undefined : [...builtFolders].map((name) => `!**/${name}`).join(" ");
+}
+
+function isBuilt(path: string): boolean {
+  return path.split("/").some((part) => builtFolders.has(part));
+}
+
 export function listedFiles(conversation: OfflineConversation): ListedFiles {
   const { directory } = conversation;
   const lines = new Map<string, number>();
   const paths = new Set<string>();
   const globs = callsOf(conversation, "Glob").filter(({ isError }) => !isError);
   const counts = callsOf(conversation, "Grep").filter(({ isError }) => !isError);
-  for (const { text } of globs) for (const path of readListing(text, directory).paths) paths.add(path);
+  for (const { text, input } of globs) {
+    const isWanted = (path: string) => !isBuilt(path) || isBuilt(String(input["path"] ?? "."));
+    for (const path of readListing(text, directory).paths.filter(isWanted)) paths.add(path);
+  }
   for (const { text } of counts)
     for (const [path, count] of readCounts(text, directory)) lines.set(path, count);
   for (const path of lines.keys()) paths.add(path);

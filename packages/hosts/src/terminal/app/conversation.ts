@@ -338,6 +338,7 @@ export class Conversation {
     const isGood = !result.isError && result.refusal === undefined;
     if (this.#agentCalls.delete(call.id) || (hiddenTools.has(call.tool) && isGood)) return;
     if (call.isPerson === true) {
+      if (!isGood && this.#refused.delete(call.id)) return;
       this.add(shellRows(call, result, this.#options.context()), "calls");
       return;
     }

@@ -227,7 +227,7 @@ export class TerminalApp implements DeviceListener {
       conversation: new Conversation({
         context,
         now,
-        startHint: "? keys · / commands · @ files · ctrl+c twice leaves",
+        startHint: "? keys · / commands · @ files · ctrl+c twice quits",
       }),
       board: new AgentBoard(),
       questionController: new QuestionController({

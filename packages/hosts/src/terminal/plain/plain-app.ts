@@ -33,10 +33,10 @@ const help = `Write a message and press enter. A backslash at the end of a line 
 /stop                          interrupt the turn
 /background                    move the running agents to the background
 /mode [mode]                   the permission mode
-/new, /quit                    begin a new conversation; end
-/model NAME, /rename TITLE     another model; a title
+/new, /quit                    start a new conversation; quit
+/model NAME, /rename TITLE     change the model; set a title
 /export [file]                 write the conversation as Markdown, or as a page to NAME.html
-/${reportTopics.join(", /")}   pages about the session
+/${reportTopics.join(", /")}   reports about the session
 !command                       run a command through the same rules
 `;
 

@@ -12,7 +12,7 @@ import { foldWorkflow, type WorkflowRunState } from "@retinue/core/protocol/work
 import type { TaskState } from "../../../../../src/index.ts";
 import { untilText } from "../../shared/debug-line.ts";
 import { mergeNotice } from "../../shared/describe-merge.ts";
-import { endingAdvice } from "../../shared/ending-advice.ts";
+import { endingAdvice, refusalForPeople } from "../../shared/ending-advice.ts";
 import { callSubject } from "../text/finished-call-rows.ts";
 import { RunEvents, toCall, todoItem, toResult } from "./run-events.ts";
 import { describeQuestion } from "./session-questions.ts";
@@ -143,7 +143,8 @@ export class ConversationView {
         return;
       case "shell-finished": {
         const { isError, durationMs, taskId } = event;
-        const text = taskId === undefined ? event.text : `It continues in the background as task ${taskId}.`;
+        const shown = isError ? refusalForPeople(event.text) : event.text;
+        const text = taskId === undefined ? shown : `It continues in the background as task ${taskId}.`;
         report({ type: "call-finished", call: shellCall(event), result: { text, isError, durationMs } });
         return;
       }
@@ -284,8 +285,9 @@ function shellCall({ id, command }: { readonly id: string; readonly command: str
 /** What went wrong and what to do about it. */
 function describeEnding(ending: RunEnding): string | undefined {
   if (ending.error === undefined) return undefined;
-  const again = ending.reason === "unauthorized" ? "/login takes another key." : undefined;
-  return [ending.error, endingAdvice(ending), again].filter((part) => part !== undefined).join(" ");
+  const again = ending.reason === "unauthorized" ? "Enter another key with /login." : undefined;
+  const parts = [ending.error, endingAdvice(ending), again].filter((part) => part !== undefined);
+  return parts.map((part) => (/[.!?]$/.test(part) ? part : `${part}.`)).join(" ");
 }
 
 export function describeError(error: unknown): string {

@@ -103,16 +103,17 @@ export async function captureOutput(
 
 function listModels({ host }: CommandContext, { model }: TreeFacts): readonly Choice[] {
   const aliases = [...aliasTable({ environment: host.environment })];
-  return [
-    { value: model.id, label: model.id, description: "in use" },
+  const others = [
     ...aliases.map(([alias, target]) => ({
       value: alias,
       label: alias,
       description:
         typeof target === "string" ? target : `${target.planning} when planning, else ${target.otherwise}`,
     })),
-    { value: "offline", label: "offline", description: "answers without a network" },
+    { value: "offline", label: "offline", description: "a small program that drives the real tools; no key" },
   ];
+  const current = { value: model.id, label: model.id, description: "in use" };
+  return [current, ...others.filter(({ value }) => value !== model.id)];
 }
 
 function describeMemory({ plan }: TreeFacts, isMemory: (part: string) => boolean): string {

@@ -213,8 +213,8 @@ export async function chooseAccess(
     const overview = await keys.look();
     const chosen = await questions.choose(
       {
-        header: "who answers",
-        question: "Which model is to answer?",
+        header: "model",
+        question: "Which model should answer?",
         options: accessOptions(overview, { pastes: pastesAgain }),
       },
       signal,
@@ -239,7 +239,7 @@ function accessOptions(
   return [
     {
       label: paste,
-      description: "of Anthropic; it is not shown, and tried at once",
+      description: "an Anthropic API key; it is not shown, and it is checked first",
       input: { label: "the key", isSecret: true, isOpen: pastes },
     },
     ...otherNames.map((name) => ({ label: `use ${name}`, description: "a variable that is set" })),
