@@ -48,7 +48,7 @@ export async function serveSessions(store: Store, options: ServeSessionsOptions)
   checkArgument("The first argument of serveSessions()", isStore, store);
   checkArgument("The second argument of serveSessions()", serveShape, options);
   checkArgument("The option runtime of serveSessions()", checks.thing, options.runtime);
-  const { runtime, workspaces, folders = [], has = [], accepts = [], onRunning, ...serve } = options;
+  const { runtime, workspaces, folders = [], has = [], accepts, onRunning, ...serve } = options;
   const coolDowns = await openSharedCoolDowns(store, serve.onError ?? (() => undefined));
   const root = await makeWorkspaceRoot(workspaces);
   const program = whileCounting(
