@@ -7,6 +7,7 @@ import {
   agentLog,
   idempotencyKey,
   inboxLog,
+  isStep,
   liveTopic,
   type Message,
   type OpenCall,
@@ -16,6 +17,7 @@ import {
 } from "./agent-records.ts";
 import { classifyFault, type Fault } from "./classify-fault.ts";
 import { missingNeeds } from "./missing-needs.ts";
+import { type Quarantine, suspiciousCrashes, type Trial } from "./quarantine.ts";
 import { deliver, startAgent } from "./start-agent.ts";
 import {
   type Activation,
@@ -36,6 +38,7 @@ interface ActivateOptions {
   /** What this worker has. */
   readonly has: readonly string[];
   readonly health: Pick<WorkerHealth, "examine" | "worked" | "sickness">;
+  readonly quarantine: Quarantine;
   /** How long an agent waits after its first failure; twice as long after each further one. */
   readonly pauseMs?: number | undefined;
 }
@@ -47,7 +50,7 @@ interface ActivateOptions {
 export async function activateAgent(
   store: Store,
   activation: Activation,
-  { program, version, has, health, pauseMs = defaultPauseMs }: ActivateOptions,
+  { program, version, has, health, quarantine, pauseMs = defaultPauseMs }: ActivateOptions,
 ): Promise<ActivationOutcome> {
   const { agent, worker } = activation;
   const history = await store.log.read(agentLog(agent));
@@ -61,23 +64,32 @@ export async function activateAgent(
     return "again";
   }
   if (await isForOthers(store, worker, state)) return { againAfterMs: jittered(pauseMs) };
+  let trial: Trial | undefined;
   try {
     const writer = createFencedWriter(store.log, agentLog(agent), state.lastSeq);
     const giveBack = createGivingBack({ store, agent, writer, pauseMs });
     const { open, failed } = state.attempts;
-    // One crash may have any cause; after that the agent waits, so that it does not take one worker after another with it.
-    if (open !== undefined && (failed > 1 || crashPauseMs(state) > 0)) {
-      if (!(await isAlive(store, open, worker)))
+    let { crashes } = state.attempts;
+    if (open !== undefined && !(await isAlive(store, open, worker))) {
+      // One crash may have any cause; after that the agent waits, so that it does not take one worker after another with it.
+      if (failed > 1 || crashPauseMs(state) > 0)
         return await giveBack({
           worker: open,
           fault: "crash",
           error: `The worker ${open} died while it ran this agent.`,
         });
+      crashes += 1;
+    } else if (open !== undefined) {
       // It lives, and lost the store before it could give the agent back.
       await writer.append([toJson({ type: "released", worker: open })]);
     }
+    if (crashes >= suspiciousCrashes) {
+      trial = quarantine.enter(crashes);
+      if (trial === undefined) return { againAfterMs: jittered(pauseMs) };
+    }
     await writer.append(claim(state, worker, version));
-    const context = createContext({ store, activation, state, history, writer, sickness: health.sickness });
+    const parts = { store, activation, state, history, writer, sickness: health.sickness };
+    const context = createContext({ ...parts, onStep: () => trial?.passStep() });
     let outcome: ProgramOutcome;
     try {
       outcome = await program(context);
@@ -99,6 +111,8 @@ export async function activateAgent(
     // The one that stopped the agent may have died before the parent was notified.
     await announceEnd(store, agent, now);
     return "done";
+  } finally {
+    trial?.[Symbol.dispose]();
   }
 }
 
@@ -273,15 +287,19 @@ interface ContextParts {
   readonly history: readonly LogEntry[];
   readonly writer: FencedWriter;
   readonly sickness: AbortSignal;
+  /** The agent has got further. */
+  readonly onStep: () => void;
 }
 
-function createContext({ store, activation, state, history, writer, sickness }: ContextParts): AgentContext {
+function createContext(parts: ContextParts): AgentContext {
+  const { store, activation, state, history, writer, sickness, onStep } = parts;
   const { agent, signal } = activation;
   const perform = async <Result extends JsonValue>(seq: number, effect: Effect<Result>): Promise<Result> => {
     await activation.confirm();
     const result = await effect(idempotencyKey(agent, seq), signal);
     // The result is written first, and that brings it to the disk.
     await writer.append([toJson({ type: "returned", call: seq, result })], { relaxed: true });
+    onStep();
     return result;
   };
   return {
@@ -296,11 +314,12 @@ function createContext({ store, activation, state, history, writer, sickness }: 
     signal,
     draining: AbortSignal.any([activation.draining, sickness]),
     confirm: activation.confirm,
-    record: (entries, options) =>
-      writer.append(
-        entries.map((entry) => toJson({ type: "entry", entry })),
-        options,
-      ),
+    async record(entries, options) {
+      const records = entries.map((entry): AgentRecord => ({ type: "entry", entry }));
+      const seq = await writer.append(records.map(toJson), options);
+      if (records.some(isStep)) onStep();
+      return seq;
+    },
     async call(name, input, effect) {
       signal.throwIfAborted();
       return perform(await writer.append([toJson({ type: "called", name, input })]), effect);

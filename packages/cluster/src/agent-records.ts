@@ -87,6 +87,8 @@ export interface Attempts {
   readonly failed: number;
   /** The same since it last rested, with those that got further. */
   readonly total: number;
+  /** Workers that died while they ran it, since it last rested. */
+  readonly crashes: number;
   /** The workers that gave it back because of an error, since it last rested. */
   readonly failedOn: readonly string[];
   /** The worker of the claim that was not given back: it works, or has died. */
@@ -129,9 +131,10 @@ export function readAgentState(entries: readonly LogEntry[]): AgentState {
         };
         break;
       case "claimed": {
-        const { failed, total, ...others } = state.attempts;
+        const { failed, total, open, ...others } = state.attempts;
         // Counted before the work: a claim that is followed by another one without a word has ended with its worker.
-        const attempts = { ...others, failed: failed + 1, total: total + 1, open: record.worker };
+        const crashes = others.crashes + (open === undefined ? 0 : 1);
+        const attempts = { ...others, failed: failed + 1, total: total + 1, crashes, open: record.worker };
         state = { ...state, ending: undefined, waitingFor: undefined, deadLetter: undefined, attempts };
         break;
       }
@@ -145,7 +148,7 @@ export function readAgentState(entries: readonly LogEntry[]): AgentState {
         state = { ...state, deadLetter: undefined, attempts: noAttempts };
         break;
       case "entry":
-        if (isStep(record.entry)) state = { ...state, attempts: { ...state.attempts, failed: 0 } };
+        if (isStep(record)) state = { ...state, attempts: { ...state.attempts, failed: 0 } };
         break;
       case "received":
         state = { ...state, inboxSeq: record.inbox };
@@ -177,13 +180,14 @@ export function readAgentState(entries: readonly LogEntry[]): AgentState {
 
 /** A claim that ended in an orderly way, or by a fault of the machine, is none of the agent's failures. */
 function afterRelease(
-  { failed, total, failedOn }: Attempts,
+  { failed, total, crashes, failedOn }: Attempts,
   { fault, error, worker }: Extract<AgentRecord, { readonly type: "released" }>,
 ): Attempts {
   const isOwn = fault === "unknown" || fault === "crash";
   return {
     failed: isOwn ? Math.max(1, failed) : Math.max(0, failed - 1),
     total: isOwn ? total : Math.max(0, total - 1),
+    crashes: fault === "crash" ? crashes + 1 : crashes,
     failedOn: fault === "unknown" ? [...failedOn, worker] : failedOn,
     open: undefined,
     error,
@@ -193,11 +197,20 @@ function afterRelease(
 /** What a session writes on its way through a turn; everything else that an agent writes is a step done. */
 const unfinishedEntries: ReadonlySet<unknown> = new Set(["file", "prompted", "asked", "used", "call"]);
 
-function isStep(entry: JsonValue): boolean {
-  return !isRecord(entry) || !unfinishedEntries.has(entry["type"]);
+/** Whether the agent has got further with this record. */
+export function isStep(record: AgentRecord): boolean {
+  if (record.type !== "entry") return record.type === "returned";
+  return !isRecord(record.entry) || !unfinishedEntries.has(record.entry["type"]);
 }
 
-const noAttempts: Attempts = { failed: 0, total: 0, failedOn: [], open: undefined, error: undefined };
+const noAttempts: Attempts = {
+  failed: 0,
+  total: 0,
+  crashes: 0,
+  failedOn: [],
+  open: undefined,
+  error: undefined,
+};
 
 const noState: Omit<AgentState, "openCalls" | "children" | "received"> = {
   lastSeq: 0,

@@ -5,6 +5,7 @@ import { version } from "@retinue/base/foundation/version.ts";
 import { activateAgent } from "./activate-agent.ts";
 import type { AgentProgram } from "./agent-program.ts";
 import { readAgentState, toAgentRecord } from "./agent-records.ts";
+import { createQuarantine } from "./quarantine.ts";
 import {
   isStore,
   type JsonValue,
@@ -61,9 +62,17 @@ export async function serveAgents(
   const onError = options.onError ?? (() => undefined);
   const health = createWorkerHealth({ probe, report: (text) => onError(new Error(text)) });
   await health.check();
+  const quarantine = createQuarantine();
   const worker = await store.engine.serve(
     (activation) =>
-      activateAgent(store, activation, { program, version: codeVersion, has: all, health, pauseMs }),
+      activateAgent(store, activation, {
+        program,
+        version: codeVersion,
+        has: all,
+        health,
+        quarantine,
+        pauseMs,
+      }),
     { ...options, has: all, ailment: () => health.ailment },
   );
   const stopping = new AbortController();
