@@ -47,6 +47,8 @@ export interface PathFact {
 /** What one simple command of a shell call touches; is beside the analysis's unit of the same index. */
 export interface UnitFacts {
   readonly paths: readonly PathFact[];
+  /** Files that rules keep from being edited, or that are not known, and that it may change for all that is known of it. */
+  readonly mayChange?: readonly PathFact[];
   /** More texts for rules that restrict: the command under the real name of its program. */
   readonly otherTexts: readonly string[];
   /** The program is named by a path where nothing is yet. */

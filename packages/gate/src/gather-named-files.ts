@@ -72,19 +72,23 @@ function absolute(directory: string, { directory: start, home }: PathEnvironment
 }
 
 function isOption(word: ShellWord | undefined): boolean {
-  return word !== undefined && /^-[^\s]/.test(word.text);
+  return word !== undefined && /^-[^\s]/.test(word.text) && word.text !== "--";
+}
+
+function candidates({ text, literal }: ShellWord): readonly string[] {
+  return literal ? pathsInWord(text).filter((path) => path !== "." && path !== "/") : [];
 }
 
 /** What of a word may be a path: `--option=PATH`, `-oPATH`, `@PATH`, `name=PATH`, `PATH:PATH`. */
-function candidates({ text, literal }: ShellWord): readonly string[] {
+export function pathsInWord(text: string): readonly string[] {
   const plain = text.replace(/^fileb?:\/\//i, "");
-  if (!literal || plain.length > 4_096 || /^[a-z][a-z0-9+.-]*:\/\//i.test(plain)) return [];
+  if (plain.length > 4_096 || /^[a-z][a-z0-9+.-]*:\/\//i.test(plain)) return [];
   // A dot command of a program for databases names its file after a space.
   const parts = plain.split(/^\.[a-z]+\s/.test(plain) ? /[=,:;@\s]+/ : /[=,:;@]+/);
   const glued = /^-[A-Za-z]/.test(plain) ? [plain.slice(2).replace(/^=/, "")] : [];
   const whole = plain.startsWith("-") ? [] : [plain];
   const found = [...whole, ...glued, ...parts.filter((part) => part !== plain && !part.startsWith("-"))];
-  return [...new Set(found)].filter((path) => path !== "" && path !== "." && path !== "/");
+  return [...new Set(found)].filter((path) => path !== "");
 }
 
 const notable = new WeakMap<readonly string[], { readonly policy: object; readonly isNotable: boolean }>();

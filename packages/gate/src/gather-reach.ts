@@ -2,7 +2,7 @@
 import { type Dirent, lstatSync, statSync } from "node:fs";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
-import { matchesName } from "./covers-path.ts";
+import { coversPath, matchesName } from "./covers-path.ts";
 import {
   copyFinderOf,
   entriesLeft,
@@ -159,6 +159,19 @@ function hasOneName(path: string): boolean {
   }
 }
 
+/** The first file below a folder that one of these rules keeps from being written; packages of others hold none. */
+export async function findRestricted(
+  { forms }: PathFact,
+  rules: readonly PolicyRule[],
+  environment: PathEnvironment,
+  pattern?: string,
+): Promise<readonly PathFact[]> {
+  const folder = forms.at(-1);
+  if (folder === undefined || !isFolder(folder)) return [];
+  const fact: PathFact = { forms, use: "write" };
+  return findForbidden(fact, folder, { environment, visible: false, only: rules, skip: packages, pattern });
+}
+
 async function findForbidden(
   { use }: PathFact,
   folder: string,
@@ -168,6 +181,9 @@ async function findForbidden(
     to,
     names,
     onlyShared = false,
+    only,
+    skip,
+    pattern,
   }: {
     readonly environment: PathEnvironment;
     readonly visible: boolean;
@@ -175,6 +191,11 @@ async function findForbidden(
     readonly names?: readonly string[] | undefined;
     /** The command leaves out what is forbidden by its name, so that only files with other names are left to find. */
     readonly onlyShared?: boolean;
+    /** Only these rules count; absent means all that deny or ask. */
+    readonly only?: readonly PolicyRule[];
+    readonly skip?: readonly string[];
+    /** Only what this file pattern matches below the folder counts. */
+    readonly pattern?: string | undefined;
   },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
@@ -183,15 +204,17 @@ async function findForbidden(
     copies: copyFinderOf(environment).of(path),
     use,
   });
-  const rules = [...environment.policy.deny, ...environment.policy.ask].filter((rule) =>
+  const rules = (only ?? [...environment.policy.deny, ...environment.policy.ask]).filter((rule) =>
     canMatchInTrees(rule, to ?? folder, environment),
   );
   if (rules.length === 0) return [];
   const { found, isIncomplete } = await findBelow(folder, {
     visible,
     environment,
+    ...(skip !== undefined && { skip }),
     matches: (path) =>
       isNamed(path, names) &&
+      (pattern === undefined || coversPath(pattern, folder, path, { foldsCase: true, floats: false })) &&
       rules.some((rule) =>
         matchesPath(rule, placed(place(path)), { use: "restrict", policy: environment.policy }),
       ) &&

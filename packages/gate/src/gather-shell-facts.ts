@@ -3,11 +3,12 @@ import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
 import { parseJson } from "@retinue/base/foundation/json-record.ts";
 import { createProgramFinder } from "@retinue/base/foundation/resolve-program.ts";
+import { toolFacts } from "@retinue/base/foundation/tool-table.ts";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
 import { matchesName } from "./covers-path.ts";
 import { followMadeLinks } from "./follow-made-links.ts";
 import { gatherGitFiles } from "./gather-git-files.ts";
-import { gatherNamedFiles } from "./gather-named-files.ts";
+import { gatherNamedFiles, pathsInWord } from "./gather-named-files.ts";
 import {
   absolutePath,
   copyFinderOf,
@@ -15,11 +16,12 @@ import {
   gatherPathFact,
   type PathEnvironment,
 } from "./gather-path-facts.ts";
-import { emptiedByFind, findEmptied, findSplitName, gatherReach } from "./gather-reach.ts";
+import { emptiedByFind, findEmptied, findRestricted, findSplitName, gatherReach } from "./gather-reach.ts";
 import { askRepository, type Repository, type RepositoryFacts } from "./git/ask-repository.ts";
 import { runOwnGit } from "./git/run-own-git.ts";
 import { transportReason } from "./git/transport-reason.ts";
 import { isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
+import { matchesPath } from "./rules/matches-call.ts";
 import { loadAnalysis, type ShellPlace } from "./shell/load-analysis.ts";
 import type { PathOperand, ShellAnalysis, ShellUnit, UnreadableName } from "./shell/model.ts";
 import { isBuiltin } from "./shell/programs/judge-builtin.ts";
@@ -116,13 +118,14 @@ async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<Gather
   );
   const { root, repositories, analysis } = context;
   const repository = unit.tree === undefined ? undefined : await repositories.find(root);
-  const [texts, named, listed, program, place, transport] = await Promise.all([
+  const [texts, named, listed, program, place, transport, changeable] = await Promise.all([
     gatherTexts(unit, environment),
     gatherNamedFiles(unit, environment),
     gatherGitFiles(unit, { environment, repository, analysis }),
     gatherProgram(unit, environment),
     gatherPlace(unit, context),
     gatherTransport(unit, context),
+    gatherChangeable(unit, environment),
   ]);
   const made = basename(unit.words[0]?.text ?? "") === "mkdir" ? { isFolder: true } : {};
   const paths = [
@@ -132,8 +135,61 @@ async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<Gather
     ...listed.facts,
   ];
   const emptied = emptiedByFind(unit, paths, environment);
-  const facts = { paths: [...paths, ...emptied], ...program, ...place, ...transport };
+  const facts = {
+    paths: [...paths, ...emptied],
+    ...program,
+    ...place,
+    ...transport,
+    ...(changeable.length > 0 && { mayChange: changeable }),
+  };
   return { facts, replaced: listed.replaced };
+}
+
+/** Of the files that a command may change for all that is known of it, those that rules keep from being edited. */
+async function gatherChangeable(
+  { mayChange = [] }: ShellUnit,
+  environment: PathEnvironment,
+): Promise<readonly PathFact[]> {
+  const { policy } = environment;
+  const restricting = mayChange.length === 0 ? [] : [...policy.deny, ...policy.ask].filter(isAboutEdits);
+  if (restricting.length === 0) return [];
+  const named = await Promise.all(
+    mayChange.flatMap((operand) =>
+      namedBy(operand).map((path) => gatherPaths({ ...operand, path }, "write", environment)),
+    ),
+  );
+  const found = named.flat().map(async (fact) => {
+    const isRestricted =
+      fact.unknown !== undefined ||
+      restricting.some((rule) => matchesPath(rule, fact, { use: "restrict", policy }));
+    return isRestricted ? [fact] : findRestricted(fact, restricting, environment);
+  });
+  const matched = mayChange.flatMap(patternsOf).map(async ({ pattern, ...operand }) => {
+    const folders = await gatherPaths(operand, "write", environment);
+    return Promise.all(folders.map((fact) => findRestricted(fact, restricting, environment, pattern)));
+  });
+  return [...(await Promise.all(found)), ...(await Promise.all(matched)).flat()].flat();
+}
+
+/** File patterns in a word that reaches the program as it is: the program may expand them itself. */
+function patternsOf(operand: PathOperand): readonly (PathOperand & { readonly pattern: string })[] {
+  if (!operand.literal || !/[*?[]/.test(operand.path)) return [];
+  return operand.path
+    .split(/[\s'"`()<>|&{}=,:;@]+/)
+    .filter((part) => /[*?[]/.test(part))
+    .map((part) => {
+      const at = part.lastIndexOf("/", part.search(/[*?[]/));
+      return { ...operand, path: at === -1 ? "." : part.slice(0, at) || "/", pattern: part.slice(at + 1) };
+    });
+}
+
+function isAboutEdits({ rule: { canonicalTool, specifier } }: PolicyRule): boolean {
+  return specifier.type === "path" && toolFacts.get(canonicalTool)?.restrictsUse === "write";
+}
+
+/** What of a word may be a path; `./...` is all below a folder. */
+function namedBy({ path, literal }: PathOperand): readonly string[] {
+  return literal ? pathsInWord(path).map((each) => each.replace(/\/\.\.\.$/, "")) : [path];
 }
 
 /** Where a git command that exchanges commits leads, as git itself reads its settings. */

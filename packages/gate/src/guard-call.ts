@@ -57,7 +57,8 @@ export function guardCall(call: KnownCall, policy: PermissionPolicy): CallGuards
       criticalRemoval(touched, policy) ??
       hiddenFromRules(touched, policy) ??
       trackedRead(touched) ??
-      namedDenied(touched, policy),
+      namedDenied(touched, policy) ??
+      changeableDenied(touched, policy),
     asksDespiteRules: asksDespiteRules(touched, policy),
     isInMemory: inMemory,
   };
@@ -215,6 +216,32 @@ function namedProtected({ shell }: CallFacts, policy: PermissionPolicy): string 
     const why = forms.map((form) => protectsName(form, policy)).find((found) => found !== undefined);
     return why === undefined ? undefined : `${program} may write ${forms[0]}, which is protected: ${why}`;
   });
+}
+
+/**
+ * A command may change what a rule keeps from being edited, for all that is known of its program, unless a rule names that
+ * program: then somebody has decided about it.
+ */
+function changeableDenied({ shell }: CallFacts, policy: PermissionPolicy): string | undefined {
+  for (const [at, unit] of (shell?.analysis.units ?? []).entries()) {
+    const [path] = shell?.units[at]?.mayChange ?? [];
+    if (path === undefined || isNamed(unit, shell, policy)) continue;
+    const program = unit.words[0]?.text ?? "";
+    const advice = `an allow rule that names it, such as Bash(${program} *), says that it may`;
+    return path.unknown === undefined
+      ? `it is not known whether ${program} changes ${path.forms[0]}, which rules keep from being edited; ${advice}`
+      : `it is not known which files ${program} changes (${path.unknown}), and rules keep some from being edited; ${advice}`;
+  }
+  return undefined;
+}
+
+/** Whether a rule for commands covers this one; it then names its program. */
+function isNamed(unit: ShellUnit, shell: CallFacts["shell"], { allow }: PermissionPolicy): boolean {
+  return allow.some(
+    ({ rule: { specifier } }) =>
+      specifier.type === "command" &&
+      (grantsUnit(specifier, unit) || specifier.text === shell?.analysis.exactText),
+  );
 }
 
 /** Such a program may write what a rule keeps from being edited, where an option of it names the file. */

@@ -1,6 +1,8 @@
 import type { Judgement, PathOperand, Place, ShellUnit, Surroundings, UsedPath, Word } from "./model.ts";
-import { judgeCommand } from "./programs/judge-command.ts";
+import { changeableWords } from "./programs/changeable-words.ts";
+import { findScript, judgeCommand } from "./programs/judge-command.ts";
 import { gitFolders, hasHarmlessGitGlobals, withoutGitGlobals } from "./programs/judge-git.ts";
+import { used } from "./programs/judgement.ts";
 import { quoteWord } from "./word.ts";
 import { launchers, managers, runners } from "./wrapper-specs.ts";
 
@@ -53,6 +55,7 @@ export function createUnit(input: UnitInput): CreatedUnit {
     judged?.readOnly === true &&
     isFormKept;
   const shownWords = words.filter(({ source, repeated }) => source !== "" && repeated !== true);
+  const changeable = changeableWords(words, judged, findScript(words));
   const started = startedWords(words, judged, input.input ?? []);
   const namesFiles = judged === undefined ? ("any" as const) : judged.namesFiles;
   const limited =
@@ -84,6 +87,7 @@ export function createUnit(input: UnitInput): CreatedUnit {
     tree: judged?.tree,
     transport: judged?.transport,
     ...(started.length > 0 && { started }),
+    ...(changeable.length > 0 && { mayChange: toOperands(used(changeable, "write"), directories) }),
     ...(removesUnknown(judged?.paths ?? [], directories) &&
       !movers.has(baseName(name?.text ?? "")) && { removesUnknown: true as const }),
   };

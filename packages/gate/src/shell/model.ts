@@ -61,6 +61,11 @@ export interface CommandReach {
   readonly tree?: readonly TreeStep[];
   /** How git reaches other repositories, or an editor that this one names. */
   readonly transport?: GitTransport;
+  /**
+   * Whether it may change files among its words that its paths do not say; absent where that follows from whether it is
+   * understood.
+   */
+  readonly changesOperands?: boolean;
 }
 
 /** One simple command that could run. */
@@ -85,6 +90,8 @@ export interface ShellUnit extends CommandReach {
   readonly started?: readonly (readonly string[])[];
   /** Why there is no `grantText`. */
   readonly reason?: string;
+  /** Files that it may change for all that is known of it. */
+  readonly mayChange?: readonly PathOperand[];
 }
 
 export interface UrlUse {

@@ -26,7 +26,8 @@ export function judgeBuiltin(words: readonly Word[]): Judgement | undefined {
   const name = words[0]?.text ?? "";
   const judged = judgeForm(name, words);
   if (judged === undefined) return undefined;
-  return environmentReason(words) === undefined ? judged : { ...judged, readOnly: false };
+  const isHidden = environmentReason(words) !== undefined;
+  return { ...judged, ...(isHidden && { readOnly: false }), changesOperands: false };
 }
 
 function judgeForm(name: string, words: readonly Word[]): Judgement | undefined {

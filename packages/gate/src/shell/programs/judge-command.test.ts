@@ -380,7 +380,7 @@ describe("[PRM-9] files that commands read and write", () => {
     ["awk x=1 a", ["read a"]],
     ["awk '{print}' x=1 a", ["read a"]],
     ["cp a b c", ["read a", "read b", "copy c"]],
-    ["cp -t c a", ["write c", "read a"]],
+    ["cp -t c a", ["write c", "read a", "copy c"]],
     ["mv a b", ["read a below", "remove a below", "copy b below"]],
     ["rm -rf a", ["remove a below"]],
     ["ls | xargs rm", ["remove  ?"]],

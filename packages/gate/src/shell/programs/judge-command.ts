@@ -1,5 +1,6 @@
 import type { JudgeCommand, Judgement, Place, UsedPath, Word } from "../model.ts";
 import { hasOption, type OptionTable, optionTable, plainWord, scanOptions, valuesOf } from "../word.ts";
+import { shells } from "../wrapper-specs.ts";
 import { judgePrintenv, judgePs, judgeQuestion } from "./inspecting-programs.ts";
 import { judgeBuiltin } from "./judge-builtin.ts";
 import { judgeDevelopment } from "./judge-development.ts";
@@ -100,6 +101,7 @@ function judgeInterpreter(words: readonly Word[]): Judgement | undefined {
         requiredHead: `${textOf(words.slice(0, at))} ${inner.wildcardHead ?? textOf(words.slice(at))}`,
       }),
     namesFiles: inner === undefined ? "code" : "tool",
+    ...(inner?.changesOperands !== undefined && { changesOperands: inner.changesOperands }),
     paths: [],
     anywhere: false,
   };
@@ -108,6 +110,18 @@ function judgeInterpreter(words: readonly Word[]): Judgement | undefined {
 function textOf(words: readonly Word[]): string {
   return words.map(({ text }) => text).join(" ");
 }
+
+/** Where the script is that the interpreter of a language runs; programs that edit files or data have none. */
+export function findScript(words: readonly Word[]): number | undefined {
+  const name = words[0]?.text ?? "";
+  if (shells.has(name)) {
+    const at = words.findIndex((word, place) => place > 0 && (!word.literal || !/^[-+]/.test(word.text)));
+    return at === -1 ? undefined : at;
+  }
+  return interpreter.test(name) && !editor.test(name) ? findStarted(words) : undefined;
+}
+
+const editor = /^(?:psql|mysql|sqlite3|gdb|lldb|emacs|vim?|nvim|nano|ed|ex)$/;
 
 /** Options that change nothing about which code an interpreter runs. */
 const calmOptions =
@@ -188,14 +202,14 @@ const configuring = new Set(["npm set", "pnpm set", "pnpm c", "yarn set", "yarn 
 function judgeStarted(
   words: readonly Word[],
   command: number,
-): Pick<Judgement, "exactOnly" | "wildcardHead"> {
+): Pick<Judgement, "exactOnly" | "wildcardHead" | "changesOperands"> {
   if (command === -1) return {};
   let at = /^(?:exec|x|dlx|run)$/.test(words[command]?.text ?? "") ? command + 1 : command;
   if (words[at]?.text === "--") at += 1;
   const inner = judgeDevelopment(words.slice(at));
-  if (inner?.exactOnly === undefined) return {};
+  if (inner?.exactOnly === undefined) return inner?.changesOperands === true ? { changesOperands: true } : {};
   const head = `${textOf(words.slice(0, at))} ${inner.wildcardHead ?? textOf(words.slice(at))}`;
-  return { exactOnly: inner.exactOnly, wildcardHead: head };
+  return { exactOnly: inner.exactOnly, wildcardHead: head, changesOperands: inner.changesOperands };
 }
 
 export const tarOptions: OptionTable = optionTable(

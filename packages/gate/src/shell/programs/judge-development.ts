@@ -21,6 +21,8 @@ interface ToolSpec {
   /** Options whose value is a file that is written, or a folder with files: none that steers another program. */
   readonly writes?: string;
   readonly fills?: string;
+  /** Options by which it changes the files that it is given. */
+  readonly rewrites?: string;
   /** Further options that are understood as a whole. */
   readonly also?: RegExp;
   /** Why an operand is asked about. */
@@ -122,6 +124,7 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
         /^(?:\.?\/)?(?:[\w-]+\/)*(?:eslint\.config\.[cm]?[jt]s|\.eslintrc(?:\.(?:[cm]?js|json|ya?ml))?)$/,
       writes: "o output-file cache-file",
       fills: "cache-location",
+      rewrites: "fix",
     },
   ],
   [
@@ -140,6 +143,7 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
       configuration:
         /^(?:\.?\/)?(?:[\w-]+\/)*(?:prettier\.config\.[cm]?[jt]s|\.prettierrc(?:\.(?:[cm]?[jt]s|json5?|ya?ml|toml))?)$/,
       fills: "cache-location",
+      rewrites: "write w",
     },
   ],
   [
@@ -341,7 +345,22 @@ export function judgeDevelopment(words: readonly Word[]): Judgement | undefined 
     return reason === undefined ? [] : [{ at, reason }];
   });
   const all = risk === undefined ? risks : [risk, ...risks];
-  return { ...judgement(false, [], [all[0]?.reason]), ...reachOf(words, all.at(-1)?.at) };
+  const mayRewrite =
+    tool.rewrites !== undefined && (all.length > 0 || rewritesOperands(words, tool.rewrites));
+  return {
+    ...judgement(false, [], [all[0]?.reason]),
+    ...reachOf(words, all.at(-1)?.at),
+    ...(mayRewrite && { changesOperands: true as const }),
+  };
+}
+
+function rewritesOperands(words: readonly Word[], rewrites: string): boolean {
+  const names = rewrites.split(" ");
+  return words.some(({ text }) =>
+    text.startsWith("--")
+      ? names.includes(text.slice(2))
+      : text.startsWith("-") && names.some((name) => name.length === 1 && text.includes(name)),
+  );
 }
 
 /** A rule that names the options as far as the last one in question says enough. */

@@ -69,6 +69,7 @@ export function judgeFind(words: readonly Word[]): Judgement {
   return {
     ...judged,
     exactOnly,
+    changesOperands: false,
     rendered: words.flatMap(({ rendered }, at) =>
       started.includes(at) ? ["'!'", "-type", "l", rendered] : [rendered],
     ),

@@ -162,6 +162,10 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
         rendered: [...spec.runsAs.split(" "), "--", ...operands.map(({ rendered }) => rendered)],
       }),
       ...(hidden !== undefined && { readOnly: false }),
+      // Its paths say all, or its operands are none.
+      ...((spec.operands === "text" || scanned.loose || scanned.unclear === undefined) && {
+        changesOperands: false,
+      }),
       ...(spec.enters !== undefined && { folders: valuesOf(scanned, ...spec.enters.split(" ")) }),
       anywhere: spec.obeysDirectory !== true,
     };
@@ -273,5 +277,8 @@ function operandPaths(use: Operands, operands: readonly Word[], options: readonl
   const sources = named ? operands : operands.slice(0, -1);
   const target = named ? [] : operands.slice(-1);
   const moved = use === "move" ? used(sources, "remove") : [];
-  return [...used(sources, "read"), ...moved, ...used(target, "copy")];
+  const into = options.flatMap(({ name, value }) =>
+    value !== undefined && (name === "t" || name === "target-directory") ? [value] : [],
+  );
+  return [...used(sources, "read"), ...moved, ...used(named ? into : target, "copy")];
 }

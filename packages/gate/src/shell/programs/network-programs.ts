@@ -89,6 +89,7 @@ export function judgeCurl(words: readonly Word[]): Judgement {
       [
         ...optionPaths(scanned.options),
         ...used([...encodedFiles(scanned), ...furtherFiles(scanned), ...fileUrls(urls)], "read"),
+        ...remoteNames(scanned, urls),
       ],
       [
         optionRisk("curl", scanned),
@@ -101,6 +102,25 @@ export function judgeCurl(words: readonly Word[]): Judgement {
     ),
     urls: { urls: urls.map(({ text }) => text), ...steering(scanned, curlPinned) },
   };
+}
+
+/** What curl writes by the name that an address or, with some options, only the server or a file of options says. */
+function remoteNames(scanned: ScannedWords, urls: readonly Word[]): readonly UsedPath[] {
+  const folders = valuesOf(scanned, "output-dir");
+  const isFree = hasOption(scanned, "J", "remote-header-name", "K", "config");
+  if (!isFree && !hasOption(scanned, "O", "remote-name", "remote-name-all")) return [];
+  const isListed = !isFree && urls.every(({ text }) => !/[{}[\]]/.test(text));
+  if (!isListed)
+    return (folders.length === 0 ? [plainWord(".")] : folders).map((word) => ({
+      word,
+      use: "write",
+      below: "all",
+    }));
+  return [...downloads(urls, folders), ...downloads(urls.map(withoutQuery), folders)];
+}
+
+function withoutQuery(url: Word): Word {
+  return url.literal ? plainWord(url.text.replace(/[?#].*$/s, "")) : url;
 }
 
 /** The file in `--data-urlencode name@file` and `--variable name@file`. */
