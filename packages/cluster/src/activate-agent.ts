@@ -94,7 +94,12 @@ export async function activateAgent(
     try {
       outcome = await program(context);
     } catch (error) {
-      if (activation.signal.aborted) return await letGo(activation, giveBack, error);
+      if (activation.signal.aborted) {
+        // A claim that a worker shutting down could not finish in time is given back, so that it does not count as a crash.
+        const { signal } = activation;
+        if (!isRetinueError(signal.reason) || signal.reason.code !== "draining") throw error;
+        return giveBack({ worker });
+      }
       const fault = await faultOf(store, { agent, error, lastSeq: writer.lastSeq });
       if (fault === "conflict" || fault === "store") throw error;
       if (fault !== "agent")
@@ -125,16 +130,6 @@ async function faultOf(
   if (fault !== "conflict") return fault;
   const [last] = await log.read(agentLog(agent), -1);
   return last?.seq === lastSeq ? "unknown" : fault;
-}
-
-/** A claim that a worker shutting down could not finish in time is given back, so that it does not count as a crash. */
-async function letGo(
-  { signal, worker }: Activation,
-  giveBack: GiveBack,
-  error: unknown,
-): Promise<ActivationOutcome> {
-  if (!isRetinueError(signal.reason) || signal.reason.code !== "draining") throw error;
-  return giveBack({ worker });
 }
 
 /** So many claims may fail without a turn between them, and so many in all before the agent rests, until it is a dead letter. */

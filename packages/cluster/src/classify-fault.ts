@@ -17,7 +17,16 @@ import { isConflict } from "./store.ts";
 export type Fault = "agent" | "conflict" | "store" | "host" | "unknown";
 
 export function classifyFault(error: unknown): Fault {
-  const chain = causesOf(error);
+  // The error, its causes, and those of errors that are several.
+  const found = new Set<unknown>();
+  const add = (cause: unknown): void => {
+    if (!(cause instanceof Error) || found.has(cause) || found.size > 100) return;
+    found.add(cause);
+    if (cause instanceof AggregateError) for (const each of cause.errors) add(each);
+    add(cause.cause);
+  };
+  add(error);
+  const chain = [...found];
   if (chain.some(isConflict)) return "conflict";
   if (chain.some(isOfStore)) return "store";
   // A full disk behind an error of a provider or a tool is still a full disk.
@@ -97,17 +106,4 @@ const agentCodes: ReadonlySet<string> = new Set([
 
 function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
-}
-
-/** The error, its causes, and those of errors that are several. */
-function causesOf(error: unknown): readonly unknown[] {
-  const found = new Set<unknown>();
-  const add = (cause: unknown): void => {
-    if (!(cause instanceof Error) || found.has(cause) || found.size > 100) return;
-    found.add(cause);
-    if (cause instanceof AggregateError) for (const each of cause.errors) add(each);
-    add(cause.cause);
-  };
-  add(error);
-  return [...found];
 }

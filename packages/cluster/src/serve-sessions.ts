@@ -10,12 +10,7 @@ import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.
 import { errorCode, fileError } from "@retinue/base/foundation/file-error.ts";
 import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import { chooseAdapter } from "@retinue/core/models/model-factory.ts";
-import {
-  type Environment,
-  factorySettings,
-  findProvider,
-  knownProviders,
-} from "@retinue/core/models/provider-entry.ts";
+import { factorySettings, findProvider, knownProviders } from "@retinue/core/models/provider-entry.ts";
 import type { ProgramFunction } from "@retinue/core/planning/agent-plan.ts";
 import { runOwnGitNow } from "@retinue/gate/git/run-own-git.ts";
 import type { AgentProgram } from "./agent-program.ts";
@@ -113,7 +108,11 @@ async function probeHost({ folder, home }: ProbeOptions, error?: unknown): Promi
   const folders = [folder, ...(file.startsWith(`${home}${sep}`) ? [dirname(file)] : [])];
   try {
     for (const each of folders) await writeIn(each);
-    await startProcess();
+    try {
+      await promisify(execFile)(process.execPath, ["--version"], { timeout: 60_000 });
+    } catch (error) {
+      throw new Error(`No process can be started here: ${errorCode(error) ?? String(error)}.`);
+    }
     return undefined;
   } catch (failure) {
     return failure instanceof Error ? failure.message : String(failure);
@@ -141,14 +140,6 @@ async function writeIn(folder: string): Promise<void> {
   }
 }
 
-async function startProcess(): Promise<void> {
-  try {
-    await promisify(execFile)(process.execPath, ["--version"], { timeout: 60_000 });
-  } catch (error) {
-    throw new Error(`No process can be started here: ${errorCode(error) ?? String(error)}.`);
-  }
-}
-
 /** The file that an error of the file system names, also where it was wrapped. */
 function fileOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
@@ -165,7 +156,17 @@ async function findAbilities(options: WorkerRuntimeOptions): Promise<readonly st
   const servers = session
     .mcpServers()
     .flatMap(({ name, status }) => (status.type === "held" ? [] : [serverNeed(name)]));
-  const providers = providersWithKeys(environment, settings.plain.apiKeyHelper !== undefined);
+  const hasHelper = settings.plain.apiKeyHelper !== undefined;
+  const anthropic = chooseAdapter({ id: "", provider: "anthropic" }, environment, hasHelper);
+  const others = knownProviders().filter((name) => {
+    const entry = findProvider(name, environment);
+    if (entry === undefined) return false;
+    // A server on this machine needs no key; its address is enough.
+    const needsKey = entry.settings.some(({ required }) => required === true);
+    const isNamed = entry.settings.some(({ variables }) => variables.some((key) => isSet(environment[key])));
+    return needsKey ? factorySettings(entry, environment).missing.length === 0 : isNamed;
+  });
+  const providers = [...(anthropic.adapter === "none" ? [] : ["anthropic"]), ...others];
   const hasModel = options.model !== undefined || providers.length > 0;
   return [
     ...programFunctions(options).flatMap(functionNeeds),
@@ -199,19 +200,6 @@ function toolNames(tools: WorkerRuntimeOptions["tools"] = []): readonly string[]
   return tools.flatMap((tool: string | { readonly name: string }) =>
     typeof tool === "string" ? [] : [tool.name],
   );
-}
-
-function providersWithKeys(environment: Environment, hasHelper: boolean): readonly string[] {
-  const anthropic = chooseAdapter({ id: "", provider: "anthropic" }, environment, hasHelper);
-  const others = knownProviders().filter((name) => {
-    const entry = findProvider(name, environment);
-    if (entry === undefined) return false;
-    // A server on this machine needs no key; its address is enough.
-    const needsKey = entry.settings.some(({ required }) => required === true);
-    const isNamed = entry.settings.some(({ variables }) => variables.some((key) => isSet(environment[key])));
-    return needsKey ? factorySettings(entry, environment).missing.length === 0 : isNamed;
-  });
-  return [...(anthropic.adapter === "none" ? [] : ["anthropic"]), ...others];
 }
 
 function isSet(value: string | undefined): boolean {

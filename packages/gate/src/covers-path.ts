@@ -46,7 +46,13 @@ function compilePattern(
   const known = compiled.get(pattern)?.get(anchor)?.[way];
   if (known !== undefined) return known;
   const fold = foldsCase ? foldName : (text: string) => text;
-  const start = climb(pattern.replace(/^(?:\.\/)+/, ""), anchor);
+  let rest = pattern.replace(/^(?:\.\/)+/, "");
+  let at = anchor;
+  while (rest === ".." || rest.startsWith("../")) {
+    rest = rest.slice(3);
+    at = at.slice(0, at.lastIndexOf("/")) || "/";
+  }
+  const start = { pattern: rest, anchor: at };
   const bare = fold(start.pattern).replace(/\/+$/, "");
   const names = bare.split("/").filter((segment) => segment !== "" && segment !== ".");
   const isBareName = names.length === 1 && (floats || !pattern.startsWith("./"));
@@ -80,16 +86,6 @@ export function foldName(text: string): string {
     .normalize("NFC")
     .toLowerCase()
     .replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, "");
-}
-
-function climb(pattern: string, anchor: string): { readonly pattern: string; readonly anchor: string } {
-  let rest = pattern;
-  let at = anchor;
-  while (rest === ".." || rest.startsWith("../")) {
-    rest = rest.slice(3);
-    at = at.slice(0, at.lastIndexOf("/")) || "/";
-  }
-  return { pattern: rest, anchor: at };
 }
 
 /** The segments of a path below a directory, or undefined when it is not below it. */

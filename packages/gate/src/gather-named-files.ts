@@ -97,18 +97,14 @@ const notable = new WeakMap<readonly string[], { readonly policy: object; readon
 function isNotable(fact: PathFact, environment: PathEnvironment): boolean {
   const known = notable.get(fact.forms);
   if (known?.policy === environment.policy) return known.isNotable;
-  const isNotable = isRestricted(fact, environment);
-  notable.set(fact.forms, { policy: environment.policy, isNotable });
-  return isNotable;
-}
-
-function isRestricted(fact: PathFact, { policy }: PathEnvironment): boolean {
+  const { policy } = environment;
   const uses = [fact, { ...fact, use: "write" as const }];
-  return (
+  const isNotable =
     [...policy.deny, ...policy.ask].some((rule) =>
       uses.some((use) => matchesPath(rule, use, { use: "restrict", policy })),
-    ) || fact.forms.some((form) => protectsName(form, policy) !== undefined)
-  );
+    ) || fact.forms.some((form) => protectsName(form, policy) !== undefined);
+  notable.set(fact.forms, { policy: environment.policy, isNotable });
+  return isNotable;
 }
 
 /** An absolute path counts where its folder is there: others are texts, such as the routes of a server. */

@@ -88,12 +88,36 @@ function readByKind({ tool, canonicalTool, list }: SpecifierInput, text: string)
       return (
         (list === "allow" ? undefined : (refuseField(tool, text) ?? refusePath(tool, text))) ?? readPath(text)
       );
-    case "web":
-      return readDomain(tool, text);
-    case "agent":
-      return readAgents(tool, text);
-    case "skill":
-      return readSkill(text);
+    case "web": {
+      const [, domain] = /^domain:\s*(?:https?:\/\/)?(\S+?)\/?$/i.exec(text) ?? [];
+      if (domain === undefined) return accepted({ type: "text", text });
+      if (/[/@"'?#]/.test(domain)) {
+        const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?(?:[^/@]*@)?([^/?#]*)/i.exec(
+          domain.replace(/["']/g, ""),
+        )?.[1];
+        return rejected(
+          `${quote(domain)} is not a host`,
+          `Write the host alone, as in ${quote(`${tool}(domain:${host === "" ? "example.com" : host})`)}.`,
+        );
+      }
+      return domain === "*"
+        ? accepted({ type: "whole" })
+        : accepted({ type: "domain", domain: domain.toLowerCase() });
+    }
+    case "agent": {
+      const names = text.split(",").map((name) => name.trim());
+      if (!names.includes("") && !/[\\()"']/.test(text)) return accepted({ type: "agent", names });
+      return rejected(
+        `${quote(text)} does not name an agent`,
+        `Write ${tool}(name), or ${tool} for every agent.`,
+      );
+    }
+    case "skill": {
+      const anyArguments = /[:\s]\*$/.test(text.slice(-2));
+      const name = anyArguments ? text.slice(0, -2).trim() : text;
+      if (name !== "") return accepted({ type: "skill", name, anyArguments });
+      return rejected(`${quote(text)} names no skill`, "Write Skill(name), or Skill for every skill.");
+    }
     case "workflow":
       return accepted({ type: "workflow", name: text });
     default:
@@ -178,20 +202,16 @@ function refusePath(tool: string, text: string): SpecifierReading | undefined {
   );
 }
 
-/** A path without the folders that it leaves again: `./src/../.env` is `./.env`. */
-function withoutDetours(path: string): string {
+function readPath(written: string): SpecifierReading {
+  // A path without the folders that it leaves again: `./src/../.env` is `./.env`.
   const kept: string[] = [];
-  for (const name of path.split("/")) {
+  for (const name of written.split("/")) {
     const before = kept.at(-1);
     const isLeft = before !== undefined && !/^(?:|~|\.\.?)$/.test(before) && !/[*?[]/.test(before);
     if (name === ".." && isLeft) kept.pop();
     else kept.push(name);
   }
-  return kept.join("/");
-}
-
-function readPath(written: string): SpecifierReading {
-  const text = withoutDetours(written);
+  const text = kept.join("/");
   if (text.startsWith("//"))
     return accepted({ type: "path", anchor: "root", pattern: text.replace(/^\/+/, "") });
   if (text === "~") return accepted({ type: "path", anchor: "home", pattern: "" });
@@ -199,37 +219,6 @@ function readPath(written: string): SpecifierReading {
     return accepted({ type: "path", anchor: "home", pattern: text.slice(2).replace(/^\/+/, "") });
   if (text.startsWith("/")) return accepted({ type: "path", anchor: "settings", pattern: text.slice(1) });
   return accepted({ type: "path", anchor: "cwd", pattern: text });
-}
-
-function readDomain(tool: string, text: string): SpecifierReading {
-  const [, domain] = /^domain:\s*(?:https?:\/\/)?(\S+?)\/?$/i.exec(text) ?? [];
-  if (domain === undefined) return accepted({ type: "text", text });
-  if (/[/@"'?#]/.test(domain)) {
-    const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?(?:[^/@]*@)?([^/?#]*)/i.exec(domain.replace(/["']/g, ""))?.[1];
-    return rejected(
-      `${quote(domain)} is not a host`,
-      `Write the host alone, as in ${quote(`${tool}(domain:${host === "" ? "example.com" : host})`)}.`,
-    );
-  }
-  return domain === "*"
-    ? accepted({ type: "whole" })
-    : accepted({ type: "domain", domain: domain.toLowerCase() });
-}
-
-function readAgents(tool: string, text: string): SpecifierReading {
-  const names = text.split(",").map((name) => name.trim());
-  if (!names.includes("") && !/[\\()"']/.test(text)) return accepted({ type: "agent", names });
-  return rejected(
-    `${quote(text)} does not name an agent`,
-    `Write ${tool}(name), or ${tool} for every agent.`,
-  );
-}
-
-function readSkill(text: string): SpecifierReading {
-  const anyArguments = /[:\s]\*$/.test(text.slice(-2));
-  const name = anyArguments ? text.slice(0, -2).trim() : text;
-  if (name !== "") return accepted({ type: "skill", name, anyArguments });
-  return rejected(`${quote(text)} names no skill`, "Write Skill(name), or Skill for every skill.");
 }
 
 function readParameter({ canonicalTool, list }: SpecifierInput, text: string): SpecifierReading | undefined {

@@ -64,7 +64,14 @@ export function matchesDomain(
   )
     return false;
   if (use === "grant" && /^(?:\[|[\d.]+$)/.test(target.host)) return false;
-  return matchesLabels(pattern, target.host);
+  // A leading `*.` means one label or more; any other star stays within its label.
+  const wanted = pattern.split(".");
+  const labels = target.host.split(".");
+  if (wanted[0] === "*") {
+    const rest = wanted.slice(1);
+    return labels.length > rest.length && matchesEach(rest, labels.slice(labels.length - rest.length));
+  }
+  return wanted.length === labels.length && matchesEach(wanted, labels);
 }
 
 function readPattern(domain: string): { readonly host: string; readonly port?: string } {
@@ -86,17 +93,6 @@ function asciiLabels(host: string): string {
 function readHost(text: string): string {
   const url = `http://${text}/`;
   return URL.canParse(url) ? new URL(url).hostname : text;
-}
-
-/** A leading `*.` means one label or more; any other star stays within its label. */
-function matchesLabels(pattern: string, host: string): boolean {
-  const wanted = pattern.split(".");
-  const labels = host.split(".");
-  if (wanted[0] === "*") {
-    const rest = wanted.slice(1);
-    return labels.length > rest.length && matchesEach(rest, labels.slice(labels.length - rest.length));
-  }
-  return wanted.length === labels.length && matchesEach(wanted, labels);
 }
 
 function matchesEach(wanted: readonly string[], labels: readonly string[]): boolean {

@@ -20,11 +20,7 @@ function findToolFlaw(body: JsonRecord): string | undefined {
   const odd = names.findIndex((name) => !/^[a-zA-Z0-9_-]{1,128}$/.test(name));
   if (odd !== -1) return `tools.${odd}.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`;
   if (new Set(names).size < names.length) return "tools: Tool names must be unique.";
-  return findDeferralFlaw(body);
-}
-
-/** Tools that are loaded where a result names them; at least one must be there from the start. */
-function findDeferralFlaw(body: JsonRecord): string | undefined {
+  // Tools that are loaded where a result names them; at least one must be there from the start.
   const tools = listOf(body["tools"]);
   const deferred = tools.filter((tool) => tool["defer_loading"] === true);
   if (deferred.length > 0 && deferred.length === tools.length)

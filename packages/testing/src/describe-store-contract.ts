@@ -298,15 +298,7 @@ async function refusal(action: () => Promise<unknown>): Promise<string | undefin
 
 /** What every Engine promises. */
 function describeEngineContract(withStore: WithStore, runner: TestRunner): void {
-  describeWaking(withStore, runner);
-  describeRepeating(withStore, runner);
-  describeRoom(withStore, runner);
-  // What every Engine promises about cancelling, shutting down and forgetting.
-  describeCancelling(withStore, runner);
-  describeShutdown(withStore, runner);
-}
-
-function describeWaking(withStore: WithStore, { test, expect }: TestRunner): void {
+  const { test, expect } = runner;
   test("a wake runs the agent once, and the same activation id counts once", () =>
     withStore(async ({ engine }) => {
       const ran: string[] = [];
@@ -335,6 +327,11 @@ function describeWaking(withStore: WithStore, { test, expect }: TestRunner): voi
       expect(mailbox.disorder()).toEqual([]);
       expect(mailbox.overlaps()).toBe(0);
     }));
+  describeRepeating(withStore, runner);
+  describeRoom(withStore, runner);
+  // What every Engine promises about cancelling, shutting down and forgetting.
+  describeCancelling(withStore, runner);
+  describeShutdown(withStore, runner);
 }
 
 function describeRepeating(withStore: WithStore, { test, expect }: TestRunner): void {

@@ -191,14 +191,6 @@ const startedByScript: ReadonlyMap<string, readonly string[]> = new Map([
   ["which", []],
 ]);
 
-function doubtAmong(names: readonly string[], search: ProgramSearch): string | undefined {
-  for (const name of names) {
-    const found = resolveIn(name, search);
-    if (found.type === "unsure") return found.reason;
-  }
-  return undefined;
-}
-
 /** Scripts that belong to the system, and those of npm, whose interpreter must then be one that is known. */
 function doubtAboutScript(
   name: string,
@@ -210,7 +202,13 @@ function doubtAboutScript(
   if (isSystems && /^\/(?:usr\/bin|bin|nix\/store\/.+|gnu\/store\/.+)\/[\w.+-]+$/.test(interpreter)) {
     const started = startedByScript.get(name);
     const isShell = /^(?:ba|da|k|z)?sh$/.test(posix.basename(interpreter));
-    if (started !== undefined) return doubtAmong(started, search);
+    if (started !== undefined) {
+      for (const name of started) {
+        const found = resolveIn(name, search);
+        if (found.type === "unsure") return found.reason;
+      }
+      return undefined;
+    }
     if (!isShell && posix.basename(interpreter) !== "env") return undefined;
   }
   const isNpm = /\/node_modules\/npm\/bin\/np[mx]-cli\.js$/.test(real);

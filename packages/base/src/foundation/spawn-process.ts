@@ -263,7 +263,16 @@ const killRounds = 25;
  * is left is seen at the processes themselves. Resolves when nothing lives, or when even killing did not help.
  */
 export async function endProcessGroup(leader: number, options: { readonly graceMs: number }): Promise<void> {
-  if (process.platform === "win32") return endTree(leader);
+  if (process.platform === "win32") {
+    try {
+      const options = { stdio: "ignore", windowsHide: true } as const;
+      const killer = await spawnProcess("taskkill", ["/pid", String(leader), "/T", "/F"], options);
+      await new Promise((resolve) => killer.once("exit", resolve));
+    } catch {
+      // Nothing more can be done here.
+    }
+    return;
+  }
   signalGroup(leader, "SIGTERM");
   // By the clock: on a busy machine looking takes longer than the pause between two looks.
   const until = performance.now() + options.graceMs;
@@ -292,16 +301,6 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
     process.kill(pid, signal);
   } catch {
     // It ended in between, or belongs to another user: nothing more can be done here.
-  }
-}
-
-async function endTree(leader: number): Promise<void> {
-  try {
-    const options = { stdio: "ignore", windowsHide: true } as const;
-    const killer = await spawnProcess("taskkill", ["/pid", String(leader), "/T", "/F"], options);
-    await new Promise((resolve) => killer.once("exit", resolve));
-  } catch {
-    // Nothing more can be done here.
   }
 }
 

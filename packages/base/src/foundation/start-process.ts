@@ -225,7 +225,15 @@ async function follow(child: ChildProcess, { request, cause, streams }: Followin
   if (child.pid === undefined) return { ...notEnded, notStarted: "the process did not start" };
   if (why !== "exit") await endProcessGroup(child.pid, { graceMs });
   await within(exited, graceMs + 1_000);
-  const left = await endLeftovers(child.pid, streams, { graceMs, drainMs: request.drainMs ?? 250 });
+  // A daemon may hold the pipes for ever, so the wait for their end is short, and made twice: a busy process may lag.
+  const drainMs = request.drainMs ?? 250;
+  const closedInTime = await within(streams.closed, drainMs);
+  const members =
+    closedInTime && !groupAnswers(child.pid) ? 0 : await countRemaining(child.pid, closedInTime);
+  if (members > 0) await endProcessGroup(child.pid, { graceMs });
+  const closed = closedInTime || (await within(streams.closed, drainMs));
+  for (const readable of streams.readables) readable.destroy();
+  const left = { members, isHeld: !closed };
   return {
     ...(child.exitCode === null ? {} : { exitCode: child.exitCode }),
     ...(child.signalCode === null ? {} : { signal: child.signalCode }),
@@ -255,20 +263,6 @@ async function firstCause(
     unlimited?.removeEventListener("abort", onUnlimited);
     signal.removeEventListener("abort", onAbort);
   }
-}
-
-/** A daemon may hold the pipes for ever, so the wait for their end is short, and made twice: a busy process may lag. */
-async function endLeftovers(
-  leader: number,
-  streams: Streams,
-  { graceMs, drainMs }: { readonly graceMs: number; readonly drainMs: number },
-): Promise<{ readonly members: number; readonly isHeld: boolean }> {
-  const closedInTime = await within(streams.closed, drainMs);
-  const members = closedInTime && !groupAnswers(leader) ? 0 : await countRemaining(leader, closedInTime);
-  if (members > 0) await endProcessGroup(leader, { graceMs });
-  const closed = closedInTime || (await within(streams.closed, drainMs));
-  for (const readable of streams.readables) readable.destroy();
-  return { members, isHeld: !closed };
 }
 
 /** What has closed its output and is about to exit, such as the helper of a sandbox, was not left behind. */

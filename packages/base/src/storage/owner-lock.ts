@@ -47,7 +47,12 @@ export function beat(lockFile: string, text: string): "beaten" | "lost" {
   try {
     return writeInto(lockFile, text, text.slice(0, 1)) ? "beaten" : "lost";
   } catch {
-    touch(lockFile);
+    try {
+      const now = new Date();
+      utimesSync(lockFile, now, now);
+    } catch {
+      // It is gone, or the disk is: the next write of its owner says so.
+    }
   }
   return "beaten";
 }
@@ -63,15 +68,6 @@ function writeInto(lockFile: string, text: string, beginning: string): boolean {
     return true;
   } finally {
     closeSync(descriptor);
-  }
-}
-
-function touch(lockFile: string): void {
-  try {
-    const now = new Date();
-    utimesSync(lockFile, now, now);
-  } catch {
-    // It is gone, or the disk is: the next write of its owner says so.
   }
 }
 

@@ -61,7 +61,11 @@ export function parseLines(bytes: Buffer): ParsedLines {
   let torn = false;
   for (let at = 0; at < bytes.length; ) {
     const end = bytes.indexOf(lineFeed, at);
-    const text = textOfLine(bytes.subarray(at, end === -1 ? bytes.length : end));
+    // A power cut can leave zeros in front of the line that was written next.
+    const line = bytes.subarray(at, end === -1 ? bytes.length : end);
+    let start = 0;
+    while (line[start] === 0) start += 1;
+    const text = line.toString("utf8", start).trim();
     at = end === -1 ? bytes.length : end + 1;
     if (text === "") continue;
     const value = parseJsonRecord(text);
@@ -73,13 +77,6 @@ export function parseLines(bytes: Buffer): ParsedLines {
 }
 
 const lineFeed = 0x0a;
-
-/** A power cut can leave zeros in front of the line that was written next. */
-function textOfLine(line: Buffer): string {
-  let start = 0;
-  while (line[start] === 0) start += 1;
-  return line.toString("utf8", start).trim();
-}
 
 function endOfLine(bytes: Buffer, from: number): number {
   const end = bytes.indexOf(lineFeed, from);

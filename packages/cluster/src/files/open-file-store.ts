@@ -206,22 +206,21 @@ function loadFile(file: string): {
     throw fileError("read", file, error);
   }
   const end = text.lastIndexOf("\n") + 1;
-  if (end < text.length) truncate(file, Buffer.byteLength(text.slice(0, end)));
+  if (end < text.length) {
+    const length = Buffer.byteLength(text.slice(0, end));
+    const descriptor = openSync(file, "r+");
+    try {
+      ftruncateSync(descriptor, length);
+    } finally {
+      closeSync(descriptor);
+    }
+  }
   const [header, ...lines] = text
     .slice(0, end)
     .split("\n")
     .filter((line) => line !== "")
     .map(parseJson);
   return { name: nameOf(header), entries: lines.flatMap((line) => toEntry(line)) };
-}
-
-function truncate(file: string, length: number): void {
-  const descriptor = openSync(file, "r+");
-  try {
-    ftruncateSync(descriptor, length);
-  } finally {
-    closeSync(descriptor);
-  }
 }
 
 function nameOf(header: unknown): string | undefined {

@@ -50,7 +50,17 @@ export function createSharedBudget({ log, bus }: Store, tree: string, limitUsd: 
       const key = `${agent}/${randomUUID()}`;
       while (true) {
         signal.throwIfAborted();
-        const changed = nextChange(bus, name, signal);
+        // Resolves when the ledger may have changed, or after a while.
+        const received = Promise.withResolvers<void>();
+        const timer = setTimeout(received.resolve, lookMs);
+        const subscribed = bus.subscribe(name, () => received.resolve()).catch(() => undefined);
+        signal.addEventListener("abort", () => received.resolve(), { once: true });
+        const close = (): void => {
+          clearTimeout(timer);
+          received.resolve();
+          void subscribed.then((subscription) => subscription?.close());
+        };
+        const changed = { received: received.promise.then(close), close };
         const answer = await inTurn(async () => {
           await refresh();
           const written = await change(() => {
@@ -146,18 +156,4 @@ function apply(ledger: Ledger, record: JsonValue): void {
   if (typeof hold === "string") ledger.holds.set(hold, usd);
   if (typeof settle !== "string" || !ledger.holds.delete(settle)) return;
   ledger.spent += usd;
-}
-
-/** Resolves when the ledger may have changed, or after a while. */
-function nextChange(bus: Store["bus"], topic: string, signal: AbortSignal) {
-  const received = Promise.withResolvers<void>();
-  const timer = setTimeout(received.resolve, lookMs);
-  const subscribed = bus.subscribe(topic, () => received.resolve()).catch(() => undefined);
-  signal.addEventListener("abort", () => received.resolve(), { once: true });
-  const close = (): void => {
-    clearTimeout(timer);
-    received.resolve();
-    void subscribed.then((subscription) => subscription?.close());
-  };
-  return { received: received.promise.then(close), close };
 }

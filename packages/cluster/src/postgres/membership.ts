@@ -176,18 +176,15 @@ async function report(state: State): Promise<boolean> {
       FROM ${place.schema}.worker w WHERE w.tenant = $1 AND w.id <> $2`,
     values: [place.tenant, self.id, frozenMs, graceMs],
   });
-  await judge(state, rows);
-  return true;
-}
-
-async function judge(state: State, peers: readonly Peer[]): Promise<void> {
   const now = performance.now();
-  const missing = new Set(peers.filter((peer) => !peer.is_locked).map(({ id }) => id));
+  const missing = new Set(rows.filter((peer) => !peer.is_locked).map(({ id }) => id));
   for (const id of state.suspects.keys()) if (!missing.has(id)) state.suspects.delete(id);
-  for (const peer of peers) {
+  for (const peer of rows) {
     if (now < state.judgeFrom || !peer.is_settled) continue;
     if (peer.is_locked && peer.is_frozen) {
-      await endSessions(state, peer.id);
+      // A frozen process cannot give up its sessions, so they are ended for it, with all locks they hold.
+      const text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
+      await sessionOf(state).client.query(text, [applicationNameOf(peer.id)]);
       await replacePeer(state, peer);
     }
     if (peer.is_locked) continue;
@@ -195,12 +192,7 @@ async function judge(state: State, peers: readonly Peer[]): Promise<void> {
     state.suspects.set(peer.id, since);
     if (now - since >= confirmMs - 20) await replacePeer(state, peer);
   }
-}
-
-/** A frozen process cannot give up its sessions, so they are ended for it, with all locks they hold. */
-async function endSessions(state: State, peer: string): Promise<void> {
-  const text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
-  await sessionOf(state).client.query(text, [applicationNameOf(peer)]);
+  return true;
 }
 
 /** Only who holds the dead worker's lock may take its work; the worker itself, should it return, waits for the lock. */

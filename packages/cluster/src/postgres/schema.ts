@@ -172,7 +172,7 @@ function protect(schema: string, table: string): string {
  * so it can alter no table and switch off no protection.
  */
 export function grantWorker({ schema, tenant }: Place, role: string): readonly string[] {
-  const who = quoteIdentifier(role);
+  const who = `"${role.replaceAll('"', '""')}"`;
   return [
     `GRANT USAGE ON SCHEMA ${schema} TO ${who}`,
     `REVOKE ALL ON ALL TABLES IN SCHEMA ${schema} FROM ${who}`,
@@ -182,10 +182,6 @@ export function grantWorker({ schema, tenant }: Place, role: string): readonly s
     `GRANT SELECT, INSERT, UPDATE, DELETE ON ${schema}.worker, ${schema}.timer TO ${who}`,
     `INSERT INTO ${schema}.tenant_role (role, tenant) VALUES (${quoteText(role)}, '${tenant}') ON CONFLICT DO NOTHING`,
   ];
-}
-
-function quoteIdentifier(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }
 
 function quoteText(text: string): string {

@@ -127,7 +127,21 @@ function update(mirror: Mirror, agent: MirroredAgent): Promise<void> {
   const next = agent.turn.then(async () => {
     for (const entry of await mirror.store.log.read(agentLog(agent.id), agent.seq))
       take(mirror, agent, entry);
-    holdLocks(mirror, agent);
+    // What runs in the store counts here as running as long as this process holds its files.
+    const { transcripts } = mirror;
+    if (!agent.isRunning) {
+      release(agent);
+      return;
+    }
+    if (agent.agentId === "main") {
+      const { transcript } = sessionFiles(transcripts, agent.session);
+      if (!agent.locks.has(transcript)) agent.locks.set(transcript, noLock);
+    }
+    for (const [file, lock] of agent.locks) {
+      if (lock !== noLock) continue;
+      const taken = takeOwnerLock(file);
+      if (taken.type === "taken") agent.locks.set(file, taken.lock);
+    }
   });
   agent.turn = next.catch(() => undefined);
   return next;
@@ -239,23 +253,6 @@ const noLock: OwnerLock = {
   setIdle: () => undefined,
   release: () => undefined,
 };
-
-/** What runs in the store counts here as running as long as this process holds its files. */
-function holdLocks({ transcripts }: Mirror, agent: MirroredAgent): void {
-  if (!agent.isRunning) {
-    release(agent);
-    return;
-  }
-  if (agent.agentId === "main") {
-    const { transcript } = sessionFiles(transcripts, agent.session);
-    if (!agent.locks.has(transcript)) agent.locks.set(transcript, noLock);
-  }
-  for (const [file, lock] of agent.locks) {
-    if (lock !== noLock) continue;
-    const taken = takeOwnerLock(file);
-    if (taken.type === "taken") agent.locks.set(file, taken.lock);
-  }
-}
 
 function release(agent: MirroredAgent): void {
   for (const file of [...agent.locks.keys()]) releaseFile(agent, file);

@@ -16,7 +16,17 @@ import type { WorkspacePlan } from "../workspace/workspace-plan.ts";
  */
 export function withinWorker(plan: AgentPlan, own: AgentPlan, accepts: readonly AcceptedRight[]): AgentPlan {
   const { policy, cut } = narrowPolicy(plan.policy, own.policy, accepts);
-  const tools = joinTools(plan.tools, own.tools);
+  // Built-in tools that both have, in the order of the plan, then what only this worker can know of.
+  const here = new Map(own.tools.map((tool) => [tool.name, tool]));
+  const names = new Set(plan.tools.map(({ name }) => name));
+  const both = plan.tools.flatMap((tool) => {
+    const mine = here.get(tool.name);
+    return mine === undefined ? [] : [joinGrants(tool, mine)];
+  });
+  const tools = [
+    ...both,
+    ...own.tools.filter(({ name }) => !names.has(name) && toolFacts.get(name) === undefined),
+  ];
   // The program that asked is elsewhere, and starts no agents here.
   const { memory: _memory, mcpServers: _servers, programSpawn: _programSpawn, nesting, ...rest } = plan;
   return {
@@ -66,17 +76,6 @@ function joinScopes(
       },
     ],
   };
-}
-
-/** Built-in tools that both have, in the order of the plan, then what only this worker can know of. */
-function joinTools(planned: readonly GrantedTool[], own: readonly GrantedTool[]): readonly GrantedTool[] {
-  const here = new Map(own.map((tool) => [tool.name, tool]));
-  const names = new Set(planned.map(({ name }) => name));
-  const both = planned.flatMap((tool) => {
-    const mine = here.get(tool.name);
-    return mine === undefined ? [] : [joinGrants(tool, mine)];
-  });
-  return [...both, ...own.filter(({ name }) => !names.has(name) && toolFacts.get(name) === undefined)];
 }
 
 function joinGrants(planned: GrantedTool, own: GrantedTool): GrantedTool {

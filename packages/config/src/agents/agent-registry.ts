@@ -60,7 +60,16 @@ const registryShape = checks.shape(
 export function createRegistry(input: RegistryInput): AgentRegistry {
   checkArgument("The first argument of createRegistry()", registryShape, input);
   const { definitions, denials = [], diagnostics = [] } = input;
-  const groups = groupById(definitions);
+  const groups = new Map<string, AgentDefinition[]>();
+  for (const scope of agentScopes) {
+    for (const definition of definitions) {
+      if (definition.source.scope !== scope) continue;
+      const id = definition.source.id ?? definition.name;
+      const group = groups.get(id);
+      if (group === undefined) groups.set(id, [definition]);
+      else group.push(definition);
+    }
+  }
   const agents = new Map<string, RegisteredAgent>();
   for (const [id, [definition, ...shadowed]] of groups) {
     if (definition === undefined) continue;
@@ -94,20 +103,6 @@ export function whyNotLoaded({ failure }: { readonly failure?: Diagnostic | unde
 
 function isListed({ deniedBy, definition }: RegisteredAgent): boolean {
   return deniedBy === undefined && definition.source.isUnlisted !== true;
-}
-
-function groupById(definitions: readonly AgentDefinition[]): Map<string, AgentDefinition[]> {
-  const groups = new Map<string, AgentDefinition[]>();
-  for (const scope of agentScopes) {
-    for (const definition of definitions) {
-      if (definition.source.scope !== scope) continue;
-      const id = definition.source.id ?? definition.name;
-      const group = groups.get(id);
-      if (group === undefined) groups.set(id, [definition]);
-      else group.push(definition);
-    }
-  }
-  return groups;
 }
 
 function byRankAndName(a: RegisteredAgent, b: RegisteredAgent): number {

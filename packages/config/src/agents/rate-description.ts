@@ -95,7 +95,11 @@ const charactersAtLeast = 20;
 export function rateDescription(description: string): DescriptionRating {
   checkArgument("The first argument of rateDescription()", checks.text, description);
   const text = description.slice(0, 2 * charactersAtMost).trim();
-  const prose = withoutExamples(text);
+  const prose = text
+    .replace(/<(example|commentary)>[\s\S]*?(?:<\/\1>|$)/gi, " ")
+    .replace(/^[-* \t]*(?:context|user|assistant):.*$/gim, " ")
+    .replace(/\s+/g, " ")
+    .trim();
   if (!isJudgeable(prose)) return { ...unjudged, advice: lengthAdvice(description, "") };
 
   const parts: DescriptionParts = {
@@ -103,7 +107,9 @@ export function rateDescription(description: string): DescriptionRating {
     trigger: hasExample.test(text) || namesTrigger(prose),
     limits: namesLimits(prose),
   };
-  const score = scoreOf(parts);
+  const { action, trigger, limits } = parts;
+  const scores = [0, 1, 2, 3] as const;
+  const score = scores[[action, trigger, limits].filter(Boolean).length] ?? 0;
   const vague = score < 2 || prose.length < charactersAtLeast;
   const advice = [...(vague ? vagueAdvice(prose, parts) : []), ...lengthAdvice(description, prose)];
   return { ...parts, score, judged: true, vague, advice };
@@ -118,20 +124,7 @@ const unjudged = {
   vague: false,
 } as const;
 
-function scoreOf({ action, trigger, limits }: DescriptionParts): DescriptionRating["score"] {
-  const scores = [0, 1, 2, 3] as const;
-  return scores[[action, trigger, limits].filter(Boolean).length] ?? 0;
-}
-
 const hasExample = /<example>\s*\S|^[-* \t]*user:/im;
-
-function withoutExamples(text: string): string {
-  return text
-    .replace(/<(example|commentary)>[\s\S]*?(?:<\/\1>|$)/gi, " ")
-    .replace(/^[-* \t]*(?:context|user|assistant):.*$/gim, " ")
-    .replace(/\s+/g, " ")
-    .trim();
-}
 
 function vagueAdvice(prose: string, parts: DescriptionParts): string[] {
   return [

@@ -54,7 +54,17 @@ function startsWithBlank(line: string | undefined): boolean {
 function readValue(rest: string): unknown {
   if (!rest.startsWith(" ")) return undefined;
   const text = trimSpaces(rest);
-  if (text.startsWith("[")) return readFlowList(text);
+  if (text.startsWith("[")) {
+    // `[Read, "Grep"]` of bare words; brackets, commas and colons inside an entry are for the parser.
+    if (!text.endsWith("]")) return undefined;
+    const items: string[] = [];
+    for (const part of text.slice(1, -1).split(",")) {
+      const item = readScalar(trimSpaces(part));
+      if (typeof item !== "string" || /[[\]{}:"'#]/.test(item)) return undefined;
+      items.push(item);
+    }
+    return items;
+  }
   return readScalar(text);
 }
 
@@ -73,18 +83,6 @@ function readScalar(text: string): string | number | undefined {
   const quoted = quotedText.exec(text);
   if (quoted !== null) return quoted[1] ?? quoted[2];
   return smallNumber.test(text) ? Number(text) : undefined;
-}
-
-/** `[Read, "Grep"]` of bare words; brackets, commas and colons inside an entry are for the parser. */
-function readFlowList(text: string): readonly string[] | undefined {
-  if (!text.endsWith("]")) return undefined;
-  const items: string[] = [];
-  for (const part of text.slice(1, -1).split(",")) {
-    const item = readScalar(trimSpaces(part));
-    if (typeof item !== "string" || /[[\]{}:"'#]/.test(item)) return undefined;
-    items.push(item);
-  }
-  return items;
 }
 
 /** `- word` lines that are all indented alike, directly below their key. */

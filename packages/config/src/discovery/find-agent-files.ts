@@ -194,7 +194,8 @@ export function createAgentFileLoader(): AgentFileLoader {
         const found = findAgentFiles(place.path, footprint, kindsOf(place));
         diagnostics.push(...found.diagnostics);
         for (const file of found.files) {
-          if (files.length > 0 && files.length % filesPerSlice === 0) await nextTick();
+          if (files.length > 0 && files.length % filesPerSlice === 0)
+            await new Promise((resolve) => setImmediate(resolve));
           files.push(file);
           if (place.format !== undefined)
             readForeign ??= (await import("../formats/read-foreign-file.ts")).readForeignFile;
@@ -215,10 +216,6 @@ function kindsOf({ format }: AgentPlace): FileKinds {
   if (format === undefined) return markdownFiles;
   const { files, isDeep = false } = formatFacts[format];
   return { isAgentFile: (name) => files.test(name), isDeep };
-}
-
-function nextTick(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function placed(definition: AgentDefinition, file: string, place: AgentPlace): AgentDefinition {

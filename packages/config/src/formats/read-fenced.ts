@@ -55,7 +55,15 @@ export function readFenced(text: string, { file }: ReadContext): SourceFields | 
       ],
     };
   }
-  const spelt = speltOtherwise(frontmatter);
+  // Keys that limit an agent and are written with other hyphens or in another case; beside the right one they are just unknown.
+  const { fields } = frontmatter;
+  const spelt = new Map<string, string>();
+  for (const key of fields.keys()) {
+    const meant = limitMeantBy(key);
+    if (meant === undefined || meant === key || fields.has(meant) || [...spelt.values()].includes(meant))
+      continue;
+    spelt.set(key, meant);
+  }
   return {
     values: new Map([...frontmatter.fields].map(([key, { value }]) => [spelt.get(key) ?? key, value])),
     body: frontmatter.body,
@@ -68,18 +76,6 @@ export function readFenced(text: string, { file }: ReadContext): SourceFields | 
       ...[...spelt].map(([written, key]) => misspeltDiagnostic(written, key, frontmatter)),
     ].map((each) => ({ ...each, file })),
   };
-}
-
-/** Keys that limit an agent and are written with other hyphens or in another case; beside the right one they are just unknown. */
-function speltOtherwise({ fields }: Frontmatter): ReadonlyMap<string, string> {
-  const spelt = new Map<string, string>();
-  for (const key of fields.keys()) {
-    const meant = limitMeantBy(key);
-    if (meant === undefined || meant === key || fields.has(meant) || [...spelt.values()].includes(meant))
-      continue;
-    spelt.set(key, meant);
-  }
-  return spelt;
 }
 
 function misspeltDiagnostic(written: string, key: string, { locate }: Frontmatter): Omit<Diagnostic, "file"> {

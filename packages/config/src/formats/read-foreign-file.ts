@@ -6,7 +6,7 @@ import type { ParsedAgent } from "../agents/parse-agent-definition.ts";
 import { agentFormats } from "./agent-formats.ts";
 import { definitionOf } from "./definition-of.ts";
 import { type FormatId, pathInPlace } from "./format-facts.ts";
-import type { FileAbove, PortableReading } from "./portable-agent.ts";
+import type { PortableReading } from "./portable-agent.ts";
 import { largestSource } from "./read-fenced.ts";
 
 interface ForeignPlace {
@@ -38,14 +38,32 @@ export function readPortableFile(
     include: (name) => {
       const included = resolve(dirname(file), name);
       looksAt?.(included);
-      return includedText(included, within);
+      // Only what lies within the folder itself, wherever links lead: a file must not bring text from elsewhere to a model.
+      try {
+        const real = realpathSync(included);
+        const root = realpathSync(within);
+        const isInside = real.startsWith(root.endsWith(sep) ? root : `${root}${sep}`);
+        if (!isInside || statSync(real).size > largestSource) return undefined;
+        return readFileSync(real, "utf8");
+      } catch {
+        return undefined;
+      }
     },
     above: (paths) =>
       foldersFromRoot(within).flatMap((folder) =>
         paths.flatMap((each) => {
           const found = join(folder, each);
           looksAt?.(found);
-          return fileAbove(found);
+          // Settings hold wherever a link brings them from: they only limit.
+          const stats = statSync(found, { throwIfNoEntry: false });
+          if (stats?.isFile() !== true) return [];
+          try {
+            return [
+              { file: found, text: stats.size > largestSource ? undefined : readFileSync(found, "utf8") },
+            ];
+          } catch {
+            return [{ file: found, text: undefined }];
+          }
         }),
       ),
   });
@@ -61,28 +79,4 @@ function foldersFromRoot(folder: string): readonly string[] {
     at = parent;
   }
   return folders;
-}
-
-/** Settings hold wherever a link brings them from: they only limit. */
-function fileAbove(file: string): readonly FileAbove[] {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  if (stats?.isFile() !== true) return [];
-  try {
-    return [{ file, text: stats.size > largestSource ? undefined : readFileSync(file, "utf8") }];
-  } catch {
-    return [{ file, text: undefined }];
-  }
-}
-
-/** Only what lies within the folder itself, wherever links lead: a file must not bring text from elsewhere to a model. */
-function includedText(path: string, within: string): string | undefined {
-  try {
-    const real = realpathSync(path);
-    const root = realpathSync(within);
-    const isInside = real.startsWith(root.endsWith(sep) ? root : `${root}${sep}`);
-    if (!isInside || statSync(real).size > largestSource) return undefined;
-    return readFileSync(real, "utf8");
-  } catch {
-    return undefined;
-  }
 }

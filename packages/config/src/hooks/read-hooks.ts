@@ -124,20 +124,18 @@ function readEvents(events: JsonRecord, path: DocumentPath, reading: Reading): v
       reportUnknownEvent(name, eventPath, reading);
       continue;
     }
-    if (!isFiredEvent(name)) reportNeverFired(name, eventPath, reading);
+    if (!isFiredEvent(name)) {
+      // Runs have no such moment yet: the hook is kept, and its author is notified.
+      reading.report("note", "hook-never-fires", eventPath, {
+        message: `The hook event ${name} does not happen here, so its hooks never run.`,
+      });
+    }
     if (Array.isArray(groups)) {
       for (const [index, group] of groups.entries()) {
         if (!readGroup(name, group, [...eventPath, index], reading)) return;
       }
     } else if (groups !== null && !readGroup(name, groups, eventPath, reading)) return;
   }
-}
-
-/** Runs have no such moment yet: the hook is kept, and its author is notified. */
-function reportNeverFired(name: string, path: DocumentPath, reading: Reading): void {
-  reading.report("note", "hook-never-fires", path, {
-    message: `The hook event ${name} does not happen here, so its hooks never run.`,
-  });
 }
 
 function reportUnknownEvent(name: string, path: DocumentPath, reading: Reading): void {

@@ -14,14 +14,13 @@ export async function makeMemoryDirectory({ scope, directory }: MemoryPlace): Pr
     );
   }
   await mkdir(directory, { recursive: true, ...(scope === "user" ? { mode: 0o700 } : {}) });
-  if (scope === "local") await ignoreAll(dirname(directory));
-}
-
-/** The file ignores itself too; one that exists already belongs to its author and stays as it is. */
-async function ignoreAll(folder: string): Promise<void> {
-  try {
-    await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx" });
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  if (scope === "local") {
+    // The file ignores itself too; one that exists already belongs to its author and stays as it is.
+    const folder = dirname(directory);
+    try {
+      await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx" });
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    }
   }
 }

@@ -25,7 +25,13 @@ export function beginningOf(
   { totalBytes, isWhole }: { readonly totalBytes: number; readonly isWhole: boolean },
 ): MemoryBeginning {
   const all = escapeControlTags(content).trimEnd().split("\n");
-  const lines = fittingLines(all);
+  let bytes = 0;
+  const end = all.slice(0, maxMemoryLines).findIndex((line) => {
+    bytes += Buffer.byteLength(line, "utf8") + 1;
+    // The break after the last line is not shown.
+    return bytes - 1 > maxMemoryBytes;
+  });
+  const lines = all.slice(0, end === -1 ? maxMemoryLines : end);
   const [first = ""] = all;
   const cutLine = lines.length === 0 && first !== "" ? cutBytes(first) : undefined;
   const text = cutLine ?? lines.join("\n");
@@ -82,16 +88,6 @@ function cutWords(lines: number, { totalLines, totalBytes }: NonNullable<MemoryB
 
 function count(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? "" : "s"}`;
-}
-
-function fittingLines(all: readonly string[]): readonly string[] {
-  let bytes = 0;
-  const end = all.slice(0, maxMemoryLines).findIndex((line) => {
-    bytes += Buffer.byteLength(line, "utf8") + 1;
-    // The break after the last line is not shown.
-    return bytes - 1 > maxMemoryBytes;
-  });
-  return all.slice(0, end === -1 ? maxMemoryLines : end);
 }
 
 function cutBytes(line: string): string {

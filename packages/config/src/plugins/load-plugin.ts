@@ -247,7 +247,16 @@ export async function loadPluginServers(
 
 async function loadServersOf(plugin: Plugin, options: PluginServersOptions): Promise<PluginServersLoaded> {
   const { root, manifest } = plugin;
-  const surroundings = surroundingsOf(plugin, options);
+  const { dataDirectory, pluginConfigs } = options;
+  const id = pluginId(plugin);
+  const places = {
+    CLAUDE_PLUGIN_ROOT: plugin.root,
+    CLAUDE_PLUGIN_DATA: pluginDataDirectory(plugin, dataDirectory),
+  };
+  const surroundings = {
+    variables: new Map([...Object.entries(places), ...userConfig(plugin, id, pluginConfigs)]),
+    extraEnv: places,
+  };
   const manifestFile = join(root, ".claude-plugin", "plugin.json");
   const issues: Issue[] = [];
   const inline = [...(manifest.mcpServers?.inline ?? [])].map(([name, config]) =>
@@ -277,21 +286,6 @@ async function loadServersOf(plugin: Plugin, options: PluginServersOptions): Pro
 }
 
 type Surroundings = Pick<McpEntry, "variables" | "extraEnv">;
-
-function surroundingsOf(
-  plugin: Plugin,
-  { dataDirectory, pluginConfigs }: PluginServersOptions,
-): Surroundings {
-  const id = pluginId(plugin);
-  const places = {
-    CLAUDE_PLUGIN_ROOT: plugin.root,
-    CLAUDE_PLUGIN_DATA: pluginDataDirectory(plugin, dataDirectory),
-  };
-  return {
-    variables: new Map([...Object.entries(places), ...userConfig(plugin, id, pluginConfigs)]),
-    extraEnv: places,
-  };
-}
 
 /** `${user_config.key}`: what the person answered, or the default of the question. */
 function userConfig(

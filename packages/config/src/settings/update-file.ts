@@ -53,34 +53,33 @@ export async function updateFile(
     for (const name of names)
       if (name.startsWith(begin) && /^\d+\.[0-9a-f]{12}\.tmp$/.test(name.slice(begin.length)))
         await rm(join(dirname(target), name), { force: true }).catch(() => undefined);
-    return await changeHeldFile(target, change, options.mode);
+    // Writers that know nothing of the lock are noticed by reading again just before the replacement.
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      const before = await readIfPresent(target);
+      const wanted = change(before);
+      if (wanted.type !== "write") return wanted;
+      const temporary = `${target}.${process.pid}.${randomBytes(6).toString("hex")}.tmp`;
+      try {
+        const mode = options.mode ?? (await modeOf(target));
+        await using handle = await open(temporary, "wx", mode);
+        await handle.writeFile(wanted.text, "utf8");
+        await handle.sync();
+        await chmod(temporary, mode);
+        if ((await readIfPresent(target)) === before) {
+          await rename(temporary, target);
+          return { type: "written" };
+        }
+      } finally {
+        await rm(temporary, { force: true });
+      }
+    }
+    return {
+      type: "refused",
+      why: `${target} was changed by another program each time it was to be written`,
+    };
   } finally {
     await rmdir(lock).catch(() => undefined);
   }
-}
-
-/** Writers that know nothing of the lock are noticed by reading again just before the replacement. */
-async function changeHeldFile(
-  target: string,
-  change: FileChange,
-  mode: number | undefined,
-): Promise<FileUpdate> {
-  for (let attempt = 0; attempt < 5; attempt += 1) {
-    const before = await readIfPresent(target);
-    const wanted = change(before);
-    if (wanted.type !== "write") return wanted;
-    const temporary = `${target}.${process.pid}.${randomBytes(6).toString("hex")}.tmp`;
-    try {
-      await writeDurably(temporary, wanted.text, mode ?? (await modeOf(target)));
-      if ((await readIfPresent(target)) === before) {
-        await rename(temporary, target);
-        return { type: "written" };
-      }
-    } finally {
-      await rm(temporary, { force: true });
-    }
-  }
-  return { type: "refused", why: `${target} was changed by another program each time it was to be written` };
 }
 
 async function takeLock(
@@ -116,13 +115,6 @@ async function clearStaleLock(lock: string, staleAfterMs: number): Promise<void>
   if (!moved) return;
   if (await isStale(aside, staleAfterMs)) await rm(aside, { recursive: true, force: true });
   else await rename(aside, lock).catch(() => rm(aside, { recursive: true, force: true }));
-}
-
-async function writeDurably(file: string, text: string, mode: number): Promise<void> {
-  await using handle = await open(file, "wx", mode);
-  await handle.writeFile(text, "utf8");
-  await handle.sync();
-  await chmod(file, mode);
 }
 
 async function readIfPresent(file: string): Promise<string | undefined> {

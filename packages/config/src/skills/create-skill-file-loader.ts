@@ -72,7 +72,8 @@ export function createSkillFileLoader(): SkillFileLoader {
         for (const entry of found.files) {
           const seen = `${place.plugin?.root ?? ""}\0${place.plugin?.name ?? ""}\0${entry.real}`;
           if (files.has(seen)) continue;
-          if (files.size > 0 && files.size % filesPerSlice === 0) await nextTick();
+          if (files.size > 0 && files.size % filesPerSlice === 0)
+            await new Promise((resolve) => setImmediate(resolve));
           files.add(seen);
           const { reading } = readCached(entry, place, cache, fresh);
           diagnostics.push(...reading.diagnostics);
@@ -87,10 +88,6 @@ export function createSkillFileLoader(): SkillFileLoader {
 
 function placed(skill: Skill, { untrusted }: SkillPlace): Skill {
   return untrusted === undefined ? skill : { ...skill, source: { ...skill.source, untrusted } };
-}
-
-function nextTick(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function readCached(

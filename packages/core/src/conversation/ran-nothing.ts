@@ -3,7 +3,12 @@ import { parseJson } from "@retinue/base/foundation/json-record.ts";
 /** What a check's output says where it exits with 0 and has tested nothing: there was no test, or each one was skipped. */
 export function ranNothing(output: string, command = ""): string | undefined {
   if (optionalScript.test(command) && output.trim() === "") return "there is no script of that name";
-  const shown = plainLines(output);
+  // Without colours and empty lines.
+  const lines = output.replaceAll(/\u001b\[[0-9;]*m/g, "").split("\n");
+  const shown = lines
+    .map((line) => outputOfEvent(line).slice(0, maxLine).trimEnd())
+    .filter((line) => line !== "")
+    .join("\n");
   const isFiltered = nameFilter.test(command) || nameFilter.test(shown);
   const text = isFiltered ? shown.replaceAll(passedFile, "") : shown;
   const files = isFiltered ? (shown.match(passedFile) ?? []).length : 0;
@@ -39,15 +44,6 @@ function isEmptyTap(text: string): boolean {
 
 /** No line of a summary is longer; what is gives the patterns below nothing to try again and again. */
 const maxLine = 400;
-
-/** Without colours and empty lines. */
-function plainLines(output: string): string {
-  const lines = output.replaceAll(/\u001b\[[0-9;]*m/g, "").split("\n");
-  return lines
-    .map((line) => outputOfEvent(line).slice(0, maxLine).trimEnd())
-    .filter((line) => line !== "")
-    .join("\n");
-}
 
 /** What a line of `go test -json` was made of. */
 function outputOfEvent(line: string): string {

@@ -63,7 +63,15 @@ async function follow(call: CommandCall, output: Output): Promise<Followed> {
     });
     const ending = await running.ended;
     const wasCut = ending.timedOut || ending.aborted || ending.isHeld === true;
-    if (wasCut) await endMarkedProcesses(call.mark);
+    if (wasCut) {
+      // Kills what a hook left running outside its group. Where there is no /proc nothing can be found.
+      const found = findMarkedProcesses(call.mark);
+      for (let round = 0, left = found; left.length > 0 && round < killRounds; round += 1) {
+        for (const pid of left) kill(pid);
+        await sleep(pollMs);
+        left = findMarkedProcesses(call.mark);
+      }
+    }
     const { stdout, stderr } = output.read();
     const code = ending.exitCode === undefined ? {} : { exitCode: ending.exitCode };
     const reading = { ...readEnding(call, ending, output), printed: { stdout, stderr, ...code } };
@@ -168,17 +176,6 @@ const hookMark = "RETINUE_HOOK_ID";
 
 const killRounds = 25;
 const pollMs = 20;
-
-/** Kills what a hook left running outside its group. Where there is no /proc nothing can be found. */
-async function endMarkedProcesses(mark: string): Promise<number> {
-  const found = findMarkedProcesses(mark);
-  for (let round = 0, left = found; left.length > 0 && round < killRounds; round += 1) {
-    for (const pid of left) kill(pid);
-    await sleep(pollMs);
-    left = findMarkedProcesses(mark);
-  }
-  return found.length;
-}
 
 export function findMarkedProcesses(...marks: readonly string[]): readonly number[] {
   if (process.platform !== "linux") return [];

@@ -86,7 +86,12 @@ function addLine(state: FoldState, record: JsonRecord): void {
   state.isOwn ||= isOwnLine(record);
   if (changesQuotaWait(record)) state.quota = quotaWaitOf([record]);
   if (record.type === "retinue-outcome") list.addOutcome(record);
-  if (record.type === "retinue-plan") beginRun(clock, record);
+  if (record.type === "retinue-plan") {
+    // A process resumes the agent. A child's plan precedes its first words, that of the main agent follows them.
+    const { isSidechain } = record;
+    if (isSidechain === true) clock.end();
+    else clock.endBeforeLast();
+  }
   if (!takeLine(state, record)) return;
   state.context = { ...state.context, ...contextOf(record) };
   const isLate = state.last === "ending" && wasCutOff(state.ending);
@@ -132,12 +137,6 @@ function addUser(state: FoldState, record: JsonRecord): void {
   if (!isMeta) state.prompt ??= bounded(text, maxPrompt);
   const at = timeOf(record);
   list.add(defined({ type: "prompt" as const, at, text: boundedLine(text, 400), isMeta }));
-}
-
-/** A process resumes the agent. A child's plan precedes its first words, that of the main agent follows them. */
-function beginRun(clock: RunClock, { isSidechain }: JsonRecord): void {
-  if (isSidechain === true) clock.end();
-  else clock.endBeforeLast();
 }
 
 function resultOf(

@@ -20,8 +20,18 @@ export function describeStep(step: Step): DescribedStep {
       const detail = `${model}, ${tokens}, ${describeCost(cost)}${text === "" ? "" : `: ${text}`}`;
       return { what: "model", detail, isBad: false };
     }
-    case "call":
-      return describeCall(step);
+    case "call": {
+      const asked = step.asked === true ? ` [asked, ${describeDuration(step.decidedMs ?? 0)}]` : "";
+      const agent = step.agentId === undefined ? "" : ` [agent ${step.agentId}]`;
+      const outcome = step.outcome === "ok" ? "" : ` ${step.outcome}`;
+      const reason = step.reason === undefined ? "" : `: ${step.reason}`;
+      const allowed = step.allowed === undefined ? "" : ` (allowed: ${step.allowed})`;
+      return {
+        what: step.tool,
+        detail: `${step.about}${agent}${asked}${outcome}${reason}${allowed}`.trim(),
+        isBad: step.outcome !== "ok" && step.outcome !== "running",
+      };
+    }
     case "retry": {
       const wait = step.waitMs === undefined ? "" : `, again after ${describeDuration(step.waitMs)}`;
       return { what: "retry", detail: `${step.code}${wait}: ${step.text}`, isBad: true };
@@ -66,17 +76,4 @@ function describeReceipt(receipt: InspectedReceipt | undefined): string {
     return flaky ? [`flaky: ${run}`] : [];
   });
   return [`; ${receipt.status}`, ...failed, ...receipt.notes].join(", ");
-}
-
-function describeCall(step: Extract<Step, { type: "call" }>): DescribedStep {
-  const asked = step.asked === true ? ` [asked, ${describeDuration(step.decidedMs ?? 0)}]` : "";
-  const agent = step.agentId === undefined ? "" : ` [agent ${step.agentId}]`;
-  const outcome = step.outcome === "ok" ? "" : ` ${step.outcome}`;
-  const reason = step.reason === undefined ? "" : `: ${step.reason}`;
-  const allowed = step.allowed === undefined ? "" : ` (allowed: ${step.allowed})`;
-  return {
-    what: step.tool,
-    detail: `${step.about}${agent}${asked}${outcome}${reason}${allowed}`.trim(),
-    isBad: step.outcome !== "ok" && step.outcome !== "running",
-  };
 }

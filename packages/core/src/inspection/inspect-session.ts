@@ -172,27 +172,13 @@ function shareByTool(
       durationMs: before.durationMs + (step.durationMs ?? 0),
     });
   }
-  const costs = costOfStarted(agents, placed);
-  return [...shares.values()]
-    .map((share) => withAgentsCost(share, costs.get(share.tool)))
-    .toSorted((a, b) => b.durationMs - a.durationMs || b.calls - a.calls);
-}
-
-function withAgentsCost(share: ToolShare, agentsCost: number | undefined): ToolShare {
-  return agentsCost === undefined ? share : { ...share, agentsCost };
-}
-
-/** By tool, what the agents cost that its calls have started; unknown when it is of one of them. */
-function costOfStarted(
-  agents: readonly InspectedAgent[],
-  placed: readonly PlacedAgent[],
-): ReadonlyMap<string, number> {
+  // By tool, what the agents cost that its calls have started; unknown when it is of one of them.
   const started = new Map<string, Set<string>>();
   for (const { steps } of agents)
     for (const step of steps)
       if (step.type === "call" && step.agentId !== undefined)
         started.set(step.tool, (started.get(step.tool) ?? new Set()).add(step.agentId));
-  return new Map(
+  const costs = new Map(
     [...started].flatMap(([tool, ids]) => {
       const totals = placed
         .filter(({ path }) => path.some((id) => ids.has(id)))
@@ -201,6 +187,13 @@ function costOfStarted(
       return totals.length === 0 || cost === undefined ? [] : [[tool, cost] as const];
     }),
   );
+  return [...shares.values()]
+    .map((share) => withAgentsCost(share, costs.get(share.tool)))
+    .toSorted((a, b) => b.durationMs - a.durationMs || b.calls - a.calls);
+}
+
+function withAgentsCost(share: ToolShare, agentsCost: number | undefined): ToolShare {
+  return agentsCost === undefined ? share : { ...share, agentsCost };
 }
 
 interface PlacedAgent {
@@ -219,7 +212,19 @@ interface PlacedAgent {
 function placeAgents(parts: readonly AgentParts[]): readonly PlacedAgent[] {
   const [main, ...others] = parts;
   if (main === undefined) return [];
-  const parents = findParents(parts, main.id);
+  const ids = new Set(parts.map(({ id }) => id));
+  const callers = new Map(
+    parts.flatMap(({ id, folded }) =>
+      folded.steps.flatMap((step) => (step.type === "call" ? [[step.callId, id] as const] : [])),
+    ),
+  );
+  const parents = new Map(
+    parts.map(({ id, known }) => {
+      const named = known?.parentAgentId;
+      const caller = known?.toolUseId === undefined ? undefined : callers.get(known.toolUseId);
+      return [id, named !== undefined && ids.has(named) ? named : (caller ?? main.id)] as const;
+    }),
+  );
   const children = Map.groupBy(inOrder(others, parts), ({ id }) =>
     leadsTo(id, main.id, parents) ? (parents.get(id) ?? main.id) : main.id,
   );
@@ -270,22 +275,6 @@ function inOrder(others: readonly AgentParts[], parts: readonly AgentParts[]): r
   return keyed
     .toSorted((a, b) => a.start - b.start || a.index - b.index || (a.part.id < b.part.id ? -1 : 1))
     .map(({ part }) => part);
-}
-
-function findParents(parts: readonly AgentParts[], main: string): ReadonlyMap<string, string> {
-  const ids = new Set(parts.map(({ id }) => id));
-  const callers = new Map(
-    parts.flatMap(({ id, folded }) =>
-      folded.steps.flatMap((step) => (step.type === "call" ? [[step.callId, id] as const] : [])),
-    ),
-  );
-  return new Map(
-    parts.map(({ id, known }) => {
-      const named = known?.parentAgentId;
-      const caller = known?.toolUseId === undefined ? undefined : callers.get(known.toolUseId);
-      return [id, named !== undefined && ids.has(named) ? named : (caller ?? main)] as const;
-    }),
-  );
 }
 
 /** False for those in a cycle. */

@@ -143,7 +143,9 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
       const isMainLive = hasLiveOwner(files.transcript);
       await main.load(isMainLive);
       await findChildren({ isLive: isMainLive, now });
-      const live = liveChildren(children);
+      const live = new Set(
+        [...children].flatMap(([id, { transcript }]) => (hasLiveOwner(transcript) ? [id] : [])),
+      );
       const notes: string[] = [];
       for (const [id, child] of children)
         if (child.isRead || performance.now() < end) notes.push(...(await loadChild(child, live.has(id))));
@@ -217,10 +219,6 @@ async function findChildFiles(
 async function findTitle(transcripts: string, sessionId: string): Promise<string | undefined> {
   const found = await findSession(transcripts, sessionId);
   return found?.type === "found" ? found.session.title : undefined;
-}
-
-function liveChildren(children: ReadonlyMap<string, ChildFile>): ReadonlySet<string> {
-  return new Set([...children].flatMap(([id, { transcript }]) => (hasLiveOwner(transcript) ? [id] : [])));
 }
 
 /** Gives what could not be read. */

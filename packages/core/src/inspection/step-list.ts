@@ -106,17 +106,15 @@ function addAnswer(state: ListState, record: JsonRecord, before: number | undefi
   if (known === undefined) entries.push({ type: "turn", key });
   turns.set(key, turnOf(record, message, { known, before, text }));
   state.lastTurn = key;
-  if (text !== "") addText(state, key, text);
+  if (text !== "") {
+    const before = state.lastAnswer.turn === key ? `${state.lastAnswer.text}\n` : "";
+    state.lastAnswer = { turn: key, text: bounded(`${before}${text}`, maxResult) };
+  }
   for (const block of blocks) {
     if (block.type !== "tool_use" || open.has(block.id) || settled.has(block.id)) continue;
     entries.push({ type: "call", id: block.id });
     open.set(block.id, { call: readCall(block, at), turn: key });
   }
-}
-
-function addText(state: ListState, key: string, text: string): void {
-  const before = state.lastAnswer.turn === key ? `${state.lastAnswer.text}\n` : "";
-  state.lastAnswer = { turn: key, text: bounded(`${before}${text}`, maxResult) };
 }
 
 function addUser({ open, settled, early }: ListState, record: JsonRecord): string {

@@ -128,7 +128,15 @@ async function summarise(file: SessionFile): Promise<SessionSummary | undefined>
   const parts = await readParts(file).catch(() => undefined);
   if (parts === undefined) return undefined;
   const records = [...parts.head.values, ...parts.tail.values];
-  const shownLines = countMessages(records);
+  // The lines of one answer are one message.
+  const answers = new Set<unknown>();
+  let shownLines = 0;
+  for (const record of records.filter(isShownMessage)) {
+    const id = record.type === "assistant" ? answerId(record) : undefined;
+    if (id !== undefined && answers.has(id)) continue;
+    answers.add(id);
+    shownLines += 1;
+  }
   if (shownLines === 0) return undefined;
   const title = bestTitle(readSessionTitles(records)) ?? "(no prompt)";
   const isEstimate = parts.readBytes < file.bytes;
@@ -162,19 +170,6 @@ async function readParts({ file, bytes }: SessionFile): Promise<Parts> {
   const parts = await read(partBytes);
   const isEnough = bytes <= partBytes || readSessionTitles(parts.head.values).firstPrompt !== undefined;
   return isEnough ? parts : await read(maxHeadBytes);
-}
-
-/** The lines of one answer are one message. */
-function countMessages(records: readonly JsonRecord[]): number {
-  const answers = new Set<unknown>();
-  let count = 0;
-  for (const record of records.filter(isShownMessage)) {
-    const id = record.type === "assistant" ? answerId(record) : undefined;
-    if (id !== undefined && answers.has(id)) continue;
-    answers.add(id);
-    count += 1;
-  }
-  return count;
 }
 
 function answerId({ message }: JsonRecord): unknown {

@@ -155,7 +155,16 @@ function readCallRecords(records: readonly JsonRecord[]): CallRecords {
     if (record.type === "retinue-intents" && Array.isArray(record.calls))
       for (const [id, kind] of record.calls.flatMap(readIntent)) repeats.set(id, kind);
     if (record.type !== "retinue-outcome") continue;
-    const outcome = readOutcome(record);
+    // Read as the same result in a conversation would be.
+    const { isError, content } = record;
+    const block = {
+      type: "tool_result",
+      tool_use_id: record.id,
+      content,
+      ...(isError === true ? { is_error: true } : {}),
+    };
+    const [read] = readUserBlocks([block]);
+    const outcome = read?.type === "tool_result" ? read : undefined;
     if (outcome !== undefined) outcomes.set(outcome.tool_use_id, outcome);
   }
   return { repeats, outcomes };
@@ -165,18 +174,6 @@ function readIntent(call: unknown): readonly (readonly [string, Repeats])[] {
   if (!isRecord(call) || typeof call.id !== "string") return [];
   const kind = repetitions.find((known) => known === call.repeats);
   return kind === undefined ? [] : [[call.id, kind]];
-}
-
-/** Read as the same result in a conversation would be. */
-function readOutcome({ id, isError, content }: JsonRecord): ToolResultBlock | undefined {
-  const block = {
-    type: "tool_result",
-    tool_use_id: id,
-    content,
-    ...(isError === true ? { is_error: true } : {}),
-  };
-  const [read] = readUserBlocks([block]);
-  return read?.type === "tool_result" ? read : undefined;
 }
 
 /** The answer to a call whose own result was never written down; what is not known counts as unsafe. */

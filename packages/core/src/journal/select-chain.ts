@@ -33,27 +33,6 @@ export function selectChain(
   records: readonly JsonRecord[],
   { sidechain = false, until }: ChainOptions = {},
 ): Chain {
-  const tree = readTree(records, sidechain);
-  const wanted = until === undefined ? undefined : tree.findLast(({ record }) => until(record));
-  const newest = wanted ?? tree.findLast(({ type }) => type !== "other");
-  if (newest === undefined) return { lines: [], tree, leaf: undefined };
-  const byUuid = new Map(tree.map((line) => [line.uuid, line]));
-  if (wanted !== undefined) {
-    const lines = walkBack(wanted, tree, { byUuid, moved: movedParents(tree, readPreserved(tree, byUuid)) });
-    return { lines, tree, leaf: wanted.uuid };
-  }
-  const preserved = readPreserved(tree, byUuid);
-  // There may be no messages since a compaction; then the newest lines are those that it kept.
-  const last = newest.uuid === preserved?.anchor ? byUuid.get(preserved.kept.at(-1) ?? "") : undefined;
-  const chain = walkBack(last ?? newest, tree, { byUuid, moved: movedParents(tree, preserved) });
-  return { lines: withRestOfAnswers(chain, tree, byUuid), tree, leaf: lastDescendant(newest, tree) };
-}
-
-export function isCompactBoundary(record: JsonRecord): boolean {
-  return record.type === "system" && record.subtype === "compact_boundary";
-}
-
-function readTree(records: readonly JsonRecord[], sidechain: boolean): readonly ChainLine[] {
   const known = new Set<string>();
   const tree: ChainLine[] = [];
   for (const record of records) {
@@ -71,7 +50,23 @@ function readTree(records: readonly JsonRecord[], sidechain: boolean): readonly 
       record,
     });
   }
-  return tree;
+  const wanted = until === undefined ? undefined : tree.findLast(({ record }) => until(record));
+  const newest = wanted ?? tree.findLast(({ type }) => type !== "other");
+  if (newest === undefined) return { lines: [], tree, leaf: undefined };
+  const byUuid = new Map(tree.map((line) => [line.uuid, line]));
+  if (wanted !== undefined) {
+    const lines = walkBack(wanted, tree, { byUuid, moved: movedParents(tree, readPreserved(tree, byUuid)) });
+    return { lines, tree, leaf: wanted.uuid };
+  }
+  const preserved = readPreserved(tree, byUuid);
+  // There may be no messages since a compaction; then the newest lines are those that it kept.
+  const last = newest.uuid === preserved?.anchor ? byUuid.get(preserved.kept.at(-1) ?? "") : undefined;
+  const chain = walkBack(last ?? newest, tree, { byUuid, moved: movedParents(tree, preserved) });
+  return { lines: withRestOfAnswers(chain, tree, byUuid), tree, leaf: lastDescendant(newest, tree) };
+}
+
+export function isCompactBoundary(record: JsonRecord): boolean {
+  return record.type === "system" && record.subtype === "compact_boundary";
 }
 
 type ByUuid = ReadonlyMap<string, ChainLine>;

@@ -101,7 +101,11 @@ export async function openTranscript(
   const file = files.transcript;
   const observer = runtime.live?.transcript;
   const load = async (): Promise<LoadedSession | undefined> => {
-    if (from === undefined) return loadWithoutWords(file);
+    if (from === undefined) {
+      // A crash before the first whole line leaves a file that says nothing; its session can begin again under the same id.
+      const left = await loadSession(file).catch(() => undefined);
+      return left?.records.length === 0 ? left : undefined;
+    }
     if (!isKept) return loadUntil(sessionFiles(transcripts, from).transcript, { until, drops });
     const fork = isResumed
       ? undefined
@@ -201,10 +205,4 @@ function explainExisting(error: unknown, sessionId: string): unknown {
     advice: "Resume it, or choose another id.",
     cause: error,
   });
-}
-
-/** A crash before the first whole line leaves a file that says nothing; its session can begin again under the same id. */
-async function loadWithoutWords(file: string): Promise<LoadedSession | undefined> {
-  const left = await loadSession(file).catch(() => undefined);
-  return left?.records.length === 0 ? left : undefined;
 }

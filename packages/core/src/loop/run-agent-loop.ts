@@ -247,27 +247,21 @@ async function* pauseForQuota(conversation: Conversation): AsyncGenerator<RunEve
   if (!hasBegun && quota.mayBegin) return;
   if (hasBegun) {
     using _last = quota.lastTurn();
-    yield* handIn(conversation, closing);
+    const { provider, until } = closing;
+    const at = new Date(until).toISOString();
+    const reason = `The quota of ${provider} is nearly used up; the next one begins at ${at}.`;
+    yield* add(conversation, lastTurnRequest(reason), "system");
+    try {
+      yield* takeTurn(conversation, { ...requestOf(conversation), toolChoice: "none" });
+    } catch (failure) {
+      // Others may have taken what was left; then the conversation itself is all there is.
+      if (!(failure instanceof ModelError) || conversation.signal.aborted) throw failure;
+    }
   }
   yield { type: "quota-waiting", ...closing };
   await quota.wait({ signal });
   yield { type: "quota-renewed", provider: closing.provider };
   if (hasBegun) yield* add(conversation, quotaRenewed, "system");
-}
-
-async function* handIn(
-  conversation: Conversation,
-  { provider, until }: { readonly provider: string; readonly until: number },
-): AsyncGenerator<RunEvent, void> {
-  const at = new Date(until).toISOString();
-  const reason = `The quota of ${provider} is nearly used up; the next one begins at ${at}.`;
-  yield* add(conversation, lastTurnRequest(reason), "system");
-  try {
-    yield* takeTurn(conversation, { ...requestOf(conversation), toolChoice: "none" });
-  } catch (failure) {
-    // Others may have taken what was left; then the conversation itself is all there is.
-    if (!(failure instanceof ModelError) || conversation.signal.aborted) throw failure;
-  }
 }
 
 /** Whose quota it was, of a message that asks for a last turn; undefined for any other. */

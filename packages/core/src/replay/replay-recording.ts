@@ -78,7 +78,10 @@ export async function replayRecording(
     }
   }
   const requests = replayed.flatMap((run) => run.requests);
-  const cost = sumCosts(replayed);
+  const cost = replayed.reduce(
+    (sum, { costUsd: cost }) => ({ recorded: sum.recorded + cost.recorded, now: sum.now + cost.now }),
+    { recorded: 0, now: 0 },
+  );
   return {
     sessionId: recording.sessionId,
     agents: recording.agents.length,
@@ -115,13 +118,6 @@ function isNew(seen: Set<string>, { kind, title, lines }: Difference): boolean {
   if (seen.has(key)) return false;
   seen.add(key);
   return true;
-}
-
-function sumCosts(runs: readonly ReplayedRun[]): ReplayReport["costUsd"] {
-  return runs.reduce(
-    (sum, { costUsd: cost }) => ({ recorded: sum.recorded + cost.recorded, now: sum.now + cost.now }),
-    { recorded: 0, now: 0 },
-  );
 }
 
 /** A millionth of a dollar is the rounding of sums. */

@@ -31,10 +31,29 @@ export function describeRequest(
   const mcp = serverOf(call);
   const described: DescribedCall[] =
     mcp === undefined ? [] : [{ tool: otherTool, input: otherInput(call, raw), mcp }];
-  const edits = editsOf(call, textNow);
+  const { content } = call;
+
+  const edits = (content ?? []).flatMap((part): DescribedCall[] => {
+    if (part.type !== "diff") return [];
+    const { path, oldText, newText } = part;
+    const now = textNow(path);
+    // The whole file, as it is: the same as writing it.
+    const isWhole = now === undefined || now === (oldText ?? "");
+    if (isWhole) return [{ tool: "Write", input: { file_path: path, content: newText } }];
+    return [edit(path, oldText ?? "", newText)];
+  });
   // The input of a server's tool is its own, unless the program says what it does here.
   if (mcp !== undefined && !localKinds.has(kind)) return [...described, ...edits];
-  const commands = commandsIn(raw, kind === "execute" ? deepest : 0);
+  // Every command that is named, in whatever fields programs have for it.
+  const depth = kind === "execute" ? deepest : 0;
+  const found = recordsIn(raw, depth).flatMap((record): readonly string[] => {
+    const given = ["command", "cmd", "commandLine", "command_line", "script"].flatMap((key) => {
+      const line = commandOf(record[key], record["args"] ?? record["arguments"]);
+      return line === undefined ? [] : [line];
+    });
+    return [...given, ...textsOf(record["commands"] ?? [])];
+  });
+  const commands = [...new Set(found)].filter((line) => line.trim() !== "");
   const titled = mcp === undefined && kind === "execute" ? titledCommand(call.title) : undefined;
   const lines = commands.length === 0 && titled !== undefined ? [titled] : commands;
   described.push(...lines.map((line) => commandCall(line, raw, directory)), ...edits);
@@ -79,18 +98,6 @@ function recordsIn(value: unknown, depth: number): readonly Readonly<Record<stri
   return [value, ...Object.values(value).flatMap((each) => recordsIn(each, depth - 1))];
 }
 
-function editsOf({ content }: ToolCallUpdate, textNow: TextNow): readonly DescribedCall[] {
-  return (content ?? []).flatMap((part): DescribedCall[] => {
-    if (part.type !== "diff") return [];
-    const { path, oldText, newText } = part;
-    const now = textNow(path);
-    // The whole file, as it is: the same as writing it.
-    const isWhole = now === undefined || now === (oldText ?? "");
-    if (isWhole) return [{ tool: "Write", input: { file_path: path, content: newText } }];
-    return [edit(path, oldText ?? "", newText)];
-  });
-}
-
 function edit(path: string, old: string, now: string): DescribedCall {
   return { tool: "Edit", input: { file_path: path, old_string: old, new_string: now } };
 }
@@ -106,18 +113,6 @@ function search(raw: Readonly<Record<string, unknown>>, path: string): Described
 
 function fetchOf(url: string, raw: Readonly<Record<string, unknown>>): DescribedCall {
   return { tool: "WebFetch", input: { url, prompt: textOf(raw["prompt"]) ?? "" } };
-}
-
-/** Every command that is named, in whatever fields programs have for it. */
-function commandsIn(raw: Readonly<Record<string, unknown>>, depth: number): readonly string[] {
-  const found = recordsIn(raw, depth).flatMap((record): readonly string[] => {
-    const given = ["command", "cmd", "commandLine", "command_line", "script"].flatMap((key) => {
-      const line = commandOf(record[key], record["args"] ?? record["arguments"]);
-      return line === undefined ? [] : [line];
-    });
-    return [...given, ...textsOf(record["commands"] ?? [])];
-  });
-  return [...new Set(found)].filter((line) => line.trim() !== "");
 }
 
 /** A command line as our shell would read it. */

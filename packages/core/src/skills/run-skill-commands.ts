@@ -2,7 +2,7 @@ import { escapeLine } from "@retinue/base/foundation/escape-control-tags.ts";
 import { shorten } from "@retinue/config/agents/describe-agents.ts";
 import type { FilledPiece } from "@retinue/config/skills/skill-text.ts";
 import type { AllowedBy, JudgedCommand } from "@retinue/gate/decide.ts";
-import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
+import type { Tool, ToolContext } from "../tools/tool.ts";
 
 export type CommandAuthorization =
   | {
@@ -67,7 +67,9 @@ async function runOne(command: string, count: number, options: SkillCommandOptio
     ...(allowedBy === undefined ? {} : { allowedBy }),
     ...(judged === undefined ? {} : { judged }),
   };
-  return textOf(await shell.bash.call(inputOf(authorization.command), context));
+  const { content } = await shell.bash.call(inputOf(authorization.command), context);
+  if (typeof content === "string") return content.trimEnd();
+  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 }
 
 function inputOf(command: string): unknown {
@@ -88,9 +90,4 @@ function commandContext(callId: string, { context, variables }: SkillShell): Too
 
 function notRun(what: string, reason: string): string {
   return `[${what} was not run: ${reason.replace(/\.$/, "")}.]`;
-}
-
-function textOf({ content }: ToolOutcome): string {
-  if (typeof content === "string") return content.trimEnd();
-  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 }

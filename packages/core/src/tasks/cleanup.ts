@@ -178,7 +178,16 @@ export async function cleanUp(cleanup: Cleanup): Promise<Cleaned> {
   const worktrees = (await mayHaveWorktrees(cleanup.projectRoot))
     ? await cleanUpWorktrees({ ...rest, olderThanDays, repository: cleanup.projectRoot })
     : { removed: [], kept: [] };
-  const locks = await cleanUpLocks({ memories: Object.values(cleanup.agentMemory), dryRun: cleanup.dryRun });
+  // Removes the locks of memories whose process is gone, whatever their age: they are not held any more.
+  const memories = Object.values(cleanup.agentMemory);
+  const locks = [];
+  for (const folder of memories.map((memory) => join(memory, locksFolder))) {
+    const names = await readdir(folder).catch(() => []);
+    for (const name of names.filter((one) => /^[0-9a-f]{32}\.lock$/.test(one)).sort()) {
+      const file = join(folder, name);
+      if (isGone(file.slice(0, -".lock".length), cleanup.dryRun)) locks.push(file);
+    }
+  }
   const temporaries = removeTemporaries(cleanup.temporaryNotes, cleanup);
   return { sessions, worktrees, locks, commands, temporaries };
 }
@@ -209,26 +218,6 @@ async function mayHaveWorktrees(projectRoot: string): Promise<boolean> {
     // In a linked worktree `.git` is a file, and git itself has to say where its data is.
     return names instanceof Error && "code" in names && names.code === "ENOTDIR";
   });
-}
-
-interface LockCleanup {
-  /** The folders in which agents keep their memories. */
-  readonly memories: readonly string[];
-  /** Dry run: reports what would be removed. */
-  readonly dryRun: boolean;
-}
-
-/** Removes the locks of memories whose process is gone, whatever their age: they are not held any more. */
-async function cleanUpLocks({ memories, dryRun }: LockCleanup): Promise<readonly string[]> {
-  const removed: string[] = [];
-  for (const folder of memories.map((memory) => join(memory, locksFolder))) {
-    const names = await readdir(folder).catch(() => []);
-    for (const name of names.filter((one) => /^[0-9a-f]{32}\.lock$/.test(one)).sort()) {
-      const file = join(folder, name);
-      if (isGone(file.slice(0, -".lock".length), dryRun)) removed.push(file);
-    }
-  }
-  return removed;
 }
 
 /** Taking a lock whose owner is gone and giving it back leaves none; of several who do so, one gets it. */

@@ -89,11 +89,7 @@ export async function findTasks(
     const isLeftOut = endedAt !== undefined && isSettled?.({ id: file.id, lastSignAt: endedAt }) === true;
     if (!isLeftOut) found.push(...(await describe(file)));
   }
-  return withPositions(found);
-}
-
-/** Numbers grow in the order of arrival; what people want to know is how many are before one. */
-function withPositions(found: readonly FoundTask[]): readonly FoundTask[] {
+  // Numbers grow in the order of arrival; what people want to know is how many are before one.
   return found.map((task) => {
     if (task.queuePosition === undefined) return task;
     const number = task.queuePosition;

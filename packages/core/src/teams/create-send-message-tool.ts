@@ -6,7 +6,7 @@ import * as t from "../tools/input-type.ts";
 import { jsonSchemaOf } from "../tools/json-schema-of.ts";
 import type { Tool, ToolOutcome } from "../tools/tool.ts";
 import { findMember, leadName, withMember } from "./team-config.ts";
-import { addressees, type Delivered, deliver, findAddressee, type TeamContext } from "./team-context.ts";
+import { addressees, deliver, findAddressee, type TeamContext } from "./team-context.ts";
 
 export interface SendMessageOptions {
   /** Reaches child agents of the session; absent for a member, which has none. */
@@ -146,7 +146,8 @@ async function sendInTeam(
   const config = teamContext?.store()?.config();
   if (teamContext === undefined || config === undefined || findAddressee(config, to) === undefined)
     return undefined;
-  return delivered(await deliver(teamContext, to, { body: text, summary }));
+  const sent = await deliver(teamContext, to, { body: text, summary });
+  return sent.type === "sent" ? done(sent.text) : failed(sent.reason);
 }
 
 async function broadcast(
@@ -278,10 +279,6 @@ function outcomeOf(sent: SendOutcome, teamContext: TeamContext | undefined): Too
     data: { ...details, success: !isError, message, resumedAgentId: id },
     ...(isError ? { isError } : {}),
   };
-}
-
-function delivered(sent: Delivered): ToolOutcome {
-  return sent.type === "sent" ? done(sent.text) : failed(sent.reason);
 }
 
 function done(text: string, data: object = {}): ToolOutcome {

@@ -143,7 +143,15 @@ interface ToolQuery {
  */
 export function searchTools(tools: readonly Tool[], { query, limit }: ToolQuery): readonly Tool[] {
   const named = /^\s*select:(.*)$/is.exec(query)?.[1];
-  if (named !== undefined) return selectTools(tools, named);
+  if (named !== undefined) {
+    // By the whole name, or by what the server calls the tool.
+    const names = named.split(",").map((name) => name.trim().toLowerCase());
+    const found = names.flatMap((name) => {
+      const exact = tools.filter((tool) => tool.name.toLowerCase() === name);
+      return exact.length > 0 ? exact : tools.filter(({ mcp }) => mcp?.tool.toLowerCase() === name);
+    });
+    return [...new Set(found)];
+  }
   const whole = tools.filter(({ name }) => name.toLowerCase() === query.trim().toLowerCase());
   if (whole.length > 0) return whole;
   const parts = query.split(/\s+/).filter((part) => part !== "");
@@ -162,16 +170,6 @@ export function searchTools(tools: readonly Tool[], { query, limit }: ToolQuery)
     .sort((one, other) => other.score - one.score)
     .slice(0, limit)
     .map(({ tool }) => tool);
-}
-
-/** By the whole name, or by what the server calls the tool. */
-function selectTools(tools: readonly Tool[], list: string): readonly Tool[] {
-  const names = list.split(",").map((name) => name.trim().toLowerCase());
-  const found = names.flatMap((name) => {
-    const exact = tools.filter((tool) => tool.name.toLowerCase() === name);
-    return exact.length > 0 ? exact : tools.filter(({ mcp }) => mcp?.tool.toLowerCase() === name);
-  });
-  return [...new Set(found)];
 }
 
 interface Searchable {

@@ -201,11 +201,19 @@ function takeMessage(run: Run, id: number, message: ScriptMessage): Ending | und
     case "failure":
       run.emit({ type: "failure", text: shown(`${scope.prefix}${message.text}`) });
       return undefined;
-    case "returned":
-      return endScope(run, id, {
+    case "returned": {
+      const ending: Ending = {
         status: "completed",
         ...(message.value === undefined ? {} : { result: message.value }),
-      });
+      };
+      const parent = run.scopes.get(id)?.parent;
+      if (parent === undefined) return ending;
+      run.scopes.delete(id);
+      run.realm?.end(id);
+      const { result } = ending;
+      run.answer(parent.scope, { id: parent.id, ...(result === undefined ? {} : { value: result }) });
+      return undefined;
+    }
     case "threw": {
       const { name, message: text, line } = message;
       const error = `${name}: ${text}`;
@@ -217,16 +225,6 @@ function takeMessage(run: Run, id: number, message: ScriptMessage): Ending | und
       return undefined;
     }
   }
-}
-
-function endScope(run: Run, id: number, ending: Ending): Ending | undefined {
-  const parent = run.scopes.get(id)?.parent;
-  if (parent === undefined) return ending;
-  run.scopes.delete(id);
-  run.realm?.end(id);
-  const { result } = ending;
-  run.answer(parent.scope, { id: parent.id, ...(result === undefined ? {} : { value: result }) });
-  return undefined;
 }
 
 function track(run: Run, work: Promise<void>): void {
@@ -375,7 +373,12 @@ async function takeOrWork(run: Run, step: StepCall): Promise<StepOutcome> {
   const content = run.keyOf({ prompt, shape, schema, verify });
   const { key } = content;
   change({ key, agentType: shape.agentType, model: shape.model });
-  const before = comparedWith(run, label, key);
+  // The earlier step that a step is to be compared with: itself, else the first of its label that is left.
+  const { compared } = run;
+  const same = compared.get(label) ?? [];
+  const own = same.findIndex((step) => step.key === key);
+  const [found] = same.splice(Math.max(0, own), 1);
+  const before = found;
   const isFresh = run.fresh?.has(label) === true;
   run.freshLeft.delete(label);
   const finished = isFresh ? undefined : journal.finished.get(key);
@@ -416,14 +419,6 @@ async function inOrder<Value>(run: Run, deciding: Promise<Value>): Promise<Value
   run.decided = Promise.allSettled([before, deciding]).then(() => undefined);
   await before;
   return await deciding;
-}
-
-/** The earlier step that a step is to be compared with: itself, else the first of its label that is left. */
-function comparedWith({ compared }: Run, label: string, key: string): EarlierStep | undefined {
-  const same = compared.get(label) ?? [];
-  const own = same.findIndex((step) => step.key === key);
-  const [found] = same.splice(Math.max(0, own), 1);
-  return found;
 }
 
 function whyContinued(failure: string | undefined): string {

@@ -229,15 +229,11 @@ export function grantEnd(
   if (until !== undefined && now >= until) return "expired";
   if (maxUses !== undefined && uses.length >= maxUses) return "used up";
   if (maxUsd === undefined) return undefined;
-  const before = spentByOthers(uses, run);
-  return usd === undefined || before + usd >= maxUsd ? "spent" : undefined;
-}
-
-/** What other processes had spent when they last used it. */
-function spentByOthers(uses: readonly GrantUse[], run: string): number {
+  // What other processes had spent when they last used it.
   const byRun = new Map<string, number>();
   for (const use of uses) if (use.run !== run) byRun.set(use.run, Math.max(byRun.get(use.run) ?? 0, use.usd));
-  return [...byRun.values()].reduce((sum, usd) => sum + usd, 0);
+  const before = [...byRun.values()].reduce((sum, usd) => sum + usd, 0);
+  return usd === undefined || before + usd >= maxUsd ? "spent" : undefined;
 }
 
 /** Each place that was answered may make its call once. */

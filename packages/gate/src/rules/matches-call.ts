@@ -169,8 +169,12 @@ function matchesSpecifier(candidate: PolicyRule, request: KnownCall, options: Ma
       return matchesPaths(candidate, request, options);
     case "domain":
       return facts.web?.type === "web" && matchesDomain(specifier.domain, facts.web, options.use);
-    case "parameter":
-      return matchesParameter(specifier, request.input);
+    case "parameter": {
+      const { name, value } = specifier;
+      if (!Object.hasOwn(request.input, name)) return false;
+      const given = request.input[name];
+      return typeof given === "object" ? false : matchesPattern(value, String(given));
+    }
     case "agent":
       return matchesAgent(specifier.names, request, options.use);
     case "skill":
@@ -307,13 +311,4 @@ function matchesWorkflow(name: string, { input }: KnownCall, use: RuleUse): bool
   const { name: called, scriptPath } = input;
   if (typeof called !== "string" || typeof scriptPath === "string") return false;
   return use === "restrict" ? called.trim().toLowerCase() === name.toLowerCase() : called === name;
-}
-
-function matchesParameter(
-  { name, value }: Extract<RuleSpecifier, { type: "parameter" }>,
-  input: Readonly<Record<string, unknown>>,
-): boolean {
-  if (!Object.hasOwn(input, name)) return false;
-  const given = input[name];
-  return typeof given === "object" ? false : matchesPattern(value, String(given));
 }

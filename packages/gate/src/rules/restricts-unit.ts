@@ -109,19 +109,15 @@ const wantedRules = new WeakMap<
 function wantedBy(specifier: CommandSpecifier, root: string): readonly CommandSpecifier[] {
   const known = wantedRules.get(specifier);
   if (known?.root === root) return known.wanted;
-  const wanted = spellingsOfRule(specifier, root);
-  wantedRules.set(specifier, { root, wanted });
-  return wanted;
-}
-
-/** The rule as written, and as the shell would read it: without quotes, with one blank between words, and plain paths. */
-function spellingsOfRule(specifier: CommandSpecifier, root: string): readonly CommandSpecifier[] {
+  // The rule as written, and as the shell would read it: without quotes, with one blank between words, and plain paths.
   const [program = "", ...rest] = unquoted(specifier.text).split(/\s+/);
   const words = rest.map((word) => plainPath(word, root));
   const base = program.slice(program.lastIndexOf("/") + 1) || program;
   const programs = new Set([plainPath(program, root), base].flatMap((name) => [name, foldProgram(name)]));
   const spelled = [...programs].map((name) => ({ ...specifier, text: [name, ...words].join(" ") }));
-  return [specifier, ...spelled];
+  const wanted = [specifier, ...spelled];
+  wantedRules.set(specifier, { root, wanted });
+  return wanted;
 }
 
 /** A star in a rule may be any text, so that only a name without one has another case. */
@@ -175,13 +171,10 @@ function spellingsOfCommand(text: string, root: string): Spellings {
     const [program = ""] = spelled.split(" ", 1);
     found.add(program.toLowerCase() + spelled.slice(program.length));
   }
-  return remember(key, {
+  const spellings: Spellings = {
     texts: [...found],
     ...(isIncomplete && { mentioned: mentionedWords(text.split(/\s+/)) }),
-  });
-}
-
-function remember(key: string, spellings: Spellings): Spellings {
+  };
   if (remembered.size >= maxRemembered) remembered.clear();
   // Long commands take up much, and hardly come again.
   if (key.length > 2_000 && remembered.size > 100) remembered.clear();

@@ -41,7 +41,14 @@ export function expandParameter(
   scene: Scene,
 ): Piece {
   if (part.type === "SimpleExpansion") return expandName(walk, part.text.slice(1), part.text, scene);
-  if (part.type === "ArithmeticExpansion") return expandArithmetic(walk, part, scene);
+  if (part.type === "ArithmeticExpansion") {
+    visitNested(walk, part, scene);
+    const body = part.text.startsWith("$((") ? part.text.slice(3, -2) : undefined;
+    const known = scene.dialect === "bash" ? scene.state : { ...scene.state, variables: new Map() };
+    const rendered = body === undefined ? undefined : renderExpansion(body, known);
+    if (rendered === undefined) markOpaque(walk, "an arithmetic expression evaluates text");
+    return { type: "unknown", source: part.text, rendered: `$(( ${rendered ?? ""} ))`, numeric: true };
+  }
   visitNested(walk, part, scene);
   const { parameter, prefix, index, operation, text: source } = part;
   const isPlain = prefix === undefined && index === undefined && operation === undefined;
@@ -55,7 +62,11 @@ export function expandParameter(
     prefix === undefined && index === undefined ? scene.state.variables.get(parameter) : undefined;
   const value =
     known?.type === "text" && operation !== undefined ? applyOperation(known.text, operation) : undefined;
-  const rendered = renderParameter(part, scene);
+  // The expansion with the private name of its variable; the rest was seen to be plain.
+  const { text } = part;
+  const { state } = scene;
+  const name = state.variables.has(parameter) ? privateName(parameter) : parameter;
+  const rendered = text.replace(/^\$\{(#?)[A-Za-z_]\w*/, (_, prefix: string) => `\${${prefix}${name}`);
   if (value !== undefined) return { type: "text", text: value, source, rendered };
   const environment =
     scene.state.variables.has(parameter) || isShownVariable(parameter) ? undefined : parameter;
@@ -81,7 +92,12 @@ function expandName(walk: Walk, name: string, source: string, { state, dialect }
     return { type: "unknown", source, rendered, list: true };
   }
   const value = state.variables.get(name);
-  if (value === undefined) return fromEnvironment(walk, name, source);
+  if (value === undefined) {
+    if (name === "HOME") return { type: "home", path: walk.surroundings.home, source };
+    const rendered = `\${${name}}`;
+    if (name === "PWD") return { type: "unknown", source, rendered, here: true };
+    return { type: "unknown", source, rendered, ...(!isShownVariable(name) && { environment: name }) };
+  }
   const rendered = `\${${privateName(name)}}`;
   if (value.type === "text") return { type: "text", text: value.text, source, rendered };
   // Only the digits are used, so that it is a number whatever was set; sh cannot do that.
@@ -100,22 +116,6 @@ function expandName(walk: Walk, name: string, source: string, { state, dialect }
         ...(mayBePattern(value) && { pattern: true as const }),
         ...(value.type === "unknown" && value.temporary === true && { temporary: true as const }),
       };
-}
-
-function fromEnvironment(walk: Walk, name: string, source: string): Piece {
-  if (name === "HOME") return { type: "home", path: walk.surroundings.home, source };
-  const rendered = `\${${name}}`;
-  if (name === "PWD") return { type: "unknown", source, rendered, here: true };
-  return { type: "unknown", source, rendered, ...(!isShownVariable(name) && { environment: name }) };
-}
-
-function expandArithmetic(walk: Walk, part: ArithmeticExpansionPart, scene: Scene): Piece {
-  visitNested(walk, part, scene);
-  const body = part.text.startsWith("$((") ? part.text.slice(3, -2) : undefined;
-  const known = scene.dialect === "bash" ? scene.state : { ...scene.state, variables: new Map() };
-  const rendered = body === undefined ? undefined : renderExpansion(body, known);
-  if (rendered === undefined) markOpaque(walk, "an arithmetic expression evaluates text");
-  return { type: "unknown", source: part.text, rendered: `$(( ${rendered ?? ""} ))`, numeric: true };
 }
 
 function unclearReason({ prefix, index, operation }: ParameterExpansionPart): string | undefined {
@@ -150,12 +150,6 @@ function unclearReason({ prefix, index, operation }: ParameterExpansionPart): st
 
 function plainOperand(text: string): string | undefined {
   return /^[\w.*?@%+:,/-]*$/.test(text) ? undefined : "an expansion holds more than plain text";
-}
-
-/** The expansion with the private name of its variable; the rest was seen to be plain. */
-function renderParameter({ text, parameter }: ParameterExpansionPart, { state }: Scene): string {
-  const name = state.variables.has(parameter) ? privateName(parameter) : parameter;
-  return text.replace(/^\$\{(#?)[A-Za-z_]\w*/, (_, prefix: string) => `\${${prefix}${name}`);
 }
 
 function applyOperation(value: string, operation: ParameterOperation): string | undefined {

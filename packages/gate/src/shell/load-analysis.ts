@@ -4,7 +4,7 @@ import { type Stats, statSync } from "node:fs";
 import { posix } from "node:path";
 import { matchesName } from "../covers-path.ts";
 import { listFolder } from "../list-folder.ts";
-import type { GlobRequest, ShellAnalysis, Surroundings } from "./model.ts";
+import type { ShellAnalysis, Surroundings } from "./model.ts";
 
 /** Where a command is to run. */
 export interface ShellPlace extends Omit<Surroundings, "matches"> {
@@ -32,13 +32,31 @@ export async function loadAnalysis(command: string, place: ShellPlace): Promise<
   let draft = analyzeWith(grammar, command, surroundings);
   // A pattern may be in a folder or a loop that another pattern names.
   for (let pass = 1; draft.globs.length > 0 && pass < maxPasses; pass += 1) {
-    await lookUpAll(draft.globs, place, found);
+    const requests = draft.globs;
+    let matches = [...found.values()].reduce((sum, list) => sum + list.length, 0);
+    for (const request of requests) {
+      const key = `${request.directory}\0${request.pattern}`;
+      if (found.has(key)) continue;
+      if (found.size >= maxPatterns || matches > maxMatchesOfAll) found.set(key, "too-many");
+      else {
+        const { pattern, directory } = request;
+        const { directory: start, home } = place;
+        const from =
+          directory === "~" || directory.startsWith("~/") ? `${home}${directory.slice(1)}` : directory;
+        const folder = posix.resolve(start, from === "" ? "." : from);
+        found.set(`${directory}\0${pattern}`, (await findGlobMatches(pattern, folder)) ?? "too-many");
+      }
+      matches += found.get(key)?.length ?? 0;
+    }
     draft = analyzeWith(grammar, command, surroundings);
   }
   const { analysis, globs } = draft;
   if (globs.length > 0)
     return { ...withoutJudged(analysis), opaque: "its file patterns depend on each other" };
-  if (found.size === 0) keep(command, place, analysis);
+  if (found.size === 0) {
+    if (recent.size >= keptCount) recent.clear();
+    if (command.length <= keptLength) recent.set(keyOf(command, place), analysis);
+  }
   return analysis;
 }
 
@@ -50,40 +68,10 @@ function withoutJudged({ judged: _, ...rest }: ShellAnalysis): ShellAnalysis {
 const maxPatterns = 100;
 const maxMatchesOfAll = 4_000;
 
-async function lookUpAll(
-  requests: readonly GlobRequest[],
-  place: ShellPlace,
-  found: Map<string, readonly string[] | "too-many">,
-): Promise<void> {
-  let matches = [...found.values()].reduce((sum, list) => sum + list.length, 0);
-  for (const request of requests) {
-    const key = `${request.directory}\0${request.pattern}`;
-    if (found.has(key)) continue;
-    if (found.size >= maxPatterns || matches > maxMatchesOfAll) found.set(key, "too-many");
-    else await lookUp(request, place, found);
-    matches += found.get(key)?.length ?? 0;
-  }
-}
-
-async function lookUp(
-  { pattern, directory }: GlobRequest,
-  { directory: start, home }: ShellPlace,
-  found: Map<string, readonly string[] | "too-many">,
-): Promise<void> {
-  const from = directory === "~" || directory.startsWith("~/") ? `${home}${directory.slice(1)}` : directory;
-  const folder = posix.resolve(start, from === "" ? "." : from);
-  found.set(`${directory}\0${pattern}`, (await findGlobMatches(pattern, folder)) ?? "too-many");
-}
-
 /** Only saves time: without file patterns an analysis depends on nothing but the text and what surrounds it. */
 const recent = new Map<string, ShellAnalysis>();
 const keptCount = 256;
 const keptLength = 4_000;
-
-function keep(command: string, place: ShellPlace, analysis: ShellAnalysis): void {
-  if (recent.size >= keptCount) recent.clear();
-  if (command.length <= keptLength) recent.set(keyOf(command, place), analysis);
-}
 
 function keyOf(command: string, { directory: _, ...around }: ShellPlace): string {
   return `${JSON.stringify(around)}\0${command}`;

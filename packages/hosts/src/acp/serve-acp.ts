@@ -96,7 +96,11 @@ function createAgent(server: AcpServer): Acp.AgentApp {
     .onRequest(methods.session.delete, ({ params: { sessionId } }) =>
       answering(server, async () => {
         await closeSession(server, sessionId);
-        await deleteEditorSession(server.context.host, sessionId);
+        // Deletes a session with its agents, in whichever folder it worked; one that is gone is deleted already.
+        for (const folder of await transcriptFolders(server.context.host)) {
+          const names = await readdir(folder).catch((): readonly string[] => []);
+          if (names.includes(`${sessionId}.jsonl`)) await openStoredConversations(folder).remove(sessionId);
+        }
         return {};
       }),
     )
@@ -243,14 +247,6 @@ async function listEditorSessions(
     sessions: sessions.slice(from, next),
     ...(next < sessions.length ? { nextCursor: String(next) } : {}),
   };
-}
-
-/** Deletes a session with its agents, in whichever folder it worked; one that is gone is deleted already. */
-async function deleteEditorSession(host: CliHost, sessionId: string): Promise<void> {
-  for (const folder of await transcriptFolders(host)) {
-    const names = await readdir(folder).catch((): readonly string[] => []);
-    if (names.includes(`${sessionId}.jsonl`)) await openStoredConversations(folder).remove(sessionId);
-  }
 }
 
 function transcriptsOf(host: CliHost): string {

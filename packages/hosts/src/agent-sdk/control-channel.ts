@@ -95,8 +95,21 @@ function take(line: string, reading: Reading): void {
   const { type, request, response, request_id: id, ...rest } = parseJsonRecord(line) ?? { type: "invalid" };
   const isAsked = type === "control_request" && isRecord(request) && typeof id === "string";
   if (isAsked) void answer(id, request, reading);
-  else if (type === "control_response" && isRecord(response)) settle(response, reading);
-  else if (type === "control_cancel_request")
+  else if (type === "control_response" && isRecord(response)) {
+    const { asked } = reading;
+    const id = String(response["request_id"]);
+    const pending = asked.get(id);
+    asked.delete(id);
+    const { subtype, response: payload, error } = response;
+    if (subtype === "success" && (payload === undefined || payload === null)) pending?.resolve({});
+    else if (subtype === "success" && isRecord(payload)) pending?.resolve(payload);
+    else if (subtype === "success")
+      pending?.reject(
+        new RetinueError("host-error", `the host must answer with an object, but answered ${quote(payload)}`),
+      );
+    else
+      pending?.reject(new RetinueError("host-error", typeof error === "string" ? error : "the host failed"));
+  } else if (type === "control_cancel_request")
     answering.get(String(id))?.abort(new RetinueError("cancelled", "The host withdrew its request."));
   else if (type === "user") handlers.user({ type, ...rest });
   // What is sent only as a sign of life, or by newer hosts for others to read, needs no answer.
@@ -128,20 +141,6 @@ async function answer(
   } finally {
     answering.delete(id);
   }
-}
-
-function settle(response: JsonRecord, { asked }: Asking): void {
-  const id = String(response["request_id"]);
-  const pending = asked.get(id);
-  asked.delete(id);
-  const { subtype, response: payload, error } = response;
-  if (subtype === "success" && (payload === undefined || payload === null)) pending?.resolve({});
-  else if (subtype === "success" && isRecord(payload)) pending?.resolve(payload);
-  else if (subtype === "success")
-    pending?.reject(
-      new RetinueError("host-error", `the host must answer with an object, but answered ${quote(payload)}`),
-    );
-  else pending?.reject(new RetinueError("host-error", typeof error === "string" ? error : "the host failed"));
 }
 
 /** An answer to a request of the host that says why it cannot be carried out. */

@@ -69,7 +69,13 @@ export function createHandlers(connection: SdkConnection): ControlHandlers {
 async function begin(connection: SdkConnection, given: JsonRecord): Promise<JsonRecord> {
   const { subtype: _subtype, ...members } = given;
   const written = JSON.stringify(members);
-  if (connection.initialized !== undefined) return describeAgain(connection, written);
+  if (connection.initialized !== undefined) {
+    // A host that joins again may say the same again; what it wants otherwise would not be honoured.
+    if (connection.initialized !== written)
+      throw new RetinueError("initialized", "The session is already initialized, with other values.");
+    const opened = await connection.host.ready();
+    return describeSession(opened, connection);
+  }
   connection.initialized = written;
   const { choices, policy, host, context, stop } = connection;
   try {
@@ -91,14 +97,6 @@ async function begin(connection: SdkConnection, given: JsonRecord): Promise<Json
     queueMicrotask(() => stop.abort(error));
     throw error;
   }
-}
-
-/** A host that joins again may say the same again; what it wants otherwise would not be honoured. */
-async function describeAgain(connection: SdkConnection, written: string): Promise<JsonRecord> {
-  if (connection.initialized !== written)
-    throw new RetinueError("initialized", "The session is already initialized, with other values.");
-  const opened = await connection.host.ready();
-  return describeSession(opened, connection);
 }
 
 /** Programs learn from a result why nothing began. */

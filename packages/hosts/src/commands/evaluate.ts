@@ -62,7 +62,14 @@ export async function evaluate(
       },
     });
     const report = reportOf(outcome, { plan, file: basename(file), isStopped: stop.signal.aborted });
-    await write(report, host, options);
+    const { html, json } = options;
+    if (html !== undefined) {
+      const file = resolve(host.cwd, html);
+      const notes = pathsOf(host).temporaryNotes;
+      await writeNewFile(file, renderEvalPage(report), { replaces: true, notes });
+      host.stderr.write(`Written: ${displayPath(file, host)}\n`);
+    }
+    host.stdout.write(json === true ? `${JSON.stringify(report, undefined, 2)}\n` : describe(report, host));
     if (stop.signal.aborted) {
       host.stderr.write(
         `Stopped. The same command continues with the other ${report.planned - report.done} runs.\n`,
@@ -106,16 +113,6 @@ function reportOf(
     summaries: summarize(results),
     results,
   };
-}
-
-async function write(report: EvalReport, host: CliHost, { html, json }: EvalOptions): Promise<void> {
-  if (html !== undefined) {
-    const file = resolve(host.cwd, html);
-    const notes = pathsOf(host).temporaryNotes;
-    await writeNewFile(file, renderEvalPage(report), { replaces: true, notes });
-    host.stderr.write(`Written: ${displayPath(file, host)}\n`);
-  }
-  host.stdout.write(json === true ? `${JSON.stringify(report, undefined, 2)}\n` : describe(report, host));
 }
 
 function describe(report: EvalReport, host: CliHost): string {

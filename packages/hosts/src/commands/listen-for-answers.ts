@@ -21,7 +21,19 @@ export async function listenForAnswers(
 ): Promise<number> {
   const { host } = context;
   refuseAgents(host);
-  const secret = await findSecret(context);
+  // The key of the person's own settings.
+  await using runtime = createPrintRuntime(context, { sessionPersistence: false });
+  const { settings } = await runtime.agents();
+  const { webhook } = settings.settings.plain.approvals ?? {};
+  if (webhook === undefined)
+    throw misuse(
+      "Your settings name no webhook, so there is no key that answers could be signed with.",
+      'Write {"approvals": {"webhook": {"url": "https://…", "secretEnv": "VARIABLE"}}} in your user settings.',
+    );
+  const secret = readSecret(webhook, {
+    ...context.host.environment,
+    ...Object.fromEntries(settings.settings.env),
+  });
   const approvals = openApprovals(host, { everywhere: true });
   const server = createServer((request, response) => {
     settle(request, { secret, approvals }).then(
@@ -48,19 +60,6 @@ export async function listenForAnswers(
     server.closeAllConnections();
     server.close();
   }
-}
-
-/** The key of the person's own settings. */
-async function findSecret(context: CommandContext): Promise<string> {
-  await using runtime = createPrintRuntime(context, { sessionPersistence: false });
-  const { settings } = await runtime.agents();
-  const { webhook } = settings.settings.plain.approvals ?? {};
-  if (webhook === undefined)
-    throw misuse(
-      "Your settings name no webhook, so there is no key that answers could be signed with.",
-      'Write {"approvals": {"webhook": {"url": "https://…", "secretEnv": "VARIABLE"}}} in your user settings.',
-    );
-  return readSecret(webhook, { ...context.host.environment, ...Object.fromEntries(settings.settings.env) });
 }
 
 async function settle(

@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { quote } from "@retinue/base/foundation/json-record.ts";
-import type { ProjectTrust, TrustOverview } from "@retinue/core/kernel/project/project-trust.ts";
+import type { TrustOverview } from "@retinue/core/kernel/project/project-trust.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import { misuse } from "../shared/misuse.ts";
 import { openProject } from "../shared/open-project.ts";
@@ -38,7 +38,20 @@ export async function trust(
     host.stdout.write(`${JSON.stringify(trustAsJson(found, nameOf), undefined, 2)}\n`);
     return 0;
   }
-  if (options.remove === true) return remove(context, found, project.trust);
+  if (options.remove === true) {
+    const { answer } = found;
+    if (!answer.trusted) {
+      context.host.stdout.write(`${answer.folder} is not trusted; nothing was changed.\n`);
+      return 0;
+    }
+    const { folder, still } = await project.trust.revoke();
+    context.host.stdout.write(`${folder} is no longer trusted.\n`);
+    if (still === undefined) return 0;
+    context.host.stderr.write(
+      `This folder is still trusted: ${still}. Run it again to take that back too.\n`,
+    );
+    return 1;
+  }
   host.stdout.write(describeTrust(found, nameOf, createPaint(host.stdout.isColourAllowed)));
   if (options.show === true || found.answer.trusted) return 0;
   if (!(await isWanted(context, options))) {
@@ -71,22 +84,6 @@ async function isWanted({ host }: CommandContext, { yes }: TrustOptions): Promis
   }
   const answer = await host.ask("Trust this folder? [y/N] ").finally(host.endQuestions);
   return /^y(?:es)?$/i.test(answer.trim());
-}
-
-async function remove(
-  { host }: CommandContext,
-  { answer }: TrustOverview,
-  trusting: ProjectTrust,
-): Promise<number> {
-  if (!answer.trusted) {
-    host.stdout.write(`${answer.folder} is not trusted; nothing was changed.\n`);
-    return 0;
-  }
-  const { folder, still } = await trusting.revoke();
-  host.stdout.write(`${folder} is no longer trusted.\n`);
-  if (still === undefined) return 0;
-  host.stderr.write(`This folder is still trusted: ${still}. Run it again to take that back too.\n`);
-  return 1;
 }
 
 function describeTrust(

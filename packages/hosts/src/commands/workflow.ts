@@ -279,7 +279,22 @@ async function runIt(
     });
     await watching;
     if (isJson) printJson(context, stateAsJson(state));
-    else if (!isStream) printResult(context, state);
+    else if (!isStream) {
+      const { status, result, error, errorLine, scriptPath, runId } = state;
+      const totals = workflowTotals(state);
+      if (result !== undefined) {
+        const value: unknown = JSON.parse(result);
+        host.stdout.write(`${typeof value === "string" ? value : JSON.stringify(value, undefined, 2)}\n`);
+      }
+      const place = errorLine === undefined ? "" : ` (${scriptPath ?? "script"}:${errorLine})`;
+      if (error !== undefined) host.stderr.write(`retinue: ${stripControlCharacters(error)}${place}\n`);
+      const taken = totals.taken === 0 ? "" : `, ${totals.taken} taken from the journal`;
+      const more =
+        status === "completed" ? "" : `; \`${resumeCommand(runId, state.startedWith)}\` continues it`;
+      host.stderr.write(
+        `${status}: ${totals.done} of ${plural(totals.agents, "agent")} done${taken}, ${totals.tokens} tokens, $${totals.costUsd.toFixed(4)}${more}.\n`,
+      );
+    }
     if (stop.signal.aborted) return exitCodeOf(stop.signal.reason);
     return state.status === "completed" ? 0 : 1;
   } finally {
@@ -318,22 +333,6 @@ function progressTo({ host: { stderr } }: CommandContext): (event: WorkflowEvent
       `  ${step.state === "done" ? "✓" : "✗"} ${step.label} (${how}${step.costUsd === undefined || step.taken === true ? "" : `, $${step.costUsd.toFixed(4)}`})`,
     );
   };
-}
-
-function printResult({ host }: CommandContext, state: WorkflowRunState): void {
-  const { status, result, error, errorLine, scriptPath, runId } = state;
-  const totals = workflowTotals(state);
-  if (result !== undefined) {
-    const value: unknown = JSON.parse(result);
-    host.stdout.write(`${typeof value === "string" ? value : JSON.stringify(value, undefined, 2)}\n`);
-  }
-  const place = errorLine === undefined ? "" : ` (${scriptPath ?? "script"}:${errorLine})`;
-  if (error !== undefined) host.stderr.write(`retinue: ${stripControlCharacters(error)}${place}\n`);
-  const taken = totals.taken === 0 ? "" : `, ${totals.taken} taken from the journal`;
-  const more = status === "completed" ? "" : `; \`${resumeCommand(runId, state.startedWith)}\` continues it`;
-  host.stderr.write(
-    `${status}: ${totals.done} of ${plural(totals.agents, "agent")} done${taken}, ${totals.tokens} tokens, $${totals.costUsd.toFixed(4)}${more}.\n`,
-  );
 }
 
 /** With the mode that the run had, unless it is the one that there is without a word. */

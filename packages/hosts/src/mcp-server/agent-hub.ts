@@ -183,7 +183,11 @@ function start(
       try {
         const outcome = await tree.spawn({ ...request, callId: id }, signal);
         // A client that left while it was being started did not want it in the background either.
-        if (outcome.type === "launched" && signal.aborted) await stopOwn(tree, id);
+        if (outcome.type === "launched" && signal.aborted) {
+          const started = tree.list().find((state) => state.callId === id);
+          if (started !== undefined)
+            await tree.main.submit({ type: "stop", agent: started.id, by: "parent" });
+        }
         return outcome;
       } finally {
         release?.();
@@ -285,11 +289,6 @@ async function readMessages(
   } finally {
     forget();
   }
-}
-
-async function stopOwn(tree: AgentTree, callId: string): Promise<void> {
-  const started = tree.list().find((state) => state.callId === callId);
-  if (started !== undefined) await tree.main.submit({ type: "stop", agent: started.id, by: "parent" });
 }
 
 /** Whether another process runs it. */

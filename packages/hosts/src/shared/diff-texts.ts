@@ -32,7 +32,14 @@ function linesOf(text: string): readonly string[] {
 
 function diffMiddle(a: readonly string[], b: readonly string[]): readonly DiffPart[] {
   if (a.length * b.length > maxCells) return [...removed(a), ...added(b)];
-  const lengths = commonLengths(a, b);
+  // How many lines the rests of both texts have in common, from each pair of places on.
+  const lengths = Array.from({ length: a.length + 1 }, () => new Uint32Array(b.length + 1));
+  for (let i = a.length - 1; i >= 0; i -= 1)
+    for (let j = b.length - 1; j >= 0; j -= 1) {
+      const [row, below] = [lengths[i], lengths[i + 1]];
+      if (row === undefined || below === undefined) continue;
+      row[j] = a[i] === b[j] ? (below[j + 1] ?? 0) + 1 : Math.max(below[j] ?? 0, row[j + 1] ?? 0);
+    }
   const lines: DiffPart[] = [];
   let [i, j] = [0, 0];
   while (i < a.length && j < b.length) {
@@ -46,18 +53,6 @@ function diffMiddle(a: readonly string[], b: readonly string[]): readonly DiffPa
     else lines.push(...added(b.slice(j, ++j)));
   }
   return [...lines, ...removed(a.slice(i)), ...added(b.slice(j))];
-}
-
-/** How many lines the rests of both texts have in common, from each pair of places on. */
-function commonLengths(a: readonly string[], b: readonly string[]): readonly Uint32Array[] {
-  const table = Array.from({ length: a.length + 1 }, () => new Uint32Array(b.length + 1));
-  for (let i = a.length - 1; i >= 0; i -= 1)
-    for (let j = b.length - 1; j >= 0; j -= 1) {
-      const [row, below] = [table[i], table[i + 1]];
-      if (row === undefined || below === undefined) continue;
-      row[j] = a[i] === b[j] ? (below[j + 1] ?? 0) + 1 : Math.max(below[j] ?? 0, row[j + 1] ?? 0);
-    }
-  return table;
 }
 
 function removed(lines: readonly string[]): readonly DiffPart[] {

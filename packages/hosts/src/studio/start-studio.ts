@@ -158,7 +158,10 @@ async function answer(
   { response, port }: { readonly response: ServerResponse; readonly port: number },
 ): Promise<void> {
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  const url = urlOf(request.url ?? "/");
+  // Of what a browser asks for: a path, which is never taken for the name of a host.
+  const asked = request.url ?? "/";
+
+  const url = asked.startsWith("/") ? (URL.parse(`http://studio${asked}`) ?? undefined) : undefined;
   if (url === undefined) return send(response, 400, "text/plain", "This is no address of the studio.\n");
   const path = pathOf(url, state.keys);
   const { token, host } = state.options;
@@ -185,11 +188,6 @@ async function answer(
   if (request.method !== "GET")
     return send(response, 405, "text/plain", "This address cannot be written to.\n");
   return path === "/" ? enter(state, url, { response, port }) : get(state, { url, path }, response);
-}
-
-/** Of what a browser asks for: a path, which is never taken for the name of a host. */
-function urlOf(asked: string): URL | undefined {
-  return asked.startsWith("/") ? (URL.parse(`http://studio${asked}`) ?? undefined) : undefined;
 }
 
 /** Programs ask below `/`, with the token; the page is below its own path, where its cookie is sent. */

@@ -24,7 +24,9 @@ export async function runTerminal(
   { follows = false }: { readonly follows?: boolean } = {},
 ): Promise<number> {
   const { host } = context;
-  keepMemorySmall();
+  // Leaves the part of the heap for young objects as small as it is at the start. It would grow to thirty times that in a long
+  // session, for a speed that no one notices between two requests; what survives is a matter of the old part either way.
+  setFlagsFromString("--semi-space-growth-factor=1");
   await askAboutLock(context);
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   const capabilities = findCapabilities(host.environment, {
@@ -73,14 +75,6 @@ export async function runTerminal(
     process.off("uncaughtException", crash);
     host.leaveSoon?.();
   }
-}
-
-/**
- * Leaves the part of the heap for young objects as small as it is at the start. It would grow to thirty times that in a long
- * session, for a speed that no one notices between two requests; what survives is a matter of the old part either way.
- */
-function keepMemorySmall(): void {
-  setFlagsFromString("--semi-space-growth-factor=1");
 }
 
 /** How the conversation is shown: painted, or as lines. */

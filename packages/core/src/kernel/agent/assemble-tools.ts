@@ -5,7 +5,6 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { type ToolName, toolTable } from "@retinue/base/foundation/tool-table.ts";
 import { createTemporaryNotes } from "@retinue/base/storage/create-temporary-notes.ts";
 import { makeMemoryDirectory } from "@retinue/config/instructions/make-memory-directory.ts";
-import type { Paths } from "@retinue/config/settings/paths.ts";
 import type { ToolSearchMode } from "@retinue/config/settings/read-environment.ts";
 import { builtinTools } from "@retinue/config/tools/builtin-tools.ts";
 import { type AvailableTool, availableTool } from "@retinue/config/tools/match-tools.ts";
@@ -34,12 +33,7 @@ import {
   takesMore,
   toolSearchName,
 } from "../../tools/create-tool-search.ts";
-import {
-  createSessionFiles,
-  createWriteInTurn,
-  type FileLedger,
-  type WriteInTurn,
-} from "../../tools/file-ledger.ts";
+import { createSessionFiles, createWriteInTurn, type FileLedger } from "../../tools/file-ledger.ts";
 import { createSandbox } from "../../tools/sandbox/sandbox.ts";
 import { readSandboxSettings } from "../../tools/sandbox/sandbox-settings.ts";
 import { wallRules } from "../../tools/sandbox/wall-rules.ts";
@@ -283,7 +277,16 @@ export function createToolContexts(
     );
     const mayRead = createMayRead(plan);
     const path = agentPath(plan, main);
-    const writeInTurn = createMemoryTurns(plan, paths);
+    // What lies in memory is changed by one process at a time, and an agent's own directory is there before it writes.
+    const { memory } = plan;
+    const { agentMemory } = paths;
+
+    const writeInTurn = createWriteInTurn({
+      roots: Object.values(agentMemory),
+      async prepare(path) {
+        if (memory !== undefined && isInside(path, [memory.directory])) await makeMemoryDirectory(memory);
+      },
+    });
     const walled = {
       wallRules: wallRules(plan.policy, scopedDenials(plan)),
       ...(plan.policy.walled === true ? { countsOnWall: true } : {}),
@@ -394,16 +397,6 @@ function statsOf(path: string): Stats | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** What lies in memory is changed by one process at a time, and an agent's own directory is there before it writes. */
-function createMemoryTurns({ memory }: AgentPlan, { agentMemory }: Pick<Paths, "agentMemory">): WriteInTurn {
-  return createWriteInTurn({
-    roots: Object.values(agentMemory),
-    async prepare(path) {
-      if (memory !== undefined && isInside(path, [memory.directory])) await makeMemoryDirectory(memory);
-    },
-  });
 }
 
 /** Makes the memory directory of an agent that starts; one that cannot be made is reported and hinders nothing else. */

@@ -125,20 +125,16 @@ export async function writeRecovery(options: RecoveryOptions): Promise<"settled"
       await options.reportStop(lastText);
     }
     if (isOpen) writer.record({ type: "run-ended", ending: interruptedEnding(records, lastText) });
-    removeLeftovers(file);
+    // What the process that died had beside the transcript; only the process that holds the transcript writes these.
+    removeIfPossible(queueMarkFile(file));
+    const begin = basename(file).replace(/\.jsonl$/, ".meta.json.");
+    for (const name of readdirSync(dirname(file)))
+      if (name.startsWith(begin) && name.endsWith(".tmp")) removeIfPossible(join(dirname(file), name));
     await log.sync();
     return isOpen || isStopOwed ? "settled" : "left";
   } finally {
     log.close();
   }
-}
-
-/** What the process that died had beside the transcript; only the process that holds the transcript writes these. */
-function removeLeftovers(file: string): void {
-  removeIfPossible(queueMarkFile(file));
-  const begin = basename(file).replace(/\.jsonl$/, ".meta.json.");
-  for (const name of readdirSync(dirname(file)))
-    if (name.startsWith(begin) && name.endsWith(".tmp")) removeIfPossible(join(dirname(file), name));
 }
 
 function openUnlessInUse(

@@ -99,9 +99,33 @@ export function openSessionInbox(options: SessionInboxOptions): SessionInbox {
       const about = aboutOf(call, asker);
       waiting += 1;
       try {
-        return await waitForAnswer(inbox, about, signal);
+        while (true) {
+          signal.throwIfAborted();
+          // Listening begins before looking, so that no answer falls between the two.
+          // Both look at the same files: an answer that comes between them must not make the question look like a new one.
+          const entries = inbox.files.read();
+          const first = takeAnswer(inbox, about, entries);
+          if (first !== undefined) return first;
+          putQuestion(inbox, about, entries);
+          const changed = inbox.watching.changed();
+          const answer = takeAnswer(inbox, about);
+          if (answer !== undefined) return answer;
+          await abortable(changed, signal);
+        }
       } catch (error) {
-        if (isStopped(signal)) withdraw(inbox, about);
+        if (isStopped(signal)) {
+          // A call whose agent was stopped for good waits no more; one that was cut off may come again.
+          const { now } = inbox;
+          const place = placeOf(about, now());
+          for (const { question, answer } of inbox.files.read()) {
+            if (answer !== undefined || question.digest !== about.digest) continue;
+            const places = question.places.filter(
+              ({ call, agent }) => call !== place.call || agent !== place.agent,
+            );
+            if (places.length === 0) inbox.files.remove(question.id);
+            else inbox.files.putQuestion({ ...question, places });
+          }
+        }
         throw error;
       } finally {
         waiting -= 1;
@@ -187,33 +211,6 @@ function putQuestion(
   notice?.(
     `${place.path} waits for an answer: ${question.tool} (${question.reason}). Answer with \`retinue approve ${question.id}\` or \`retinue deny ${question.id}\`.`,
   );
-}
-
-/** A call whose agent was stopped for good waits no more; one that was cut off may come again. */
-function withdraw({ files, now }: OpenInbox, about: Waiting): void {
-  const place = placeOf(about, now());
-  for (const { question, answer } of files.read()) {
-    if (answer !== undefined || question.digest !== about.digest) continue;
-    const places = question.places.filter(({ call, agent }) => call !== place.call || agent !== place.agent);
-    if (places.length === 0) files.remove(question.id);
-    else files.putQuestion({ ...question, places });
-  }
-}
-
-async function waitForAnswer(inbox: OpenInbox, about: Waiting, signal: AbortSignal): Promise<PersonsAnswer> {
-  while (true) {
-    signal.throwIfAborted();
-    // Listening begins before looking, so that no answer falls between the two.
-    // Both look at the same files: an answer that comes between them must not make the question look like a new one.
-    const entries = inbox.files.read();
-    const first = takeAnswer(inbox, about, entries);
-    if (first !== undefined) return first;
-    putQuestion(inbox, about, entries);
-    const changed = inbox.watching.changed();
-    const answer = takeAnswer(inbox, about);
-    if (answer !== undefined) return answer;
-    await abortable(changed, signal);
-  }
 }
 
 function isStopped({ aborted, reason }: AbortSignal): boolean {

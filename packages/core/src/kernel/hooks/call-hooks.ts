@@ -39,7 +39,17 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
       const { call, tool } = request;
       const outcome = await runner.fire("PreToolUse", payloadOf(request), await situation(signal, request));
       report(outcome);
-      if (outcome.type === "deny" || outcome.stop !== undefined) return refuse(tool.name, outcome);
+      if (outcome.type === "deny" || outcome.stop !== undefined) {
+        const { context, stop } = outcome;
+        const text = [outcome.reason, context, stop]
+          .filter((part) => part !== undefined && part !== "")
+          .join("\n");
+        return {
+          type: "denied",
+          reason: `${tool.name} was refused by a hook: ${text}`,
+          ...(stop === undefined ? {} : { stops: true }),
+        };
+      }
       if (outcome.context !== undefined) contexts.set(call.id, outcome.context);
       const verdict = outcome.type === "none" ? {} : { hooks: outcome.type };
       return authorizeChanged(request, outcome.updatedInput, (changed) =>
@@ -104,15 +114,6 @@ function payloadOf({ call, tool, input }: CallRequest): CallPayload {
   const { mcp } = tool;
   const server = mcp === undefined ? {} : { server: { name: mcp.serverName, source: mcp.source } };
   return { tool: tool.name, input, callId: call.id, ...server };
-}
-
-function refuse(tool: string, { reason, context, stop }: CallOutcome): Authorization {
-  const text = [reason, context, stop].filter((part) => part !== undefined && part !== "").join("\n");
-  return {
-    type: "denied",
-    reason: `${tool} was refused by a hook: ${text}`,
-    ...(stop === undefined ? {} : { stops: true }),
-  };
 }
 
 /** A changed input is read by the tool's schema and judged by the rules like one of the model's own. */

@@ -112,7 +112,16 @@ async function changeRules(
   const { type, destination } = update;
   const behavior = behaviors.find((each) => each === update["behavior"]);
   if (behavior === undefined) throw refused("a permission update has no behavior");
-  const named = readRules(update["rules"], behavior, options.directory());
+  const value = update["rules"];
+  const anchor = options.directory();
+  if (!Array.isArray(value)) throw refused("a permission update has no list of rules");
+  const named = value.map((each: unknown) => {
+    const { toolName, ruleContent } = isRecord(each) ? each : {};
+    const written = `${String(toolName)}${typeof ruleContent === "string" ? `(${ruleContent})` : ""}`;
+    const reading = parseRule(written, { list: behavior });
+    if (reading.type !== "rule") throw refused(`the rule ${written} cannot be understood: ${reading.reason}`);
+    return { rule: reading.rule, anchor };
+  });
   const texts = named.map(({ rule }) => formatRule(rule));
   if (type === "removeRules") {
     const gone = new Set(texts);
@@ -137,17 +146,6 @@ async function save(
   const other = destination === "localSettings" ? {} : { file: files[destination] };
   const outcome = await writeLocalRules(projectRoot, { ...rules, ...other });
   if (outcome.type !== "saved") throw new RetinueError("rules-not-saved", outcome.why);
-}
-
-function readRules(value: unknown, list: RuleBehavior, anchor: string): PolicyRule[] {
-  if (!Array.isArray(value)) throw refused("a permission update has no list of rules");
-  return value.map((each: unknown) => {
-    const { toolName, ruleContent } = isRecord(each) ? each : {};
-    const written = `${String(toolName)}${typeof ruleContent === "string" ? `(${ruleContent})` : ""}`;
-    const reading = parseRule(written, { list });
-    if (reading.type !== "rule") throw refused(`the rule ${written} cannot be understood: ${reading.reason}`);
-    return { rule: reading.rule, anchor };
-  });
 }
 
 /** The rule that matches all tools of a server. */

@@ -166,14 +166,32 @@ function createPieceWriter(
 
   return {
     add(piece: LiveLine): void {
-      if (file !== undefined) addPiece(pending, piece);
+      if (file !== undefined) {
+        // Pieces of the same block that follow each other are one.
+        const pieces = pending;
+        const last = pieces.at(-1);
+        const joins =
+          last?.agentId === piece.agentId && last.answer === piece.answer && last.block === piece.block;
+        if (joins && last.text !== undefined && piece.text !== undefined)
+          pieces[pieces.length - 1] = { ...last, text: last.text + piece.text };
+        else pieces.push(piece);
+      }
       if (piece.text !== undefined || file !== undefined || openLines(folds).length > 0) plan();
       else timer = void clearTimeout(timer);
     },
     close(): void {
       clearTimeout(timer);
       drop();
-      if (made > 0) removeFolder(files);
+      if (made > 0) {
+        // A viewer that still looks makes it again when the session is resumed.
+        const { directory, attached } = files;
+        try {
+          rmSync(attached, { force: true });
+          rmdirSync(directory);
+        } catch {
+          // Another process writes there.
+        }
+      }
     },
   };
 }
@@ -185,25 +203,6 @@ function openLines(folds: ReadonlyMap<string, AnswerFold>): LiveLine[] {
       return { agentId, answer: open?.id ?? "", block: Number(block), text, isWhole: true as const };
     }),
   );
-}
-
-/** A viewer that still looks makes it again when the session is resumed. */
-function removeFolder({ directory, attached }: LiveFiles): void {
-  try {
-    rmSync(attached, { force: true });
-    rmdirSync(directory);
-  } catch {
-    // Another process writes there.
-  }
-}
-
-/** Pieces of the same block that follow each other are one. */
-function addPiece(pieces: LiveLine[], piece: LiveLine): void {
-  const last = pieces.at(-1);
-  const joins = last?.agentId === piece.agentId && last.answer === piece.answer && last.block === piece.block;
-  if (joins && last.text !== undefined && piece.text !== undefined)
-    pieces[pieces.length - 1] = { ...last, text: last.text + piece.text };
-  else pieces.push(piece);
 }
 
 /** Whether there is a viewer; the file is looked at now and then, not for every piece. */

@@ -106,7 +106,12 @@ function markAttached(files: LiveFiles): boolean {
     mkdirSync(files.directory, { recursive: true, mode: 0o700 });
     writeFileSync(files.attached, "", { mode: 0o600, flag: "a" });
     utimesSync(files.attached, new Date(), new Date());
-    removeLeftOvers(files);
+    // Files of processes that were killed.
+    const { directory } = files;
+    for (const name of readdirSync(directory)) {
+      const pid = /^(\d+)-\d+\.jsonl$/.exec(name)?.[1];
+      if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(directory, name), { force: true });
+    }
     return true;
   } catch {
     return false;
@@ -116,14 +121,6 @@ function markAttached(files: LiveFiles): boolean {
 /** Whether a process has the session or one of its children open. */
 function hasLiveAgent({ transcript, subagents }: SessionFiles): boolean {
   return hasLiveOwner(transcript) || hasLiveChild({ subagents });
-}
-
-/** Files of processes that were killed. */
-function removeLeftOvers({ directory }: LiveFiles): void {
-  for (const name of readdirSync(directory)) {
-    const pid = /^(\d+)-\d+\.jsonl$/.exec(name)?.[1];
-    if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(directory, name), { force: true });
-  }
 }
 
 function isAlive(pid: number): boolean {

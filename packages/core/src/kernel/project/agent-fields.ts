@@ -5,7 +5,7 @@ import {
   definitionKeys,
   fieldOf,
 } from "@retinue/config/agents/agent-definition.ts";
-import { type AgentRunner, describeRunner } from "@retinue/config/agents/agent-runner.ts";
+import { describeRunner } from "@retinue/config/agents/agent-runner.ts";
 import { assumedTools } from "@retinue/config/agents/lint-definition.ts";
 import { memoryDirectoryName } from "@retinue/config/instructions/memory-place.ts";
 import {
@@ -63,14 +63,13 @@ function valueText(
   if (key === "model") return modelText(String(value), aliases);
   if (key === "hooks") return (definition.hooks ?? []).map(({ event }) => event).join(", ") || "none";
   if (key === "mcpServers") return (definition.mcpServers ?? []).map(({ name }) => name).join(", ") || "none";
-  if (definition.runner !== undefined && key === "runner") return runnerText(definition.runner);
+  if (definition.runner !== undefined && key === "runner") {
+    const runner = definition.runner;
+    const env = runner.env === undefined ? "" : `; gets ${runner.env.join(", ")}`;
+    return `${describeRunner(runner)}${env}${runner.unguarded === true ? "; unguarded" : ""}`;
+  }
   if (Array.isArray(value)) return value.length === 0 ? "none" : value.join(", ");
   return String(value);
-}
-
-function runnerText(runner: AgentRunner): string {
-  const env = runner.env === undefined ? "" : `; gets ${runner.env.join(", ")}`;
-  return `${describeRunner(runner)}${env}${runner.unguarded === true ? "; unguarded" : ""}`;
 }
 
 function modelText(model: string, aliases: AliasTable): string {

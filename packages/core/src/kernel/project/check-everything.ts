@@ -71,7 +71,10 @@ export async function checkPaths(facts: ProjectFacts, paths: readonly string[]):
   const { cwd, configDirectory } = facts.discovered.paths;
   const places = paths.flatMap((path) => placesOf(resolve(cwd, path), path, configDirectory));
   const loaded = await createAgentFileLoader().load(places);
-  const fromFiles = uniqueByFile(loaded.definitions);
+  const byPlace = loaded.definitions.map(
+    (definition) => [`${definition.source.file}\0${definition.name}`, definition] as const,
+  );
+  const fromFiles = [...new Map(byPlace).values()];
   const sameNames = lintRegistry(createRegistry({ definitions: fromFiles }).all()).filter(
     ({ code }) => code === "same-name",
   );
@@ -108,13 +111,6 @@ function lintAll(
 
 function filesOf(files: readonly string[], diagnostics: readonly Diagnostic[]): string[] {
   return [...new Set([...files, ...diagnostics.flatMap(({ file }) => file ?? [])])];
-}
-
-function uniqueByFile(definitions: readonly AgentDefinition[]): AgentDefinition[] {
-  const byPlace = definitions.map(
-    (definition) => [`${definition.source.file}\0${definition.name}`, definition] as const,
-  );
-  return [...new Map(byPlace).values()];
 }
 
 /** A file reached by two of the paths given is checked once. */

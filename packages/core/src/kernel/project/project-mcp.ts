@@ -169,7 +169,13 @@ export function projectMcp(gather: () => Promise<ProjectFacts>): ProjectMcp {
 async function listServers(facts: ProjectFacts): Promise<McpOverview> {
   const gathered = await facts.servers();
   const attended = chooseMcpServers(gathered.entries, { ...gathered.facts, attended: true });
-  const logins = await readLogins(facts, gathered.servers);
+  const store = credentialsOf(facts);
+  const logins = new Map<string, McpLogin>();
+  for (const { name, transport } of gathered.servers) {
+    if (!isRemote(transport) || !URL.canParse(transport.url)) continue;
+    const kept = await store.read(credentialKey(transport));
+    if (kept?.tokens !== undefined) logins.set(name, loginOf(kept.issuer, kept.tokens));
+  }
   const servers = gathered.entries.map((entry): ListedServer => {
     const held = gathered.held.find((each) => each.entry === entry);
     const login = held === undefined ? logins.get(entry.config.name) : undefined;
@@ -194,20 +200,6 @@ function credentialsOf({ environment, discovered }: ProjectFacts): CredentialSto
     discovered.paths.configDirectory,
     findKeychain({ service: "retinue-mcp", environment }),
   );
-}
-
-async function readLogins(
-  facts: ProjectFacts,
-  servers: readonly McpServer[],
-): Promise<ReadonlyMap<string, McpLogin>> {
-  const store = credentialsOf(facts);
-  const logins = new Map<string, McpLogin>();
-  for (const { name, transport } of servers) {
-    if (!isRemote(transport) || !URL.canParse(transport.url)) continue;
-    const kept = await store.read(credentialKey(transport));
-    if (kept?.tokens !== undefined) logins.set(name, loginOf(kept.issuer, kept.tokens));
-  }
-  return logins;
 }
 
 function loginOf(issuer: string, { scope, expiresAt, refreshToken }: McpTokens): McpLogin {

@@ -196,7 +196,11 @@ async function rerunSession(options: RerunOptions): Promise<string> {
   );
   const session = await opening.catch((error: unknown) => {
     // A copy that never became a run would be listed as a session.
-    if (isForked) removeFork(options.transcripts, sessionId);
+    if (isForked) {
+      const { transcript, directory } = sessionFiles(options.transcripts, sessionId);
+      rmSync(transcript, { force: true });
+      rmSync(directory, { recursive: true, force: true });
+    }
     throw error;
   });
   try {
@@ -257,12 +261,6 @@ async function forkBefore(
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
   createWholeFile(sessionFiles(transcripts, sessionId).transcript, text, { durable: false });
   return true;
-}
-
-function removeFork(transcripts: string, sessionId: string): void {
-  const { transcript, directory } = sessionFiles(transcripts, sessionId);
-  rmSync(transcript, { force: true });
-  rmSync(directory, { recursive: true, force: true });
 }
 
 function optionsOf({ options, agent, model }: RecordedRun): SessionOptions {

@@ -6,7 +6,7 @@ import type { McpServer } from "@retinue/config/mcp/mcp-transport.ts";
 import type { AskedServer } from "@retinue/config/settings/choose-mcp-servers.ts";
 import { type AvailableTool, availableTool } from "@retinue/config/tools/match-tools.ts";
 import { parseToolEntry } from "@retinue/config/tools/tool-entry.ts";
-import type { ApprovalAnswer, Approver } from "@retinue/gate/approver.ts";
+import type { Approver } from "@retinue/gate/approver.ts";
 import type { McpConnectionOptions, McpConnections, McpServerState } from "../../mcp/mcp-connections.ts";
 import type { PlannedDefinition } from "../../planning/agent-plan.ts";
 import type { ServerInstructions } from "../../planning/servers-of-run.ts";
@@ -228,17 +228,13 @@ export function createAskMcpServer(
       },
       { signal },
     );
-    return meaningOf(answer);
+    if (answer.type !== "allow") return "no";
+    return answer.for === "save" ? "remember" : "for this session";
   };
 }
 
 function startWords(kind: string | undefined): string {
   return kind === "stdio" ? "start" : "connect to";
-}
-
-function meaningOf(answer: ApprovalAnswer): McpAnswer {
-  if (answer.type !== "allow") return "no";
-  return answer.for === "save" ? "remember" : "for this session";
 }
 
 /** What is in a plan for the tools of servers that were not asked: all of them, and those a definition names. */

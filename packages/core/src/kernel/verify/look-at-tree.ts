@@ -44,7 +44,15 @@ export async function lookAtTree(question: TreeQuestion): Promise<TreeView> {
   const entries = await listTree(directory);
   const changed = base?.entries === undefined ? [] : changedEntries(base.entries, entries);
   const states = changed.map(({ path }) => `${path}\0${entries.get(path) ?? "absent"}\0`);
-  const digest = await hashFiles(directory, question.changed, states);
+  // Over the contents of files that tools have changed, and over what is known of the others.
+  const hash = createHash("sha256");
+  for (const path of [...new Set(question.changed)].sort()) {
+    const content = await readFile(path).catch(() => undefined);
+    hash.update(`${relative(directory, path)}\0${content === undefined ? "absent" : content.length}\0`);
+    if (content !== undefined) hash.update(content);
+  }
+  for (const state of states) hash.update(state);
+  const digest = hash.digest("hex");
   const isCut = entries.size >= maxEntries;
   return { kind: "files", digest, mark: `${digest} ${markOf(entries)}`, entries, isCut };
 }
@@ -115,22 +123,6 @@ async function modeOf(path: string): Promise<string> {
 /** A line of `git ls-files -v -s`: a small letter is a file assumed to be unchanged, `S` one that is not in the working tree. */
 const unseenEntry = /^(?<tag>\S) (?<mode>\d+) \S+ \d\t(?<path>[\s\S]+)$/;
 const submoduleMode = "160000";
-
-/** Over the contents of files that tools have changed, and over what is known of the others. */
-async function hashFiles(
-  directory: string,
-  paths: readonly string[],
-  states: readonly string[],
-): Promise<string> {
-  const hash = createHash("sha256");
-  for (const path of [...new Set(paths)].sort()) {
-    const content = await readFile(path).catch(() => undefined);
-    hash.update(`${relative(directory, path)}\0${content === undefined ? "absent" : content.length}\0`);
-    if (content !== undefined) hash.update(content);
-  }
-  for (const state of states) hash.update(state);
-  return hash.digest("hex");
-}
 
 /** Of a folder without git. */
 const maxEntries = 200_000;

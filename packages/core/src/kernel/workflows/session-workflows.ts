@@ -338,7 +338,12 @@ async function start(request: WorkflowRequest, parts: Starting): Promise<LiveWor
     const ended: WorkflowRunState = { ...live.state(), ...ending, endedAt: at };
     try {
       journal.save(ended);
-      if (outputFile !== undefined) writeOutput(outputFile, ended);
+      if (outputFile !== undefined) {
+        const { result, logs } = ended;
+        mkdirSync(dirname(outputFile), { recursive: true, mode: 0o700 });
+        const text = result ?? ended.error ?? logs.join("\n");
+        writeFileSync(outputFile, `${text}\n`, { mode: 0o600 });
+      }
     } catch (error) {
       runtime.notice?.(`The files of the workflow ${runId} could not be written: ${String(error)}`);
     }
@@ -456,12 +461,6 @@ function keepScript(folder: string, { meta, text }: FoundWorkflow, runId: string
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   writeFileSync(file, text, { mode: 0o600 });
   return file;
-}
-
-function writeOutput(file: string, { result, error, logs }: WorkflowRunState): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const text = result ?? error ?? logs.join("\n");
-  writeFileSync(file, `${text}\n`, { mode: 0o600 });
 }
 
 function runnable({ meta, body }: FoundWorkflow): RunnableWorkflow {

@@ -100,7 +100,20 @@ export function createAnswerReader(context: AnswerContext): AnswerReader {
       if (reading.type === "failed") {
         throw new ModelError(reading.code, `${modelName}: the provider ended the answer with an error.`);
       }
-      const { events, content } = closeBlocks(open, provider);
+      // Ends what is still open and adds the block that says what the provider wants back.
+      const late = open.blocks.filter(({ isEnded }) => !isEnded).map((block) => end(open, block));
+      const parts = open.blocks.flatMap(({ index, kind, options }): readonly BlockOptions[] =>
+        Object.keys(options).length === 0 ? [] : [{ at: index, type: kind, options }],
+      );
+      const hasThought = open.blocks.some(({ kind }) => kind === "thinking");
+      const origin = parts.length === 0 && !hasThought ? [] : [originBlock(provider, parts)];
+      const index = open.blocks.length;
+      const last = origin.flatMap((block): readonly ModelEvent[] => [
+        { type: "block-started", index, block },
+        { type: "block-ended", index, block },
+      ]);
+      const content = [...open.blocks.map((block) => blockOf(block, block.text)), ...origin];
+      const events = [...late, ...last];
       const message = { role: "assistant" as const, content };
       const usage = readUsage(finish["usage"]) ?? estimateUsage(content, context);
       const request = requestId === undefined ? {} : { requestId };
@@ -182,23 +195,6 @@ interface OpenBlock {
 }
 
 type BlockKind = "text" | "thinking" | "tool_use";
-
-/** Ends what is still open and adds the block that says what the provider wants back. */
-function closeBlocks(open: OpenBlocks, provider: string) {
-  const late = open.blocks.filter(({ isEnded }) => !isEnded).map((block) => end(open, block));
-  const parts = open.blocks.flatMap(({ index, kind, options }): readonly BlockOptions[] =>
-    Object.keys(options).length === 0 ? [] : [{ at: index, type: kind, options }],
-  );
-  const hasThought = open.blocks.some(({ kind }) => kind === "thinking");
-  const origin = parts.length === 0 && !hasThought ? [] : [originBlock(provider, parts)];
-  const index = open.blocks.length;
-  const last = origin.flatMap((block): readonly ModelEvent[] => [
-    { type: "block-started", index, block },
-    { type: "block-ended", index, block },
-  ]);
-  const content = [...open.blocks.map((block) => blockOf(block, block.text)), ...origin];
-  return { events: [...late, ...last], content };
-}
 
 /** A block begins with its first text: an empty one would be refused when it is sent back. */
 function readDelta(open: OpenBlocks, part: JsonRecord, kind: BlockKind): readonly ModelEvent[] {

@@ -134,7 +134,13 @@ async function whyChanged(git: WorktreeGit, own: OwnWorktree): Promise<string | 
   const words = ["--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=none"];
   const status = await inIt("status", ...words);
   if (status.type === "failed") return `its state could not be read (${status.reason})`;
-  const { head, tip, changes } = readStatus(status.text);
+  // The branch and the commit that are checked out, and how many entries there are beside them.
+  const entries = status.text.split("\0").filter((entry) => entry !== "");
+  const header = (name: string) =>
+    entries.find((entry) => entry.startsWith(`# ${name} `))?.slice(`# ${name} `.length);
+  const changes = entries.filter((entry) => !entry.startsWith("# ")).length;
+  const head = header("branch.head");
+  const tip = header("branch.oid");
   if (head !== mark.branch) return "another branch or commit is checked out in it";
   if (tip !== mark.base) {
     const count = oneLine(await inIt("rev-list", "--count", `${mark.base}..refs/heads/${mark.branch}`));
@@ -145,15 +151,6 @@ async function whyChanged(git: WorktreeGit, own: OwnWorktree): Promise<string | 
     return "it contains submodules of its own";
   }
   return whyUnreachable(git, own);
-}
-
-/** The branch and the commit that are checked out, and how many entries there are beside them. */
-function readStatus(text: string) {
-  const entries = text.split("\0").filter((entry) => entry !== "");
-  const header = (name: string) =>
-    entries.find((entry) => entry.startsWith(`# ${name} `))?.slice(`# ${name} `.length);
-  const changes = entries.filter((entry) => !entry.startsWith("# ")).length;
-  return { head: header("branch.head"), tip: header("branch.oid"), changes };
 }
 
 async function whyEntangled(git: WorktreeGit, own: OwnWorktree): Promise<Strange | undefined> {

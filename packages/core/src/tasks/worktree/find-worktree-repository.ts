@@ -62,7 +62,13 @@ async function askOneByOne(
   { folder, directory }: { readonly folder: string; readonly directory: string },
 ): Promise<RepositoryFacts | string> {
   const kind = await git(folder, ["rev-parse", "--is-bare-repository", "--is-inside-work-tree"]);
-  if (kind.type === "failed") return whyNoRepository(kind, directory);
+  if (kind.type === "failed") {
+    if (kind.isMissing === true) return "git was not found on the PATH; install it";
+    if (kind.reason.includes("not a git repository")) {
+      return `${directory} is not in a git repository; run git init and make a first commit`;
+    }
+    return kind.reason;
+  }
   if (kind.text.trim().split("\n")[1] !== "true") {
     const what = kind.text.startsWith("true") ? "in a bare repository" : "in git's own data";
     return `${directory} is ${what}, where no files are checked out; start in a working tree`;
@@ -120,14 +126,6 @@ async function findMain(
   const answer = oneLine(await git(candidate, ["rev-parse", "--show-toplevel"]));
   const real = answer === undefined ? undefined : await realpath(answer).catch(() => undefined);
   return real === candidate ? candidate : top;
-}
-
-function whyNoRepository(answer: GitAnswer & { readonly type: "failed" }, directory: string): string {
-  if (answer.isMissing === true) return "git was not found on the PATH; install it";
-  if (answer.reason.includes("not a git repository")) {
-    return `${directory} is not in a git repository; run git init and make a first commit`;
-  }
-  return answer.reason;
 }
 
 function refused(reason: string): RepositoryAnswer {

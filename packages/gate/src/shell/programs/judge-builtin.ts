@@ -86,7 +86,7 @@ function judgeShellForm(name: string, rest: readonly Word[]): Judgement | undefi
         name,
       );
     case "printf":
-      return judgePrintf(rest);
+      return judgement(true, [], [isHarmlessFormat(rest) ? undefined : "printf may set a variable"]);
     case "test":
       return onlyIf(isHarmlessTest(rest), name, "the test may evaluate a variable");
     case "[":
@@ -153,10 +153,6 @@ function isHarmlessSet(flags: readonly Word[]): boolean {
       text === "pipefail" ? /o$/.test(flags[at - 1]?.text ?? "") : literal && /^[-+][euxo]+$/.test(text),
     )
   );
-}
-
-function judgePrintf(rest: readonly Word[]): Judgement {
-  return judgement(true, [], [isHarmlessFormat(rest) ? undefined : "printf may set a variable"]);
 }
 
 const conversions =

@@ -305,12 +305,6 @@ interface Tool extends ToolSpec {
 /** The tools of each name, made when one of them is first called. */
 const known = new Map<string, readonly Tool[]>();
 
-function toolsNamed(name: string): readonly Tool[] {
-  const made = known.get(name) ?? tools.filter(([each]) => each === name).map(([, spec]) => toolOf(spec));
-  if (made.length > 0) known.set(name, made);
-  return made;
-}
-
 function toolOf(spec: ToolSpec): Tool {
   const words = (text: string | undefined) => new Set((text ?? "").split(" "));
   return {
@@ -326,7 +320,9 @@ function toolOf(spec: ToolSpec): Tool {
 
 /** Reads a call of a tool of developers; undefined for one that is not listed. */
 export function judgeDevelopment(words: readonly Word[]): Judgement | undefined {
-  const rows = toolsNamed(words[0]?.text ?? "");
+  const name = words[0]?.text ?? "";
+  const rows = known.get(name) ?? tools.filter(([each]) => each === name).map(([, spec]) => toolOf(spec));
+  if (rows.length > 0) known.set(name, rows);
   const { place, risk } = readLeading(words, rows);
   const command = words[place];
   const tool = rows.find(

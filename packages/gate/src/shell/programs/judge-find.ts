@@ -123,7 +123,12 @@ export function findActions(words: readonly Word[]): FoundAction[] {
     at = endOfAction(words, start);
     const isMany = words[at]?.text === "+" || roots.length > 1;
     const elsewhere = name.endsWith("dir");
-    const isSelection = selects(words.slice(from, start - 1));
+    // Whether tests choose some of the files, by their names or otherwise.
+    const tests = words.slice(from, start - 1);
+    const isOpen = tests.some(({ text }) => /^(?:!|-not|-o|-or|,)$/.test(text));
+    const isSelection =
+      !isOpen &&
+      tests.some(({ text }, at) => selecting.test(text) && /[^*?.]/.test(tests[at + 1]?.text ?? "x"));
     const chosen = namesOf(words.slice(from));
     const inner = words.slice(start, at).flatMap((argument): Word[] => {
       if (!argument.text.includes("{}")) return [argument];
@@ -143,14 +148,6 @@ export function findActions(words: readonly Word[]): FoundAction[] {
 
 const selecting =
   /^-(?:i?name|i?path|i?wholename|i?regex|i?lname|newer\w*|[acm]newer|[acm]time|[acm]min|size|empty|user|group|uid|gid|perm|inum)$/;
-
-/** Whether tests choose some of the files, by their names or otherwise. */
-function selects(tests: readonly Word[]): boolean {
-  const isOpen = tests.some(({ text }) => /^(?:!|-not|-o|-or|,)$/.test(text));
-  return (
-    !isOpen && tests.some(({ text }, at) => selecting.test(text) && /[^*?.]/.test(tests[at + 1]?.text ?? "x"))
-  );
-}
 
 /**
  * The patterns of which one fits the name of every file that is found, where the tests say so: each way through them has to

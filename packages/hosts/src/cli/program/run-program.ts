@@ -118,7 +118,14 @@ function createProgram(host: CliHost, invoke: Invoke, { isInStore, arguments_ }:
   program.action((given: readonly string[], options: RunFlags) => {
     const { words, configs } = takeMcpConfigs(given, program.opts<CommandFlags>().mcpConfig, host.cwd);
     if (configs !== undefined) program.setOptionValue("mcpConfig", configs);
-    if (options.bare === true || options.safeMode === true) chooseNoSources(program);
+    if (options.bare === true || options.safeMode === true) {
+      // `--bare`: nothing counts but what the command line names, and what the organisation says.
+      const { settingSources } = program.opts<CommandFlags>();
+      if (settingSources !== undefined && settingSources.length > 0)
+        throw misuse("--bare reads no settings, so it cannot be combined with --setting-sources.");
+      program.setOptionValue("settingSources", []);
+      program.setOptionValue("strictMcpConfig", true);
+    }
     const [first] = words;
     if (
       options.print !== true &&
@@ -185,15 +192,6 @@ function invokeSession(
 ): Promise<void> {
   if (options.worktree === undefined && options.debugFile === undefined) return invoke(run);
   return invoke(async (context) => (await import("../enter-session.ts")).enterSession(context, options, run));
-}
-
-/** `--bare`: nothing counts but what the command line names, and what the organisation says. */
-function chooseNoSources(program: Command): void {
-  const { settingSources } = program.opts<CommandFlags>();
-  if (settingSources !== undefined && settingSources.length > 0)
-    throw misuse("--bare reads no settings, so it cannot be combined with --setting-sources.");
-  program.setOptionValue("settingSources", []);
-  program.setOptionValue("strictMcpConfig", true);
 }
 
 /** Whether a person watches a run with -p and can be asked; others read its lines. */

@@ -4,7 +4,6 @@ import { splitEntries } from "@retinue/core/kernel/options/find-bad-rule.ts";
 import {
   adviceOnDescription,
   type Complaint,
-  type CreatedAgent,
   complaintAboutModel,
   complaintAboutName,
   complaintAboutRunner,
@@ -28,7 +27,13 @@ export async function agentsNew(
 ): Promise<number> {
   const { host } = context;
   const options = withName(argument, given);
-  refuseBadAnswers(options);
+  const { tools, model, runner } = options;
+  const complaint =
+    (options.name === undefined ? undefined : complaintAboutName(options.name)) ??
+    (tools === undefined ? undefined : complaintAboutTools(tools)) ??
+    (runner === undefined ? undefined : complaintAboutRunner(runner)) ??
+    (model === undefined || runner !== undefined ? undefined : complaintAboutModel(model));
+  if (complaint !== undefined) throw misuse(complaint.message, complaint.advice);
   const project = openProject(context);
   const answers = host.canAsk
     ? await askForAgent(host, options, project).finally(host.endQuestions)
@@ -48,48 +53,8 @@ export async function agentsNew(
     replaces: options.force === true,
     pathText: project.nameOf,
   });
-  report(context, created, { project, isDescribed: description !== openDescription });
-  return 0;
-}
-
-function withName(argument: string | undefined, options: NewOptions): NewOptions {
-  if (argument === undefined) return options;
-  if (options.name !== undefined && options.name !== argument)
-    throw misuse(
-      `Two names were given: ${JSON.stringify(argument)} and --name ${JSON.stringify(options.name)}.`,
-    );
-  return { ...options, name: argument };
-}
-
-function isGiven(text: string | undefined): text is string {
-  return text !== undefined && text.trim() !== "";
-}
-
-function refuseBadAnswers({ name, tools, model, runner }: NewOptions): void {
-  const complaint =
-    (name === undefined ? undefined : complaintAboutName(name)) ??
-    (tools === undefined ? undefined : complaintAboutTools(tools)) ??
-    (runner === undefined ? undefined : complaintAboutRunner(runner)) ??
-    (model === undefined || runner !== undefined ? undefined : complaintAboutModel(model));
-  if (complaint !== undefined) throw misuse(complaint.message, complaint.advice);
-}
-
-/** Loads; the check says what is missing. */
-const openDescription = "Not described yet.";
-
-function requireAnswers({ name, description }: NewOptions): { name: string; description: string } {
-  if (isGiven(name)) return { name, description: isGiven(description) ? description : openDescription };
-  throw misuse(
-    "Without a terminal to ask in, `agents new` needs a name.",
-    'For example: retinue agents new sql-reviewer --description "Reviews SQL migrations for locks. Use when …"',
-  );
-}
-
-function report(
-  { host }: CommandContext,
-  { file, diagnostics, others }: CreatedAgent,
-  { project, isDescribed }: { readonly project: CliProject; readonly isDescribed: boolean },
-): void {
+  const { file, diagnostics, others } = created;
+  const isDescribed = description !== openDescription;
   const paint = createPaint(host.stdout.isColourAllowed);
   const lines = [
     `${paint.good("Written:")} ${project.nameOf(file)}`,
@@ -111,6 +76,31 @@ function report(
     "Next: make its prompt your own, then run `retinue agents check`.",
   ];
   host.stdout.write(`${lines.join("\n")}\n`);
+  return 0;
+}
+
+function withName(argument: string | undefined, options: NewOptions): NewOptions {
+  if (argument === undefined) return options;
+  if (options.name !== undefined && options.name !== argument)
+    throw misuse(
+      `Two names were given: ${JSON.stringify(argument)} and --name ${JSON.stringify(options.name)}.`,
+    );
+  return { ...options, name: argument };
+}
+
+function isGiven(text: string | undefined): text is string {
+  return text !== undefined && text.trim() !== "";
+}
+
+/** Loads; the check says what is missing. */
+const openDescription = "Not described yet.";
+
+function requireAnswers({ name, description }: NewOptions): { name: string; description: string } {
+  if (isGiven(name)) return { name, description: isGiven(description) ? description : openDescription };
+  throw misuse(
+    "Without a terminal to ask in, `agents new` needs a name.",
+    'For example: retinue agents new sql-reviewer --description "Reviews SQL migrations for locks. Use when …"',
+  );
 }
 
 /** Asks a person for everything the options do not say yet. */

@@ -17,7 +17,19 @@ export function LiveScreen(): ComponentChild {
   const { text } = useContext(Search);
   const all = state?.list?.sessions;
   const found = (all ?? []).filter((row) => matches(row, text));
-  const running = inFirstOrder(found.filter(({ isLive }) => isLive));
+  // Waiting first, once: what is shown stays in its place while values change.
+  const rows = found.filter(({ isLive }) => isLive);
+  const [known, setKnown] = useState<readonly string[]>([]);
+  const fresh = rows.filter(({ id }) => !known.includes(id));
+  const sorted = fresh.toSorted(
+    (a, b) => Number(stateOf(b) === "waiting") - Number(stateOf(a) === "waiting"),
+  );
+  const order = [...known, ...sorted.map(({ id }) => id)];
+  const isReady = rows.every(({ figures }) => figures !== undefined);
+  useEffect(() => {
+    if (isReady && fresh.length > 0) setKnown(order);
+  });
+  const running = rows.toSorted((a, b) => order.indexOf(a.id) - order.indexOf(b.id));
   const agents = running.reduce((sum, { figures }) => sum + (figures?.running ?? 0), 0);
   return h(
     Shell,
@@ -51,21 +63,6 @@ export function LiveScreen(): ComponentChild {
       all === undefined ? null : h(Recent, { rows: found, all }),
     ),
   );
-}
-
-/** Waiting first, once: what is shown stays in its place while values change. */
-function inFirstOrder(rows: readonly SessionRow[]): readonly SessionRow[] {
-  const [known, setKnown] = useState<readonly string[]>([]);
-  const fresh = rows.filter(({ id }) => !known.includes(id));
-  const sorted = fresh.toSorted(
-    (a, b) => Number(stateOf(b) === "waiting") - Number(stateOf(a) === "waiting"),
-  );
-  const order = [...known, ...sorted.map(({ id }) => id)];
-  const isReady = rows.every(({ figures }) => figures !== undefined);
-  useEffect(() => {
-    if (isReady && fresh.length > 0) setKnown(order);
-  });
-  return rows.toSorted((a, b) => order.indexOf(a.id) - order.indexOf(b.id));
 }
 
 function Loading(): ComponentChild {

@@ -33,7 +33,23 @@ interface ShellProps {
 /** What every screen has around it: where one is, what waits for a person, and whether the data are fresh. */
 export function Shell({ active, inbox = [], problem, children }: ShellProps): ComponentChild {
   const waiting = inbox.filter(({ state }) => state === "waiting");
-  useTitle(waiting.length);
+  // How many calls wait, also while another tab has to say so.
+  const [told, setTold] = useState<number>();
+  const count = told ?? waiting.length;
+  useEffect(() => {
+    document.title = count === 0 ? "Retinue" : `(${count}) Retinue`;
+  }, [count]);
+  useEffect(() => {
+    if (mayStream()) tellWaiting(waiting.length);
+  }, [waiting.length]);
+  useEffect(() => {
+    const forgetTold = onWaitingTold((other) => mayStream() || setTold(other));
+    const forgetTurn = onStreamTurn(() => mayStream() && setTold(undefined));
+    return () => {
+      forgetTold();
+      forgetTurn();
+    };
+  }, []);
   return [
     h("a", { key: "skip", class: "skip", href: "#main", onClick: skip }, "Skip to content"),
     exported === undefined ? h(Header, { key: "header", active, waiting: waiting.length, problem }) : null,
@@ -47,26 +63,6 @@ export function Shell({ active, inbox = [], problem, children }: ShellProps): Co
       children,
     ),
   ];
-}
-
-/** How many calls wait, also while another tab has to say so. */
-function useTitle(waiting: number): void {
-  const [told, setTold] = useState<number>();
-  const count = told ?? waiting;
-  useEffect(() => {
-    document.title = count === 0 ? "Retinue" : `(${count}) Retinue`;
-  }, [count]);
-  useEffect(() => {
-    if (mayStream()) tellWaiting(waiting);
-  }, [waiting]);
-  useEffect(() => {
-    const forgetTold = onWaitingTold((other) => mayStream() || setTold(other));
-    const forgetTurn = onStreamTurn(() => mayStream() && setTold(undefined));
-    return () => {
-      forgetTold();
-      forgetTurn();
-    };
-  }, []);
 }
 
 function skip(event: Event): void {

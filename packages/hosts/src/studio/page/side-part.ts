@@ -266,7 +266,13 @@ function Rights({
   agent: OverviewAgent | undefined;
   plan: Readonly<Record<string, unknown>>;
 }): ComponentChild {
-  const rows = rightsOf(plan);
+  // What an agent may, of its plan.
+  const found = new Map<string, string[]>();
+  for (const [field, value] of planRows(plan)) {
+    const name = named[field];
+    if (name !== undefined) found.set(name, [...(found.get(name) ?? []), value]);
+  }
+  const rows = [...found].map(([name, values]) => [name, [...new Set(values)].join(", ")]);
   return h(
     "section",
     { class: "sec" },
@@ -357,16 +363,6 @@ const named: Readonly<Record<string, string>> = {
   "ask rule": "Asked",
   "deny rule": "Denied",
 };
-
-/** What an agent may, of its plan. */
-function rightsOf(plan: Json): readonly (readonly [string, string])[] {
-  const found = new Map<string, string[]>();
-  for (const [field, value] of planRows(plan)) {
-    const name = named[field];
-    if (name !== undefined) found.set(name, [...(found.get(name) ?? []), value]);
-  }
-  return [...found].map(([name, values]) => [name, [...new Set(values)].join(", ")]);
-}
 
 function planRows(plan: Json): readonly (readonly [string, string, string])[] {
   return Object.entries(plan).flatMap(([name, value]) => rowsOf(name, value, plan));

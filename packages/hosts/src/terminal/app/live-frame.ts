@@ -211,7 +211,9 @@ function footerRow(
     ...(hint === "" ? keys : [[hint, 0, colours.warning] as const]),
   ];
   for (let rank = 6; rank >= 0; rank -= 1) {
-    const row = joined(parts.filter(([, own]) => own <= rank));
+    const row = parts
+      .filter(([, own]) => own <= rank)
+      .flatMap(([text, , style = dim], at) => [span(at === 0 ? " " : " · ", dim), span(text, style)]);
     if (rowWidth(row) <= width) return row;
   }
   return [];
@@ -219,10 +221,6 @@ function footerRow(
 
 function keyHints(agents: number, isBusy: boolean): readonly (readonly [text: string, rank: number])[] {
   return [...(agents > 0 || isBusy ? [["ctrl+b background", 6] as const] : []), ["? keys", 5] as const];
-}
-
-function joined(parts: readonly (readonly [text: string, rank: number, style?: Style])[]): Row {
-  return parts.flatMap(([text, , style = dim], at) => [span(at === 0 ? " " : " · ", dim), span(text, style)]);
 }
 
 const modeStyles: ReadonlyMap<string, Style> = new Map([

@@ -166,7 +166,18 @@ export function runCommand(text: string, state: AppState, actions: AppActions): 
   if (!/^[\w-]+$/.test(name)) return false;
   const command = findSlashCommand(name);
   const run = new Map<string, Run>(Object.entries(runs)).get(command?.name ?? "");
-  if (command === undefined || run === undefined) return refuseUnknown(name, state);
+  if (command === undefined || run === undefined) {
+    // True when there is no such skill either; what is not known yet is decided when the message is read.
+    const { isOpen, skills, conversation, session } = state;
+    if (!isOpen || !session.takesCommands || skills.some((skill) => skill.name === name)) return false;
+    const near = nearestName(
+      name,
+      [...commandHelp, ...skills].map((one) => one.name),
+    );
+    const advice = near === undefined ? "/help lists the commands." : `Did you mean /${near}?`;
+    conversation.note(`There is no command or skill /${name}. ${advice}`, colours.error);
+    return true;
+  }
   // Another word for a command gives way to a skill of that name.
   if (command.name !== name && state.skills.some((skill) => skill.name === name)) return false;
   actions.attempt(async () => {
@@ -175,17 +186,5 @@ export function runCommand(text: string, state: AppState, actions: AppActions): 
     await run(state, actions, words);
     actions.changed();
   });
-  return true;
-}
-
-/** True when there is no such skill either; what is not known yet is decided when the message is read. */
-function refuseUnknown(name: string, { isOpen, skills, conversation, session }: AppState): boolean {
-  if (!isOpen || !session.takesCommands || skills.some((skill) => skill.name === name)) return false;
-  const near = nearestName(
-    name,
-    [...commandHelp, ...skills].map((one) => one.name),
-  );
-  const advice = near === undefined ? "/help lists the commands." : `Did you mean /${near}?`;
-  conversation.note(`There is no command or skill /${name}. ${advice}`, colours.error);
   return true;
 }

@@ -21,7 +21,11 @@ export function withPaste(
   at: number,
   pasted: string,
 ): { readonly draft: Draft; readonly cursor: number } {
-  const clean = cleanPaste(pasted);
+  // Line ends as the model reads them; of control characters only tabs stay.
+  const clean = pasted
+    .replace(/\r\n?/g, "\n")
+    .replace(/\u001b\[(\d+);5u/g, (_, code: string) => String.fromCharCode(Number(code) & 0x1f))
+    .replace(/[^\P{Cc}\n\t]/gu, "");
   const inserted = isLarge(clean) ? chipFor(clean, pastes) : clean;
   return {
     draft: {
@@ -73,12 +77,4 @@ function chipFor(text: string, pastes: Draft["pastes"]): string {
   const size =
     lines > 1 ? `${lines.toLocaleString("en")} lines` : `${text.length.toLocaleString("en")} characters`;
   return `[pasted #${pastes.size + 1}: ${size}]`;
-}
-
-/** Line ends as the model reads them; of control characters only tabs stay. */
-function cleanPaste(text: string): string {
-  return text
-    .replace(/\r\n?/g, "\n")
-    .replace(/\u001b\[(\d+);5u/g, (_, code: string) => String.fromCharCode(Number(code) & 0x1f))
-    .replace(/[^\P{Cc}\n\t]/gu, "");
 }

@@ -123,7 +123,16 @@ export class InlineScreen {
   /** Brings the shown rows to the wanted ones: room is made or taken in one place, then rows that differ are painted. */
   #patch(target: readonly PaintedRow[]): string {
     const shown = this.#shown;
-    const { start, end } = commonEnds(shown, target);
+    // How many rows at both ends stay as they are.
+    const most = Math.min(shown.length, target.length);
+    let start = 0;
+    while (start < most && shown[start]?.bytes === target[start]?.bytes) start += 1;
+    let end = 0;
+    while (
+      end < most - start &&
+      shown[shown.length - 1 - end]?.bytes === target[target.length - 1 - end]?.bytes
+    )
+      end += 1;
     const added = target.length - shown.length;
     let out = "";
     let before: readonly (PaintedRow | undefined)[] = shown;
@@ -190,21 +199,4 @@ export class InlineScreen {
     const place = isVisible ? `${this.#moveTo(cursor.row)}\r${right}` : "";
     this.#options.write(`${beginSync}${before}${changes}${place}${after}${endSync}`);
   }
-}
-
-/** How many rows at both ends stay as they are. */
-function commonEnds(
-  before: readonly PaintedRow[],
-  after: readonly PaintedRow[],
-): { readonly start: number; readonly end: number } {
-  const most = Math.min(before.length, after.length);
-  let start = 0;
-  while (start < most && before[start]?.bytes === after[start]?.bytes) start += 1;
-  let end = 0;
-  while (
-    end < most - start &&
-    before[before.length - 1 - end]?.bytes === after[after.length - 1 - end]?.bytes
-  )
-    end += 1;
-  return { start, end };
 }

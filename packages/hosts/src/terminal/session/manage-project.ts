@@ -305,21 +305,6 @@ function valueAt(settings: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>((value, key) => (isRecord(value) ? value[key] : undefined), settings);
 }
 
-/** A status line is a whole, of which only the command is asked for. */
-async function changeSetting(
-  context: CommandContext,
-  { path, value }: Extract<ProjectChange, { type: "setting" }>,
-): Promise<string> {
-  const { discovered, nameOf } = await gatherSession(context, { toleratesBrokenFiles: true });
-  const isStatusLine = path === statusLineCommand;
-  const whole = isStatusLine && value !== undefined ? { type: "command", command: value } : value;
-  const outcome = await changeUserSetting(discovered.paths, isStatusLine ? path.slice(0, 1) : path, whole);
-  if (outcome.type === "refused") throw new Error(outcome.why);
-  const place = nameOf(discovered.paths.settings.user);
-  const name = path.join(".");
-  return value === undefined ? `${name} was taken out of ${place}.` : `${name} is ${value} in ${place}.`;
-}
-
 /** The deny rules of settings that can be written here, with the scope each is in. */
 async function offRules({ permissions }: CliProject): Promise<ReadonlyMap<string, RuleScope>> {
   const { rules } = await permissions.list();
@@ -388,8 +373,22 @@ export async function applyChange(context: CommandContext, change: ProjectChange
     }
     case "new-skill":
       return createSkill(context, change.name);
-    case "setting":
-      return changeSetting(context, change);
+    case "setting": {
+      // A status line is a whole, of which only the command is asked for.
+      const { path, value } = change;
+      const { discovered, nameOf } = await gatherSession(context, { toleratesBrokenFiles: true });
+      const isStatusLine = path === statusLineCommand;
+      const whole = isStatusLine && value !== undefined ? { type: "command", command: value } : value;
+      const outcome = await changeUserSetting(
+        discovered.paths,
+        isStatusLine ? path.slice(0, 1) : path,
+        whole,
+      );
+      if (outcome.type === "refused") throw new Error(outcome.why);
+      const place = nameOf(discovered.paths.settings.user);
+      const name = path.join(".");
+      return value === undefined ? `${name} was taken out of ${place}.` : `${name} is ${value} in ${place}.`;
+    }
     case "edited":
       return `${nameOf(change.file)} was edited.`;
   }

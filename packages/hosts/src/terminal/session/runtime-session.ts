@@ -753,7 +753,10 @@ export class RuntimeSession implements TerminalSession {
   /** Everything may be allowed only where that was asked for at the start. */
   #modes(): readonly PermissionMode[] {
     const start = this.#live?.tree.facts.plan.policy.mode ?? "default";
-    return modesFrom(start, { canBypass: this.#given.skipPermissions === true });
+    // What Shift+Tab goes through.
+    const canBypass = this.#given.skipPermissions === true;
+    const all = canBypass || start === "bypassPermissions" ? [...modes, "bypassPermissions" as const] : modes;
+    return all.includes(start) ? all : [start, ...all];
   }
 
   #opened(): TreeFacts {
@@ -787,12 +790,3 @@ export class RuntimeSession implements TerminalSession {
 }
 
 const modes: readonly PermissionMode[] = ["default", "acceptEdits", "plan"];
-
-/** What Shift+Tab goes through. */
-function modesFrom(
-  start: PermissionMode,
-  { canBypass }: { readonly canBypass: boolean },
-): readonly PermissionMode[] {
-  const all = canBypass || start === "bypassPermissions" ? [...modes, "bypassPermissions" as const] : modes;
-  return all.includes(start) ? all : [start, ...all];
-}

@@ -73,8 +73,13 @@ export function createSessionPages({ context, session, mode }: SessionPagesOptio
           );
         case "context":
           return (await import("./describe-context.ts")).describeContext(session);
-        case "memory":
-          return describeMemory(session, (await import("./describe-context.ts")).isMemory);
+        case "memory": {
+          const isMemory = (await import("./describe-context.ts")).isMemory;
+          const text = plan.system.filter(isMemory).join("\n\n");
+          const what =
+            text === "" ? "No instructions of the project or of yours are in the system prompt." : text;
+          return `${what}\n\n\`#\` and a note at the prompt adds to the project's CLAUDE.md.`;
+        }
       }
     },
   };
@@ -114,10 +119,4 @@ function listModels({ host }: CommandContext, { model }: TreeFacts): readonly Ch
   ];
   const current = { value: model.id, label: model.id, description: "in use" };
   return [current, ...others.filter(({ value }) => value !== model.id)];
-}
-
-function describeMemory({ plan }: TreeFacts, isMemory: (part: string) => boolean): string {
-  const text = plan.system.filter(isMemory).join("\n\n");
-  const what = text === "" ? "No instructions of the project or of yours are in the system prompt." : text;
-  return `${what}\n\n\`#\` and a note at the prompt adds to the project's CLAUDE.md.`;
 }

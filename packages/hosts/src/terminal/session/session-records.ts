@@ -34,10 +34,18 @@ export function createSessionRecords(host: CommandContext["host"]): SessionRecor
     search: async (text) => (await stored.search(text)).map(summaryOf),
     async writeExport(file, sessionId, messages) {
       const isPage = /\.html?$/i.test(file);
-      return writeExport(
-        resolve(cwd, file),
-        isPage ? await sessionPage(host, sessionId) : markdown(messages),
-      );
+      const target = resolve(cwd, file);
+      await writeFile(target, isPage ? await sessionPage(host, sessionId) : markdown(messages), {
+        flag: "wx",
+      }).catch((error: unknown) => {
+        const reason = error instanceof Error ? error.message : String(error);
+        const what =
+          errorCode(error) === "EEXIST"
+            ? `There is a file ${target} already; it was not touched.`
+            : `The conversation was not written to ${target}: ${reason}.`;
+        throw new RetinueError("not-exported", what, { advice: "Name another file." });
+      });
+      return target;
     },
   };
 }
@@ -62,18 +70,6 @@ function markdown(messages: readonly Message[]): string {
     .map(exported)
     .filter((part) => part !== "");
   return `${parts.join("\n\n")}\n`;
-}
-
-async function writeExport(target: string, text: string): Promise<string> {
-  await writeFile(target, text, { flag: "wx" }).catch((error: unknown) => {
-    const reason = error instanceof Error ? error.message : String(error);
-    const what =
-      errorCode(error) === "EEXIST"
-        ? `There is a file ${target} already; it was not touched.`
-        : `The conversation was not written to ${target}: ${reason}.`;
-    throw new RetinueError("not-exported", what, { advice: "Name another file." });
-  });
-  return target;
 }
 
 function exported(entry: AgentEntry): string {

@@ -38,7 +38,13 @@ export function agentRows(agents: readonly AgentSnapshot[], options: AgentRowOpt
     cost: most("cost", 8),
     time: most("time", 12),
   };
-  const columns = chooseColumns(sizes, width);
+  // The activity needs room; columns go in the order of how little they are missed.
+  const columns = new Set<ColumnName>(["description", "tokens", "cost", "time"]);
+  const taken = (): number => 6 + sizes.name + [...columns].reduce((sum, key) => sum + sizes[key] + 2, 0);
+  for (const key of ["cost", "description", "tokens", "time"] as const) {
+    if (width - taken() >= 20) break;
+    columns.delete(key);
+  }
   return cells.map((cell) => {
     const isSelected = cell.agent.id === selected;
     const mark = isSelected ? inverse : plain;
@@ -70,20 +76,6 @@ function indent({ depth = 1 }: AgentSnapshot): string {
 const maxIndent = 5;
 
 type ColumnName = "description" | "tokens" | "cost" | "time";
-
-/** The activity needs room; columns go in the order of how little they are missed. */
-function chooseColumns(
-  sizes: Readonly<Record<ColumnName | "name", number>>,
-  width: number,
-): ReadonlySet<ColumnName> {
-  const chosen = new Set<ColumnName>(["description", "tokens", "cost", "time"]);
-  const taken = (): number => 6 + sizes.name + [...chosen].reduce((sum, key) => sum + sizes[key] + 2, 0);
-  for (const key of ["cost", "description", "tokens", "time"] as const) {
-    if (width - taken() >= 20) break;
-    chosen.delete(key);
-  }
-  return chosen;
-}
 
 function activityOf({ state, activity, isBackground }: AgentSnapshot, isAsking: boolean): string {
   if (isAsking) return "waiting for an answer ▲";

@@ -108,7 +108,13 @@ export function finishedCallRows(call: ToolCall, result: ToolResult, context: Ro
         .flatMap((line) => wrapRow([span(line, colours.error)], width, { first: [span("  ")] }))
         .slice(-maxErrorRows),
     ];
-  const row = summaryRow(title, summaryOf(call, result), width);
+  // The facts are never cut; a long command and a long result share the rest.
+  const { said, facts } = summaryOf(call, result);
+  const end: Row = facts === "" ? [] : [span(`${said === "" ? "  " : " · "}${facts}`, dim)];
+  const room = Math.max(10, width - rowWidth(end));
+  const middle: Row = said === "" ? [] : [span(`  ${said}`, dim)];
+  const titleRoom = Math.max(Math.floor(room / 2), room - rowWidth(middle));
+  const row = cutRow([...cutRow([...cutRow(title, titleRoom), ...middle], room), ...end], width);
   return result.diff === undefined
     ? [row]
     : [row, ...diffRows(result.diff, context, { maxRows: maxDiffRows })];
@@ -140,15 +146,6 @@ function summaryOf({ tool }: ToolCall, { text, diff, durationMs }: ToolResult): 
   if (countedTools.has(tool)) return { said: "", facts: [plural(lines, "line"), ...time].join(" · ") };
   const more = lines > 1 ? [plural(lines, "line")] : [];
   return { said: tool === "Bash" ? lastLine(text) : firstLine(text), facts: [...more, ...time].join(" · ") };
-}
-
-/** The facts are never cut; a long command and a long result share the rest. */
-function summaryRow(title: Row, { said, facts }: Summary, width: number): Row {
-  const end: Row = facts === "" ? [] : [span(`${said === "" ? "  " : " · "}${facts}`, dim)];
-  const room = Math.max(10, width - rowWidth(end));
-  const middle: Row = said === "" ? [] : [span(`  ${said}`, dim)];
-  const titleRoom = Math.max(Math.floor(room / 2), room - rowWidth(middle));
-  return cutRow([...cutRow([...cutRow(title, titleRoom), ...middle], room), ...end], width);
 }
 
 const countedTools: ReadonlySet<string> = new Set(["Read", "Grep", "Glob", "WebFetch", "WebSearch"]);

@@ -78,7 +78,16 @@ export class MarkdownStream {
     const all = this.#lineRows(text).map(rowText);
     const spaces = [...text.matchAll(/(?<=\S) +(?=\S)/g)].map(({ index }) => index);
     for (let count = all.length - keptRows; count > 0; count -= 1) {
-      const end = lastWithin(spaces, (at) => this.#lineRows(text.slice(0, at)).length <= count);
+      // The last of the places for which something holds that holds for all places before it.
+      const holds: (place: number) => boolean = (at) => this.#lineRows(text.slice(0, at)).length <= count;
+      let low = 0;
+      let high = spaces.length;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (holds(spaces[middle] ?? 0)) low = middle + 1;
+        else high = middle;
+      }
+      const end = spaces[low - 1];
       if (end === undefined || !isSettled(text.slice(0, end))) continue;
       const rows = this.#lineRows(text.slice(0, end));
       if (rows.length !== count || rows.some((row, at) => rowText(row) !== all[at])) continue;
@@ -292,18 +301,6 @@ function isSettled(text: string): boolean {
   );
 }
 
-/** The last of the places for which something holds that holds for all places before it. */
-function lastWithin(places: readonly number[], holds: (place: number) => boolean): number | undefined {
-  let low = 0;
-  let high = places.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (holds(places[middle] ?? 0)) low = middle + 1;
-    else high = middle;
-  }
-  return places[low - 1];
-}
-
 const maxHeld = 12;
 const maxIndent = 24;
 
@@ -362,7 +359,15 @@ function tableRows(lines: readonly string[], width: number): readonly Row[] {
     Math.max(minColumn, longestWord(head), ...cells.map((one) => longestWord(one[at] ?? []))),
   );
   const fitting = shareWidth(widths, words, width - separator.length * (widths.length - 1));
-  if (fitting === undefined) return asList(heads, cells, width);
+  if (fitting === undefined)
+    return cells.flatMap((one) =>
+      one.flatMap((cell, at) =>
+        wrapRow([...(heads[at] ?? []), span(": "), ...cell], width, {
+          first: [span(at === 0 ? "- " : "  ")],
+          rest: [span("    ")],
+        }),
+      ),
+    );
   const rule = [span(fitting.map((size) => "─".repeat(size)).join("─┼─"), dim)];
   const linesOf = (parts: readonly Row[]): readonly Row[] => cellLines(parts, fitting, align);
   return [...linesOf(heads), rule, ...cells.flatMap(linesOf)];
@@ -418,15 +423,4 @@ function shareWidth(
     fitting[widest] = (fitting[widest] ?? 0) - 1;
   }
   return fitting;
-}
-
-function asList(heads: readonly Row[], cells: readonly (readonly Row[])[], width: number): readonly Row[] {
-  return cells.flatMap((one) =>
-    one.flatMap((cell, at) =>
-      wrapRow([...(heads[at] ?? []), span(": "), ...cell], width, {
-        first: [span(at === 0 ? "- " : "  ")],
-        rest: [span("    ")],
-      }),
-    ),
-  );
 }

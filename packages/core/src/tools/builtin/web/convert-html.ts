@@ -21,7 +21,18 @@ export async function convertHtml(html: string, url: string): Promise<ConvertedP
     "default" in readability ? (readability.default as typeof readability) : readability;
   // Pages without head or body confuse the parser, so what is in them is put into a page that has both.
   const { document: given } = parseHTML(/<html[\s>]/i.test(html) ? html : wrapped(html));
-  clean(given, url);
+  // Takes out what no reader sees, and makes links whole.
+  for (const element of given.querySelectorAll(unseen)) element.remove();
+  for (const element of given.querySelectorAll("[style]")) {
+    if (/display\s*:\s*none|visibility\s*:\s*hidden/i.test(element.getAttribute("style") ?? ""))
+      element.remove();
+  }
+  for (const link of given.querySelectorAll("a[href]")) {
+    const target = URL.parse(link.getAttribute("href") ?? "", url);
+    const isWeb = target !== null && /^(?:https?|mailto):$/.test(target.protocol);
+    if (isWeb) link.setAttribute("href", target.href);
+    else link.removeAttribute("href");
+  }
   const title = (given.querySelector("title")?.textContent ?? "").replace(/\s+/g, " ").trim();
   for (const element of given.querySelectorAll("title")) element.remove();
   const everything: string = (given.querySelector("body") ?? given.documentElement).innerHTML;
@@ -37,32 +48,6 @@ export async function convertHtml(html: string, url: string): Promise<ConvertedP
 
 function wrapped(body: string): string {
   return `<!doctype html><html><head></head><body>${body}</body></html>`;
-}
-
-interface PageElement {
-  getAttribute(name: string): string | null;
-  setAttribute(name: string, value: string): void;
-  removeAttribute(name: string): void;
-  remove(): void;
-}
-
-interface PageDocument {
-  querySelectorAll(selector: string): Iterable<PageElement>;
-}
-
-/** Takes out what no reader sees, and makes links whole. */
-function clean(document: PageDocument, url: string): void {
-  for (const element of document.querySelectorAll(unseen)) element.remove();
-  for (const element of document.querySelectorAll("[style]")) {
-    if (/display\s*:\s*none|visibility\s*:\s*hidden/i.test(element.getAttribute("style") ?? ""))
-      element.remove();
-  }
-  for (const link of document.querySelectorAll("a[href]")) {
-    const target = URL.parse(link.getAttribute("href") ?? "", url);
-    const isWeb = target !== null && /^(?:https?|mailto):$/.test(target.protocol);
-    if (isWeb) link.setAttribute("href", target.href);
-    else link.removeAttribute("href");
-  }
 }
 
 const unseen =
