@@ -17,7 +17,7 @@ import { listFolder } from "./list-folder.ts";
 import { isInside, type PolicyRule } from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
-import type { PathOperand, ShellUnit } from "./shell/model.ts";
+import type { PathOperand, ShellUnit, UnreadableName } from "./shell/model.ts";
 import { whyNotAccepted } from "./why-not-accepted.ts";
 
 const maxEntries = 4_000;
@@ -94,6 +94,14 @@ function areLeftOut({ forms }: PathFact, leavesOut: PathOperand["leavesOut"]): b
   return !leavesOut.some(
     ({ name, isFolder }) => isFolder === true && names.some((own) => matchesName(name, own)),
   );
+}
+
+/** Whether something of one of these names may be below a folder. */
+export async function mayHold(folder: string, names: readonly UnreadableName[]): Promise<boolean> {
+  const { found, isIncomplete } = await findBelow(folder, {
+    matches: (path) => names.some(({ name }) => matchesName(name, posix.basename(path))),
+  });
+  return found !== undefined || isIncomplete === true;
 }
 
 /** Folders of which a command with a file pattern removes everything that shows, or everything that does not: `rm -rf *`. */

@@ -143,3 +143,27 @@ describe("[PRM-8] rules with names, and files that lists name", () => {
     expect(await judge(command, { allow: [`Bash(${rule})`] }, "default")).toBe("allow");
   });
 });
+
+test("[PRM-1] a search says that it left files out only where there are any", async () => {
+  const notes = async (command: string) => {
+    const rule = parseRule("Read(.env)", { list: "deny" });
+    if (rule.type === "invalid") throw new Error(rule.reason);
+    const policy: PermissionPolicy = {
+      mode: "default",
+      allow: [],
+      ask: [],
+      deny: [{ rule: rule.rule, anchor: project }],
+      workingDirectories: [project],
+      home,
+      trusted: true,
+    };
+    const request = { tool: "Bash", effect: "execute", input: { command } };
+    return decide(await gatherCallFacts(request, { policy, directory: project }), policy).run?.notes;
+  };
+  expect(await notes("grep -rn x src")).toEqual([]);
+  await mkdir(join(project, "docs/deep"));
+  await writeFile(join(project, "docs/deep/.env"), "x\n");
+  expect(await notes("grep -rn x docs")).toEqual([
+    "Files that rules keep from being read were left out of the search: .env.",
+  ]);
+});

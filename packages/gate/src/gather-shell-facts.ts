@@ -16,12 +16,20 @@ import {
   gatherPathFact,
   type PathEnvironment,
 } from "./gather-path-facts.ts";
-import { emptiedByFind, findEmptied, findRestricted, findSplitName, gatherReach } from "./gather-reach.ts";
+import {
+  emptiedByFind,
+  findEmptied,
+  findRestricted,
+  findSplitName,
+  gatherReach,
+  mayHold,
+} from "./gather-reach.ts";
 import { askRepository, type Repository, type RepositoryFacts } from "./git/ask-repository.ts";
 import { runOwnGit } from "./git/run-own-git.ts";
 import { transportReason } from "./git/transport-reason.ts";
 import { isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
 import { matchesPath } from "./rules/matches-call.ts";
+import { leftOutNote } from "./shell/create-unit.ts";
 import { loadAnalysis, type ShellPlace } from "./shell/load-analysis.ts";
 import type { PathOperand, ShellAnalysis, ShellUnit, UnreadableName } from "./shell/model.ts";
 import { isBuiltin } from "./shell/programs/judge-builtin.ts";
@@ -66,13 +74,29 @@ export async function gatherShellFacts(command: string, environment: PathEnviron
     redirects: redirects.flat(),
     ...(listed.length > 0 && { listed: listed.flat() }),
   };
+  const notes = await keepNotes(analysis, environment);
   const { directory, home } = environment;
   const replaced = units.map((unit) => unit.replaced);
   return {
-    analysis,
+    analysis: { ...analysis, notes },
     ...followMadeLinks(found, analysis.units, { directory, home, replaced }),
     ...(tracked !== undefined && { rulesOnTracked: true }),
   };
+}
+
+/** That a search leaves files out is said where there are any. */
+async function keepNotes(
+  { notes, units }: ShellAnalysis,
+  environment: PathEnvironment,
+): Promise<ShellAnalysis["notes"]> {
+  if (notes?.some((note) => note.startsWith(leftOutNote)) !== true) return notes;
+  const searched = units.flatMap(({ operands }) =>
+    operands.filter(({ leavesOut }) => leavesOut !== undefined),
+  );
+  for (const { leavesOut = [], ...operand } of searched)
+    for (const { forms } of await gatherPaths(operand, "read", environment))
+      if (await mayHold(forms.at(-1) ?? "", leavesOut)) return notes;
+  return notes.filter((note) => !note.startsWith(leftOutNote));
 }
 
 function hasReadRules({ policy: { deny, ask } }: PathEnvironment): boolean {

@@ -34,6 +34,9 @@ export interface CreatedUnit {
   readonly note?: string;
 }
 
+/** How the note about files that a search leaves out begins; it is dropped where there are none. */
+export const leftOutNote = "Files that rules keep from being read were left out of the search:";
+
 /** Describes one simple command for the rules. */
 export function createUnit(input: UnitInput): CreatedUnit {
   const { words, surroundings: { exclusions, repository, filters, unreadable = [] } = {} } = input;
@@ -101,7 +104,7 @@ export function createUnit(input: UnitInput): CreatedUnit {
     return {
       unit,
       rendered: searching,
-      note: `Files that rules keep from being read were left out of the search: ${unreadable.map((each) => each.name).join(", ")}.`,
+      note: `${leftOutNote} ${unreadable.map((each) => each.name).join(", ")}.`,
     };
   return readOnly && judged?.rendered !== undefined ? { unit, rendered: judged.rendered } : { unit };
 }
