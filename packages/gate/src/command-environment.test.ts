@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { commandEnvironment } from "./command-environment.ts";
+import { commandEnvironment, withoutCredentials } from "./command-environment.ts";
 
 describe("the environment of a command", () => {
   test.each([
@@ -43,6 +43,8 @@ describe("the environment of a command", () => {
     "CO_API_KEY",
     "NVIDIA_NIM_API_KEY",
     "RETINUE_TOKEN",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
   ])("has no %s, unless a setting passes it on [PRM-9]", (name) => {
     expect(commandEnvironment({ [name]: "x" })).not.toHaveProperty([name]);
     expect(commandEnvironment({ [name]: "x" }, { pass: [name] })).toHaveProperty([name], "x");
@@ -61,12 +63,31 @@ describe("the environment of a command", () => {
     "GOOGLE_APPLICATION_CREDENTIALS",
     "AZURE_CLIENT_ID",
     "CLOUDFLARE_API_TOKEN",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
     "ANTHROPIC_BASE_URL",
     "ANTHROPIC_MODEL",
     "OPENAI_ORGANIZATION",
     "CLAUDE_CODE_USE_BEDROCK",
     "MY_LD_X",
   ])("keeps %s", (name) => expect(commandEnvironment({ [name]: "x" })).toHaveProperty([name], "x"));
+
+  test.each([
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "AZURE_CLIENT_SECRET",
+    "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+    "ACTIONS_ID_TOKEN_REQUEST_URL",
+    "ANTHROPIC_API_KEY",
+  ])("with CLAUDE_CODE_SUBPROCESS_ENV_SCRUB has no %s, nor has a hook [PRM-9]", (name) => {
+    const environment = { [name]: "x", PATH: "/bin", CLAUDE_CODE_SUBPROCESS_ENV_SCRUB: "1" };
+    expect(commandEnvironment(environment)).not.toHaveProperty([name]);
+    expect(withoutCredentials(environment)).not.toHaveProperty([name]);
+    expect(withoutCredentials(environment)).toHaveProperty("PATH", "/bin");
+    expect(withoutCredentials({ [name]: "x" })).toHaveProperty([name], "x");
+  });
 
   test("says that an agent is at work and that there is no person at a terminal", () => {
     expect(commandEnvironment({ PAGER: "less", TERM: "xterm", CLAUDECODE: "" })).toMatchObject({

@@ -22,7 +22,7 @@ export function commandEnvironment(
   { pass = [], set = {} }: CommandEnvironmentOptions = {},
 ): Record<string, string> {
   const passed = new Set(pass);
-  const kept = Object.entries(environment).flatMap(([name, value]): [string, string][] =>
+  const kept = Object.entries(withoutCredentials(environment)).flatMap(([name, value]): [string, string][] =>
     value === undefined || (isRemoved(name) && !passed.has(name)) ? [] : [[name, value]],
   );
   return Object.fromEntries([...kept, ...Object.entries(fixed), ...Object.entries(set)]);
@@ -55,6 +55,24 @@ export function readOnlyEnvironment(
 function isRemoved(name: string): boolean {
   return removedNames.has(name) || /^(?:LD_|DYLD_|BASH_FUNC_)/.test(name) || isProviderKey(name);
 }
+
+/**
+ * The environment of a program of the person's own, such as a hook: all of it, unless they asked for credentials to stay
+ * here (`CLAUDE_CODE_SUBPROCESS_ENV_SCRUB`).
+ */
+export function withoutCredentials(
+  environment: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string | undefined>> {
+  if (!/^(?:1|true|yes|on)$/i.test(environment["CLAUDE_CODE_SUBPROCESS_ENV_SCRUB"]?.trim() ?? ""))
+    return environment;
+  return Object.fromEntries(
+    Object.entries(environment).filter(([name]) => !isProviderKey(name) && !cloudCredential.test(name)),
+  );
+}
+
+/** What clouds and their machines for builds know a program by. */
+const cloudCredential =
+  /^(?:AWS|AZURE|ARM|GOOGLE|GCP|GCLOUD|CLOUDSDK|ALIBABA_CLOUD|OCI|ACTIONS)_\w*(?:KEY|KEY_ID|TOKEN|TOKEN_FILE|TOKEN_REQUEST_URL|SECRET|CREDENTIALS?|PASSWORD|CERTIFICATE_PATH)$/;
 
 /** Whether a variable holds what pays for the model, or opens this product itself; no file of a project gets it unasked. */
 export function isProviderKey(name: string): boolean {
@@ -100,6 +118,8 @@ const keyPatterns: readonly RegExp[] = [
   /^AWS_BEARER_TOKEN_\w+$/,
   /^MCP_CLIENT_SECRET$/,
   /^RETINUE_\w*(?:TOKEN|KEY|SECRET)$/,
+  // What its own telemetry is sent with.
+  /^OTEL_EXPORTER_OTLP_(?:[A-Z]+_)?HEADERS$/,
 ];
 
 export interface Shell {

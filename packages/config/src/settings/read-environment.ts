@@ -470,10 +470,13 @@ const variables = {
   stopHookBlockCap: ["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", integer(0)],
   sessionEndHooksTimeoutMs: ["CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", milliseconds],
   temporaryDirectory: ["CLAUDE_CODE_TMPDIR", text],
+  // No timer waits longer.
+  apiTimeoutMs: ["API_TIMEOUT_MS", integer(1, 2_147_483_647)],
   maxRetries: ["CLAUDE_CODE_MAX_RETRIES", integer(0, 15)],
   bashDefaultTimeoutMs: ["BASH_DEFAULT_TIMEOUT_MS", count],
   bashMaxTimeoutMs: ["BASH_MAX_TIMEOUT_MS", count],
   bashMaxOutputLength: ["BASH_MAX_OUTPUT_LENGTH", count],
+  credentialsKeptBack: ["CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", toggle],
   mcpTimeoutMs: ["MCP_TIMEOUT", count],
   mcpToolTimeoutMs: ["MCP_TOOL_TIMEOUT", count],
   maxMcpOutputTokens: ["MAX_MCP_OUTPUT_TOKENS", count],

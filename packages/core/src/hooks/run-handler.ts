@@ -1,6 +1,7 @@
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import type { FiredEvent } from "@retinue/config/hooks/hook-input.ts";
 import { describeHook, type HookHandler, type SelectedHook } from "@retinue/config/hooks/hook-rule.ts";
+import { withoutCredentials } from "@retinue/gate/command-environment.ts";
 import { type HookReading, readAnswer, readModelAnswer, readPrinted } from "./hook-answer.ts";
 import type { HookRunnerOptions } from "./hook-runner.ts";
 import { runHttpHook } from "./run-http-hook.ts";
@@ -157,7 +158,7 @@ async function reportLate(hook: SelectedHook, started: StartedCommand, context: 
 function hookEnvironment({ origin }: SelectedHook, { event, options }: RunContext): Record<string, string> {
   const isStart = event === "SessionStart" && options.environmentFile !== undefined;
   return {
-    ...definedVariables(options.environment),
+    ...definedVariables(withoutCredentials(options.environment)),
     CLAUDECODE: "1",
     CLAUDE_CODE_CHILD_SESSION: "1",
     CLAUDE_CODE_SESSION_ID: options.session.sessionId,

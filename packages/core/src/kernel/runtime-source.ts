@@ -392,7 +392,7 @@ function modelsOf(
     settings: plain,
     apiKeyHelper:
       helper === undefined ? undefined : () => runKeyHelper(helper, { environment, directory: place.cwd }),
-    timeouts: readModelClocks(plain.limits),
+    timeouts: readModelClocks(plain.limits, readEnvironment(environment).options.apiTimeoutMs),
     // A package of the project is the project's code, so it is loaded only where that may run.
     async load(name) {
       const { createPackageLoader } = await import("../models/create-package-loader.ts");

@@ -84,6 +84,8 @@ test("the clocks of providers are read in seconds", () => {
   });
   expect(readModelClocks({ model: "fast" })).toEqual({});
   expect(readModelClocks(undefined)).toEqual({});
+  expect(readModelClocks(undefined, 600_000)).toEqual({ firstTokenMs: 600_000 });
+  expect(readModelClocks({ model: { firstTokenSeconds: 30 } }, 600_000)).toEqual({ firstTokenMs: 30_000 });
 });
 
 test("limits of a definition are read strictly", () => {

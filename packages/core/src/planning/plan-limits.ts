@@ -260,13 +260,12 @@ function limitsIn(written: unknown, known?: readonly AgentLimitKey[]): AgentLimi
 }
 
 /** How long a provider may be silent. */
-export function readModelClocks(setting: Readonly<Record<string, unknown>> | undefined): {
-  readonly firstTokenMs?: number;
-  readonly betweenTokensMs?: number;
-} {
-  if (setting?.model === undefined) return {};
-  const model = isRecord(setting.model) ? setting.model : {};
-  const firstTokenMs = millisecondsOf(model.firstTokenSeconds);
+export function readModelClocks(
+  setting: Readonly<Record<string, unknown>> | undefined,
+  requestMs?: number,
+): { readonly firstTokenMs?: number; readonly betweenTokensMs?: number } {
+  const model = isRecord(setting?.model) ? setting.model : {};
+  const firstTokenMs = millisecondsOf(model.firstTokenSeconds) ?? requestMs;
   const betweenTokensMs = millisecondsOf(model.betweenTokensSeconds);
   return {
     firstTokenMs,
