@@ -25,7 +25,7 @@ import type { AgentServices, EquippedAgent } from "./agent/agent-services.ts";
 import { openAgent } from "./agent/open-agent.ts";
 import type { Children } from "./agent/open-children.ts";
 import { withExpansion } from "./agent/session-skills.ts";
-import type { TypedOutput } from "./options/typed-output.ts";
+import { endingWithOutput, type TypedOutput } from "./options/typed-output.ts";
 import { createSessionRecovery, type SessionRecovery } from "./recover-agents.ts";
 import { stoppedEnding } from "./run-handle.ts";
 
@@ -185,7 +185,7 @@ async function* work(
     const running = tasks.list().filter((task) => !hasEnded(task));
     await Promise.all(running.map(({ id }) => tasks.stop(id, "program")));
   }
-  const own = withOutput(ending, output);
+  const own = endingWithOutput(ending, output);
   const taken = tasks.takeTotals();
   // A run without children is its own tree.
   const whole = taken === undefined ? own : { ...own, tree: addTotals(own.totals, taken) };
@@ -299,15 +299,6 @@ export function readCompactCommand(
   if (match === null) return undefined;
   const instructions = match[1]?.trim() ?? "";
   return { instructions: instructions === "" ? undefined : instructions };
-}
-
-/** The ending with the value that was asked for, or with the reason why there is none. */
-function withOutput(ending: RunEnding, output: TypedOutput | undefined): RunEnding {
-  const value = output?.value();
-  if (value !== undefined) return { ...ending, output: value.output };
-  if (output === undefined || ending.status !== "completed" || output.isWaived()) return ending;
-  const error = "The agent did not return a result matching the schema.";
-  return { ...ending, status: "failed", reason: "max_structured_output_retries", error };
 }
 
 type Content = UserMessage["content"];

@@ -88,7 +88,11 @@ export async function gatherSystemPrompt({
       sources: runtime.settingSources,
     }),
     gatherGitState({
-      ...{ directory, repositoryRoot, home: paths.home, environment, trusted },
+      directory,
+      repositoryRoot,
+      home: paths.home,
+      environment,
+      trusted,
       wall: isolates(runtime) ? runtime.wall : undefined,
     }),
     gatherMemory(runtime, rules, definition),

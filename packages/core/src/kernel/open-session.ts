@@ -283,12 +283,22 @@ async function planMain(
   const saved = await findSavedWorkflows(runtime, rules.deny);
   const workflows = saved === undefined ? undefined : { saved, runs };
   const skills = await openSkills(runtime, {
-    ...{ sessionId, contextWindow, deny: rules.deny, mayLoad },
+    sessionId,
+    contextWindow,
+    deny: rules.deny,
+    mayLoad,
     added: (taken) => workflowSkills(saved ?? new Map(), taken),
   });
   const preloaded = skills.preload(definition);
   const system = await gatherSystemPrompt({
-    ...{ runtime, options, definition, modelId, skills, preloaded, rules, mayLoad },
+    runtime,
+    options,
+    definition,
+    modelId,
+    skills,
+    preloaded,
+    rules,
+    mayLoad,
   });
   const servers = await connecting;
   if (!planOnly && promptTool !== undefined) refuseMissingPromptTool(promptTool, servers.tools);
@@ -377,7 +387,11 @@ function openServices(
     inbox,
     liveText: createLiveText(keepsTranscripts ? liveFiles(files) : undefined),
     recordRequest: keepsTranscripts ? createRequestRecorder(files.directory) : undefined,
-    ...{ runtime, files, tools, servers, skills },
+    runtime,
+    files,
+    tools,
+    servers,
+    skills,
     findModel: modelFinder(runtime, plan.chosenModel),
     fallbackModels,
     acceptedFiles: createAcceptedFiles(),

@@ -20,7 +20,12 @@ import type { TaskManager } from "../tasks/task-manager.ts";
 import type { Spawner } from "./agent/open-spawner.ts";
 import type { Integrated } from "./merge/create-integration.ts";
 import { checkOptions } from "./options/check-options.ts";
-import type { ChildOutputs, OutputSchema, TypedOutput } from "./options/typed-output.ts";
+import {
+  type ChildOutputs,
+  endingWithOutput,
+  type OutputSchema,
+  type TypedOutput,
+} from "./options/typed-output.ts";
 import type { BatchQuestion } from "./quotes/batch-question.ts";
 import { type ResponseOptions, toResponse } from "./web/to-response.ts";
 
@@ -463,7 +468,7 @@ async function follow<Output>(
     const ending = (await ended)?.ending;
     if (ending === undefined) throw new RetinueError("agent-lost", "The agent ended without an ending.");
     return {
-      ...record.resultOf<Output>(withOutput(ending, output)),
+      ...record.resultOf<Output>(endingWithOutput(ending, output)),
       agentId,
       sessionId: sessionId(),
       agentType: plan.task.agentType,
@@ -473,13 +478,4 @@ async function follow<Output>(
     stopWatching();
     signal.removeEventListener("abort", stop);
   }
-}
-
-/** The ending with the value that was asked for, or with the reason why there is none. */
-function withOutput(ending: RunEnding, output: TypedOutput | undefined): RunEnding {
-  const value = output?.value();
-  if (output === undefined || ending.status !== "completed") return ending;
-  if (value !== undefined) return { ...ending, output: value.output };
-  const error = "The agent did not return a result matching the schema.";
-  return { ...ending, status: "failed", reason: "max_structured_output_retries", error };
 }

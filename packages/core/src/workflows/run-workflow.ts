@@ -477,7 +477,14 @@ async function work(
     const outcome =
       refuseNow(run, phase) ??
       (await steps.run({
-        ...{ index, label, phase, prompt, options, agentId, isContinued, signal },
+        index,
+        label,
+        phase,
+        prompt,
+        options,
+        agentId,
+        isContinued,
+        signal,
         progress: change,
         answered: isWarm,
       }));

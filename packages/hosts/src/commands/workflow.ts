@@ -345,7 +345,15 @@ function stateAsJson(state: WorkflowRunState): JsonRecord {
   const { runId, sessionId, name, status, result, error, errorLine, logs, failures, scriptPath } = state;
   return {
     version: 1,
-    ...{ runId, sessionId, name, status, error, errorLine, logs, failures, scriptPath },
+    runId,
+    sessionId,
+    name,
+    status,
+    error,
+    errorLine,
+    logs,
+    failures,
+    scriptPath,
     ...(result === undefined ? {} : { result: JSON.parse(result) }),
     totals: workflowTotals(state),
     progress: progressList(state),

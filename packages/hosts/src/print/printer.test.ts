@@ -62,7 +62,7 @@ describe("what is shown on stderr", () => {
         call: call("Grep", { pattern: "foo" }),
         effect: "read",
       } as const;
-      const show = (event: RunEvent): void => view.showChild?.(event, state);
+      const show = (event: RunEvent): void => view.showChild?.(event, () => state);
       show(started);
       show({ type: "turn-started", turn: 2 });
       show({ type: "run-ended", ending });
@@ -80,7 +80,8 @@ describe("what is shown on stderr", () => {
       parentId: "main",
     };
     const { view, text } = watch(false);
-    const show = (event: RunEvent): void => view.showChild?.(event, startedTask({ ...start, at: 1000 }));
+    const show = (event: RunEvent): void =>
+      view.showChild?.(event, () => startedTask({ ...start, at: 1000 }));
     show({ type: "quota-waiting", provider: "anthropic", until: 0 });
     show({ type: "quota-renewed", provider: "anthropic" });
     show({ type: "model-fell-back", from: "a", to: "b", code: "overloaded" });

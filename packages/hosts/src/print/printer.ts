@@ -18,7 +18,7 @@ export interface Printer {
   begin(): void;
   show(event: RunEvent): void;
   /** What a child agent does; absent where nothing of that is shown. */
-  readonly showChild?: ((event: RunEvent, state: AgentState) => void) | undefined;
+  readonly showChild?: ((event: RunEvent, stateOf: () => AgentState | undefined) => void) | undefined;
   end(ending: RunEnding): void;
   /** Something went wrong outside the run; where JSON is printed, that is a result too. */
   fail(error: unknown): void;
@@ -73,10 +73,6 @@ export function createProgressView(
 ): ProgressView {
   const paint = createPaint(stderr.isColourAllowed);
   const say = (text: string): void => stderr.write(`${paint.dim(stripControlCharacters(text))}\n`);
-  const showChild: Printer["showChild"] = (event, state) => {
-    const line = describeChild(event, state);
-    if (line !== undefined) say(`[${state.agentType} ${state.description}] ${line}`);
-  };
   return {
     begin(plan) {
       for (const note of plan.notes) if (!reported.has(note)) say(`note: ${note}`);
@@ -93,8 +89,11 @@ export function createProgressView(
         say(`  refused: ${refusalForPeople(event.denied)}`);
     },
     // Where no person watches, only what keeps the whole run waiting or changes who answers.
-    showChild: (event, state) => {
-      if (stderr.isTerminal || remarkable.has(event.type)) showChild(event, state);
+    showChild(event, stateOf) {
+      if (!stderr.isTerminal && !remarkable.has(event.type)) return;
+      const state = stateOf();
+      const line = state === undefined ? undefined : describeChild(event, state);
+      if (line !== undefined) say(`[${state?.agentType} ${state?.description}] ${line}`);
     },
     end(ending) {
       if (ending.error !== undefined)

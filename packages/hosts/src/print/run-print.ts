@@ -111,9 +111,7 @@ async function runSession(
         if (event.type !== "run-ended") printer.show(event);
         return;
       }
-      const { showChild } = printer;
-      const state = showChild === undefined ? undefined : tree.get(event.agentId)?.state();
-      if (state !== undefined) showChild?.(event, state);
+      printer.showChild?.(event, () => tree.get(event.agentId)?.state());
     },
   });
   const { facts } = tree;

@@ -45,7 +45,12 @@ export async function findEvals(folder: string): Promise<readonly EvalRow[]> {
           failures: results
             .filter(({ passed }) => !passed)
             .map(({ task, definition, model, repetition, reason = "", sessionId }) => ({
-              ...{ task, definition, model, repetition, reason, sessionId },
+              task,
+              definition,
+              model,
+              repetition,
+              reason,
+              sessionId,
             })),
         };
       } catch (error) {

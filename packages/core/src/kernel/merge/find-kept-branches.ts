@@ -122,7 +122,15 @@ async function describe(
   const { id: agent, agentType, description, name, parentId, state, startedAt = 0 } = task;
   return [
     {
-      ...{ agent, agentType, description, name, parentId, state, startedAt, prompt, ...kept },
+      agent,
+      agentType,
+      description,
+      name,
+      parentId,
+      state,
+      startedAt,
+      prompt,
+      ...kept,
       ...(receipt === undefined ? {} : { receipt }),
     },
   ];

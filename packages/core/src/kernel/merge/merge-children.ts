@@ -377,7 +377,7 @@ async function build(round: Round, building: Building): Promise<string | Left> {
       failure === undefined
         ? await readResolution(scratch, { onto, base: range.base, files, settled, may: child.taken.files })
         : ({ type: "unresolved", reason: failure } as const);
-    const given = { ...{ agent, tip, onto, resolver }, ...(by === undefined ? {} : { by }) };
+    const given = { agent, tip, onto, resolver, ...(by === undefined ? {} : { by }) };
     if (read.type === "unresolved") {
       await note({ type: "resolved", ...given, reason: read.reason });
       return { because: "conflict", reason: `${where}; ${resolver} did not resolve it: ${read.reason}` };

@@ -113,7 +113,10 @@ export async function runMerge(
     const repository = now.type === "found" ? now.repository : found.repository;
     return await mergeChildren(
       {
-        ...{ git, repository, signal: running.signal, note },
+        git,
+        repository,
+        signal: running.signal,
+        note,
         openScratch: open,
         resolve: async (resolver, prompt) =>
           resolveIn(parts, { place: (await open()).place, resolver, prompt, signal: running.signal }),

@@ -1,4 +1,5 @@
 import type { ZodType } from "zod";
+import type { RunEnding } from "../../conversation/run-event.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { Capability } from "../agent/open-agent.ts";
 
@@ -41,6 +42,15 @@ export function outputCapability(output: TypedOutput): Capability {
       return { role: "user", content: [{ type: "text", text: outputReminder }] };
     },
   };
+}
+
+/** What a run ends as that was asked for a typed result: with the value, or failed where there is none. */
+export function endingWithOutput(ending: RunEnding, output: TypedOutput | undefined): RunEnding {
+  const value = output?.value();
+  if (value !== undefined) return { ...ending, output: value.output };
+  if (output === undefined || ending.status !== "completed" || output.isWaived()) return ending;
+  const error = "The agent did not return a result matching the schema.";
+  return { ...ending, status: "failed", reason: "max_structured_output_retries", error };
 }
 
 /** The typed outputs that the children of a session were asked for, by agent id. */

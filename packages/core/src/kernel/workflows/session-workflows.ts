@@ -309,7 +309,12 @@ async function start(request: WorkflowRequest, parts: Starting): Promise<LiveWor
     args,
     openRealm: (events, own) => openRealm(events, { ...own, turns, wall: runtime.wall }),
     steps: openWorkflowSteps(session, {
-      ...{ runId, name: found.meta.name, limits, phases, elsewhere, signal },
+      runId,
+      name: found.meta.name,
+      limits,
+      phases,
+      elsewhere,
+      signal,
       schemas: request.function?.schemas,
     }),
     journal,

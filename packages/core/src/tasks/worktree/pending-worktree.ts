@@ -40,7 +40,13 @@ export function parsePending(text: string): PendingWorktree | undefined {
   if (typeof top !== "string" || !Array.isArray(links)) return undefined;
   if (owner === undefined) return undefined;
   return {
-    ...{ stage, agentId, path, branch, base, top, started },
+    stage,
+    agentId,
+    path,
+    branch,
+    base,
+    top,
+    started,
     links: links.filter((link) => typeof link === "string"),
     owner,
   };

@@ -43,7 +43,13 @@ export function parseMark(text: string): WorktreeMark | undefined {
     return undefined;
   }
   return {
-    ...{ agentId, token, path, folder, branch, base, started },
+    agentId,
+    token,
+    path,
+    folder,
+    branch,
+    base,
+    started,
     ended,
     owner: { pid, machine, started: ownerStarted },
   };

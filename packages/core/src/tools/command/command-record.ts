@@ -46,7 +46,14 @@ export function parseCommandRecord(text: string): CommandRecord | undefined {
   if (typeof command !== "string" || typeof description !== "string") return undefined;
   const end = readEnd(value.end);
   return {
-    ...{ id, kind, agentId, command, description, startedAt, owner, leader },
+    id,
+    kind,
+    agentId,
+    command,
+    description,
+    startedAt,
+    owner,
+    leader,
     ...(typeof outputFile === "string" ? { outputFile } : {}),
     end,
   };
