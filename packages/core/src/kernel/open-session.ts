@@ -266,9 +266,8 @@ async function planMain(
   const chosen = await chooseSession(options, transcripts, runtime.ids);
   const { sessionId } = chosen;
   const files = sessionFiles(transcripts, sessionId);
-  const settings = discovered.settings.settings.plain;
   const manager = createTaskManager({
-    ...readChildLimits(settings.limits, runtime.variables.maxConcurrentSubagents),
+    ...readChildLimits(discovered.settings.settings.plain.limits, runtime.variables.maxConcurrentSubagents),
     ...defined(runtime.childLimits ?? {}),
     now: runtime.now,
   });
@@ -355,20 +354,18 @@ async function planMain(
     fallbackModels: fallbacks.names,
     // Whatever was decided elsewhere, here this model answers.
     plan: { ...(runtime.wrapPlan?.(plan) ?? plan), chosenModel },
-    ...{
-      model,
-      chosen,
-      files,
-      tasks,
-      workflows,
-      skills,
-      preloaded,
-      system,
-      servers,
-      commands,
-      tools,
-      limits,
-    },
+    model,
+    chosen,
+    files,
+    tasks,
+    workflows,
+    skills,
+    preloaded,
+    system,
+    servers,
+    commands,
+    tools,
+    limits,
     control: reached === undefined ? undefined : watchMain(reached),
   };
 }
