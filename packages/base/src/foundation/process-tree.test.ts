@@ -2,7 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { livingCommands } from "@retinue/testing/living-commands.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { followProcessTree, treeVariable } from "./process-tree.ts";
+import { followProcessTree } from "./process-tree.ts";
+import { treeVariable } from "./spawn-process.ts";
 
 /** Part of what the commands are known by: another run of these tests may be under way. */
 const mark = `${process.pid}`;

@@ -1,16 +1,16 @@
 // @io
-import { readFileSync, readlinkSync } from "node:fs";
+import { readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   endProcessGroup,
+  findMarkedProcesses,
   type ProcessStatus,
+  readEnvironment,
   readProcesses,
   readProcessStatus,
   sendSignal,
+  treeVariable,
 } from "./spawn-process.ts";
-
-/** Set for the leader of a tree to a text of its own, which whatever it starts inherits. */
-export const treeVariable = "RETINUE_PROCESS_TREE";
 
 /** A leader with everything that it has started, also what has made a group or a session of its own. */
 export interface ProcessTree {
@@ -20,6 +20,7 @@ export interface ProcessTree {
   end(options: { readonly graceMs: number }): Promise<void>;
 }
 
+const firstPollMs = 20;
 const pollMs = 50;
 const killRounds = 20;
 
@@ -30,7 +31,7 @@ const killRounds = 20;
  */
 export function followProcessTree(leader: number, mark: string): ProcessTree {
   // By number, with the moment it began; a leader that has ended immediately has no such moment any more.
-  const first = readProcessStatus(leader)?.started ?? 0;
+  const first = startOf(leader);
   const known = new Map([[leader, first]]);
   const marker = `${treeVariable}=${mark}`;
 
@@ -66,22 +67,42 @@ export function followProcessTree(leader: number, mark: string): ProcessTree {
 
   return {
     look: () => void look(),
-    async end({ graceMs }) {
-      if (!isSeen()) return endProcessGroup(leader, { graceMs });
-      for (const pid of look()) sendSignal(pid, "SIGTERM");
-      const until = performance.now() + graceMs;
-      for (let left = graceMs; left > 0; left = until - performance.now()) {
-        if (look().length === 0) return;
-        await sleep(Math.min(pollMs, left));
-      }
-      for (let round = 0; round < killRounds; round += 1) {
-        const members = look();
-        if (members.length === 0) return;
-        for (const pid of members) sendSignal(pid, "SIGKILL");
-        await sleep(pollMs);
-      }
-    },
+    end: ({ graceMs }) => (isSeen() ? endAll(look, graceMs) : endProcessGroup(leader, { graceMs })),
   };
+}
+
+/** Ends every process with a mark that begins so, as far as the system shows them. */
+export async function endMarkedProcesses(
+  mark: string,
+  { graceMs }: { readonly graceMs: number },
+): Promise<void> {
+  if (isSeen()) await endAll(() => findMarkedProcesses(mark), graceMs);
+}
+
+async function endAll(look: () => readonly number[], graceMs: number): Promise<void> {
+  for (const pid of look()) sendSignal(pid, "SIGTERM");
+  const until = performance.now() + graceMs;
+  let pauseMs = firstPollMs;
+  for (let left = graceMs; left > 0; left = until - performance.now()) {
+    if (look().length === 0) return;
+    await sleep(Math.min(pauseMs, left));
+    pauseMs = pollMs;
+  }
+  for (let round = 0; round < killRounds; round += 1) {
+    const members = look();
+    if (members.length === 0) return;
+    for (const pid of members) sendSignal(pid, "SIGKILL");
+    await sleep(pollMs);
+  }
+}
+
+/** Zero for one that has ended, and where it cannot be seen. */
+function startOf(pid: number): number {
+  try {
+    return readProcessStatus(pid)?.started ?? 0;
+  } catch {
+    return 0;
+  }
 }
 
 /** Not in a container that still sees the list of the machine around it, with other numbers. */
@@ -90,14 +111,5 @@ function isSeen(): boolean {
     return process.platform === "linux" && readlinkSync("/proc/self") === String(process.pid);
   } catch {
     return false;
-  }
-}
-
-/** The variables of a process of ours; of others they cannot be read. */
-function readEnvironment(pid: number): readonly string[] {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
-  } catch {
-    return [];
   }
 }

@@ -25,10 +25,15 @@ function living(marker: string): string[] {
 }
 
 /** A process of its own that starts a command, says so, and waits; `onStart` is what it does before the command runs. */
-async function startHolder(command: string, { directory = "/", onStart = "undefined" } = {}) {
+async function startHolder(
+  command: string,
+  { directory = "/", onStart = "undefined", mark = "undefined", then = "" } = {},
+) {
   const module_ = JSON.stringify(new URL("./start-process.ts", import.meta.url).href);
+  const watchdog = JSON.stringify(new URL("./spawn-process.ts", import.meta.url).href);
   const program = `
     const { startProcess } = await import(${module_});
+    const { groupWatchdog } = await import(${watchdog});
     const running = await startProcess({
       file: "bash",
       arguments: ["-c", ${JSON.stringify(command)}],
@@ -37,8 +42,10 @@ async function startHolder(command: string, { directory = "/", onStart = "undefi
       signal: new AbortController().signal,
       onOutput: (chunk) => process.stdout.write(chunk),
       onStart: ${onStart},
+      mark: ${mark},
     });
-    await running.ended;`;
+    await running.ended;
+    ${then}`;
   const holder = spawn(process.execPath, ["--input-type=module", "-e", program], {
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -70,6 +77,30 @@ describe.skipIf(isWindows)("[TRN-4] a command whose process is killed", () => {
     holder.kill("SIGKILL");
     await expect.poll(() => living(`sleep ${marker}`), { timeout: 10_000 }).toEqual([]);
   });
+
+  test.skipIf(process.platform !== "linux").each([
+    ["while it runs", 5, `sleep 71207.55${mark}`, ""],
+    // The watchdog has no group to watch any more, and stays for what is marked.
+    [
+      "after it has ended",
+      6,
+      "true",
+      "groupWatchdog.rest(); setInterval(() => console.log('waited'), 1000);",
+    ],
+  ])(
+    "takes along what made a session of its own, %s",
+    async (_what, digit, last, then) => {
+      const time = `71207.${digit}${mark}`;
+      const command = `(setsid sleep ${time} > /dev/null 2>&1 &); (setsid sh -c "trap '' TERM; while :; do sleep ${time}; done" > /dev/null 2>&1 &); echo up; ${last}`;
+      const holder = await startHolder(command, { mark: "groupWatchdog.markRoot() + 'a'", then });
+      await expect.poll(() => living(`sleep ${time}`), { timeout: 10_000 }).toHaveLength(2);
+      // Longer than a watchdog stays that has nothing to watch.
+      if (then !== "") await once(holder.stdout, "data");
+      holder.kill("SIGKILL");
+      await expect.poll(() => living(`sleep ${time}`), { timeout: 10_000 }).toEqual([]);
+    },
+    20_000,
+  );
 
   test("before it was written down never runs", async () => {
     const directory = createFolder();

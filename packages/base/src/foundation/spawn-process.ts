@@ -1,5 +1,6 @@
 // @io
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, constants, existsSync, openSync, readdirSync, readFileSync, unlinkSync } from "node:fs";
 import { Socket } from "node:net";
@@ -94,8 +95,13 @@ async function makeNamedPipe(path: string): Promise<boolean> {
   }
 }
 
+/** Set for a process to a text of its own, its mark, which whatever it starts inherits. */
+export const treeVariable = "RETINUE_PROCESS_TREE";
+
 /** Ends process groups once this process is gone, however it ended; one small process does that for all of them. */
 interface GroupWatchdog {
+  /** What marks begin with whose processes end with this one too, in whatever group or session they are. */
+  markRoot(): string;
   /** From now on the group dies with this process, until `release` is called. */
   watch(leader: number): WatchedGroup;
   /** Lets the watchdog end soon where nothing is left to watch; a group that comes later starts another one. */
@@ -118,6 +124,7 @@ const restMs = 500;
  */
 export function createGroupWatchdog(startOf = readStart): GroupWatchdog {
   const groups = new Map<number, string>();
+  let root: string | undefined;
   let dog: ChildProcess | undefined;
   let idle: NodeJS.Timeout | undefined;
 
@@ -125,10 +132,19 @@ export function createGroupWatchdog(startOf = readStart): GroupWatchdog {
     if (dog?.stdin?.writable === true) dog.stdin.write(text);
   }
 
-  function leave(): void {
+  function leaveAfter(delayMs: number): void {
     clearTimeout(idle);
+    idle = setTimeout(leave, delayMs).unref();
+  }
+
+  function leave(): void {
     idle = undefined;
-    dog?.stdin?.end();
+    // What a command left in a session of its own is watched as long as it lives.
+    if (root !== undefined && findMarkedProcesses(root).length > 0) {
+      leaveAfter(idleMs);
+      return;
+    }
+    dog?.stdin?.end("bye\n");
     dog = undefined;
   }
 
@@ -140,10 +156,18 @@ export function createGroupWatchdog(startOf = readStart): GroupWatchdog {
       if (dog === started) dog = undefined;
     });
     // Another watchdog may have died; the new one takes over what it knew.
+    if (root !== undefined) report(`mark ${root}\n`);
     for (const [leader, began] of groups) report(`+ ${leader} ${began}\n`);
   }
 
   return {
+    markRoot() {
+      if (root === undefined) {
+        root = `${randomUUID()}/`;
+        report(`mark ${root}\n`);
+      }
+      return root;
+    },
     watch(leader) {
       if (process.platform === "win32") return { release: () => undefined };
       clearTimeout(idle);
@@ -156,14 +180,13 @@ export function createGroupWatchdog(startOf = readStart): GroupWatchdog {
           if (groups.get(leader) !== began) return;
           groups.delete(leader);
           report(`- ${leader}\n`);
-          if (groups.size === 0 && dog !== undefined) idle = setTimeout(leave, idleMs).unref();
+          if (groups.size === 0 && dog !== undefined) leaveAfter(idleMs);
         },
       };
     },
     rest() {
       if (groups.size > 0 || dog === undefined) return;
-      clearTimeout(idle);
-      idle = setTimeout(leave, restMs).unref();
+      leaveAfter(restMs);
     },
   };
 }
@@ -202,21 +225,25 @@ function readStart(pid: number): string {
 /**
  * `groups` holds ` leader ` for each group. In /proc/N/stat the fields behind the name in parentheses are state, parent, group,
  * session and, as the twentieth, the start; a leader that began at another moment is another process that was given its number.
+ * `mark` is what the marks begin with of the processes that end too.
  */
 const script = `
 trap '' HUP INT TERM
 groups=' '
 starts=' '
+mark=
 forget() {
   kept=' '
   for one in $groups; do [ "$one" = "$1" ] || kept="$kept$one "; done
   groups=$kept
 }
 while read -r verb leader began; do
+  [ "$verb" = bye ] && exit 0
+  if [ "$verb" = mark ]; then mark="${treeVariable}=$leader"; continue; fi
   forget "$leader"
   if [ "$verb" = + ]; then groups="$groups$leader "; starts=" $leader:$began$starts"; fi
 done
-[ "$groups" = ' ' ] && exit 0
+[ "$groups$mark" = ' ' ] && exit 0
 fields() { line=; read -r line < "/proc/$1/stat" || return 1; line=\${line##*") "}; }
 began() { shift 19; echo "$1"; }
 for leader in $groups; do
@@ -238,6 +265,11 @@ find_members() {
   else
     for leader in $groups; do kill -0 -- "-$leader" && members="$members -$leader"; done
   fi
+  [ -n "$mark" ] || return
+  for file in $(grep -lF "$mark" /proc/[0-9]*/environ); do
+    file=\${file#/proc/}
+    members="$members \${file%/environ}"
+  done
 } 2>/dev/null
 send() {
   for one in $groups; do kill -s "$1" -- "-$one"; done
@@ -354,6 +386,30 @@ export function readProcessStatus(pid: number | string): ProcessStatus | undefin
     session: Number(session),
     started: Number(fields[19]),
   };
+}
+
+/** The living processes with a mark that begins so; none where there is no /proc. */
+export function findMarkedProcesses(mark: string): readonly number[] {
+  if (process.platform !== "linux") return [];
+  try {
+    const wanted = `${treeVariable}=${mark}`;
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
+      .filter((name) => readEnvironment(name).some((variable) => variable.startsWith(wanted)))
+      .map(Number);
+  } catch {
+    // Without descriptors nothing can be seen.
+    return [];
+  }
+}
+
+/** The variables of a process of ours as it was started with; of others, and of zombies, they cannot be read. */
+export function readEnvironment(pid: number | string): readonly string[] {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
+  } catch {
+    return [];
+  }
 }
 
 /** All living processes; throws where they cannot be listed. */

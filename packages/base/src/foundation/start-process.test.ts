@@ -174,6 +174,28 @@ describe("what a process leaves behind", () => {
   });
 });
 
+describe.skipIf(process.platform !== "linux")("[TSK-2] what a process put into a session of its own", () => {
+  const script = (time: string) =>
+    `( (setsid sleep ${time} > /dev/null 2>&1 &) & ); (trap '' TERM; exec setsid sleep ${time}) > /dev/null 2>&1 & echo up; sleep ${time}`;
+  const sleeping = (time: string) => living(`sleep ${time}`).filter((line) => line.startsWith("sleep"));
+
+  test("ends with it at its time limit", async () => {
+    const time = `71008.5${mark}`;
+    expect(await run(script(time), { timeLimitMs: 1_000 })).toMatchObject({ timedOut: true });
+    expect(sleeping(time)).toEqual([]);
+  });
+
+  test("ends with it when it is aborted", async () => {
+    const time = `71009.5${mark}`;
+    const controller = new AbortController();
+    const ended = run(script(time), { signal: controller.signal });
+    await expect.poll(() => sleeping(time), { timeout: 10_000 }).toHaveLength(3);
+    controller.abort();
+    expect(await ended).toMatchObject({ aborted: true });
+    expect(sleeping(time)).toEqual([]);
+  });
+});
+
 test("a leader that does not exist has no members", () => {
   expect(findGroupMembers(2 ** 30)).toEqual([]);
 });

@@ -1,9 +1,11 @@
 // @io
 import type { ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
 import type { Duplex, Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { followProcessTree } from "./process-tree.ts";
 import {
   closeWriteEnd,
   connectPipe,
@@ -13,6 +15,7 @@ import {
   groupWatchdog,
   type Pipe,
   spawnProcess,
+  treeVariable,
 } from "./spawn-process.ts";
 
 export interface ProcessRequest {
@@ -20,6 +23,8 @@ export interface ProcessRequest {
   readonly arguments: readonly string[];
   readonly directory: string;
   readonly environment: Readonly<Record<string, string>>;
+  /** What it and whatever it starts is known by; a text of its own unless given. */
+  readonly mark?: string;
   /** What the process reads; absent means nothing, immediately. */
   readonly input?: string;
   /** stdout and stderr through one real pipe, all of it as stdout; it has a name in this folder for a moment. */
@@ -70,15 +75,19 @@ type EndCause = "exit" | "time" | "abort" | "stop";
 
 const reportLimit = 8_192;
 
-/** Starts a process at the head of a group of its own and follows it until nothing of the group is left. */
+/**
+ * Starts a process at the head of a group of its own and follows it until nothing of the group is left. One that is cut off,
+ * by its limit, its signal or `stop`, takes along whatever it has started, also what made a session of its own.
+ */
 export async function startProcess(request: ProcessRequest): Promise<RunningProcess> {
   if (request.signal.aborted) return settled({ ...notEnded, aborted: true });
   const missing = isGated(request) ? whyNotRunnable(request.file, pathOf(request)) : undefined;
   if (missing !== undefined) return settled({ ...notEnded, notStarted: `spawn ${request.file} ${missing}` });
   const pipe = request.merged && (await connectPipe(request.merged.directory, request.merged.name));
+  const { mark = randomUUID() } = request;
   let child: ChildProcess;
   try {
-    child = await spawnDetached(request, pipe);
+    child = await spawnDetached(request, { pipe, mark });
   } catch (error) {
     pipe?.readable.destroy();
     return settled({ ...notEnded, notStarted: error instanceof Error ? error.message : String(error) });
@@ -86,7 +95,7 @@ export async function startProcess(request: ProcessRequest): Promise<RunningProc
     closeWriteEnd(pipe);
   }
   const cause = Promise.withResolvers<EndCause>();
-  const ended = follow(child, { request, cause, streams: listen(child, request, pipe) });
+  const ended = follow(child, { request, mark, cause, streams: listen(child, request, pipe) });
   const watched = child.pid === undefined ? undefined : groupWatchdog.watch(child.pid);
   void ended.then(() => watched?.release());
   const refusal = openGate(child, request);
@@ -115,12 +124,15 @@ function settled(ending: ProcessEnding): RunningProcess {
   return { pid: undefined, ended, stop: () => ended };
 }
 
-function spawnDetached(request: ProcessRequest, pipe: Pipe | undefined): Promise<ChildProcess> {
+function spawnDetached(
+  request: ProcessRequest,
+  { pipe, mark }: { readonly pipe: Pipe | undefined; readonly mark: string },
+): Promise<ChildProcess> {
   const output = pipe?.writeEnd ?? "pipe";
   const { file, arguments: words, descriptors } = gated(request);
   return spawnProcess(file, words, {
     cwd: request.directory,
-    env: request.environment,
+    env: { ...request.environment, [treeVariable]: mark },
     detached: process.platform !== "win32",
     windowsHide: true,
     stdio: [request.input === undefined ? "ignore" : "pipe", output, output, ...descriptors],
@@ -213,17 +225,21 @@ function listen(child: ChildProcess, request: ProcessRequest, pipe: Pipe | undef
 
 interface Following {
   readonly request: ProcessRequest;
+  readonly mark: string;
   readonly cause: PromiseWithResolvers<EndCause>;
   readonly streams: Streams;
 }
 
-async function follow(child: ChildProcess, { request, cause, streams }: Following): Promise<ProcessEnding> {
+async function follow(
+  child: ChildProcess,
+  { request, mark, cause, streams }: Following,
+): Promise<ProcessEnding> {
   const graceMs = request.graceMs ?? 2_000;
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   void exited.then(() => cause.resolve("exit"));
   const why = await firstCause(cause, request);
   if (child.pid === undefined) return { ...notEnded, notStarted: "the process did not start" };
-  if (why !== "exit") await endProcessGroup(child.pid, { graceMs });
+  if (why !== "exit") await followProcessTree(child.pid, mark).end({ graceMs });
   await within(exited, graceMs + 1_000);
   // A daemon may hold the pipes for ever, so the wait for their end is short, and made twice: a busy process may lag.
   const drainMs = request.drainMs ?? 250;

@@ -1,13 +1,13 @@
 import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { findMarkedProcesses } from "@retinue/base/foundation/spawn-process.ts";
 import type { FiredEvent, HookPayloads } from "@retinue/config/hooks/hook-input.ts";
 import type { HookHandler, HookOrigin, SourcedHookRule } from "@retinue/config/hooks/hook-rule.ts";
 import { livingCommands } from "@retinue/testing/living-commands.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CallOutcome, EventOutcome } from "./aggregate.ts";
 import { createHookRunner, type HookRunnerOptions, type LateAnswer } from "./hook-runner.ts";
-import { findMarkedProcesses } from "./start-command-hook.ts";
 
 let directory: string;
 let ids = 0;
@@ -338,8 +338,7 @@ describe("[HKS-7] hooks that are no commands", () => {
 });
 
 test("nothing marked by these tests is left running", () => {
-  const marks = Array.from({ length: ids }, (_, at) => `test-${process.pid}-${at + 1}`);
-  expect(findMarkedProcesses(...marks)).toEqual([]);
+  expect(findMarkedProcesses(`test-${process.pid}-`)).toEqual([]);
 });
 
 test("an event without listeners costs nothing", async () => {

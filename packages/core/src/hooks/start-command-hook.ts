@@ -1,7 +1,7 @@
 // @io
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import { existsSync } from "node:fs";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { endMarkedProcesses } from "@retinue/base/foundation/process-tree.ts";
 import { type ProcessEnding, startProcess } from "@retinue/base/foundation/start-process.ts";
 import type { FiredEvent } from "@retinue/config/hooks/hook-input.ts";
 import type { HookHandler } from "@retinue/config/hooks/hook-rule.ts";
@@ -54,7 +54,8 @@ async function follow(call: CommandCall, output: Output): Promise<Followed> {
     const running = await startProcess({
       ...commandLine(call),
       directory: call.directory,
-      environment: { ...call.environment, [hookMark]: call.mark },
+      environment: call.environment,
+      mark: call.mark,
       input: call.input,
       signal: call.signal,
       timeLimitMs: call.limitMs,
@@ -62,16 +63,8 @@ async function follow(call: CommandCall, output: Output): Promise<Followed> {
       onOutput: output.take,
     });
     const ending = await running.ended;
-    const wasCut = ending.timedOut || ending.aborted || ending.isHeld === true;
-    if (wasCut) {
-      // Kills what a hook left running outside its group. Where there is no /proc nothing can be found.
-      const found = findMarkedProcesses(call.mark);
-      for (let round = 0, left = found; left.length > 0 && round < killRounds; round += 1) {
-        for (const pid of left) kill(pid);
-        await sleep(pollMs);
-        left = findMarkedProcesses(call.mark);
-      }
-    }
+    // A daemon that does not let go of the output would keep it from ever being read to its end.
+    if (ending.isHeld === true) await endMarkedProcesses(call.mark, { graceMs: 0 });
     const { stdout, stderr } = output.read();
     const code = ending.exitCode === undefined ? {} : { exitCode: ending.exitCode };
     const reading = { ...readEnding(call, ending, output), printed: { stdout, stderr, ...code } };
@@ -169,44 +162,4 @@ function isAsync(line: string): boolean {
 
 function failed(reason: string): HookReading {
   return { type: "failed", reason };
-}
-
-/** The variable by which whatever a hook has started can be recognised, also in a session of its own. */
-const hookMark = "RETINUE_HOOK_ID";
-
-const killRounds = 25;
-const pollMs = 20;
-
-export function findMarkedProcesses(...marks: readonly string[]): readonly number[] {
-  if (process.platform !== "linux") return [];
-  const wanted = new Set(marks.map((mark) => `${hookMark}=${mark}`));
-  return processNames()
-    .filter((name) => variablesOf(name).some((variable) => wanted.has(variable)))
-    .map(Number);
-}
-
-function processNames(): readonly string[] {
-  try {
-    return readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  } catch {
-    // There is nothing to look with just now; what ends a hook ends its group in any case.
-    return [];
-  }
-}
-
-/** Empty for zombies and for processes of other people. */
-function variablesOf(pid: string): readonly string[] {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
-  } catch {
-    return [];
-  }
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It ended in between.
-  }
 }

@@ -5,13 +5,14 @@ import { randomUUID } from "node:crypto";
 import type { Transport } from "@modelcontextprotocol/client";
 import { escapeControlTags } from "@retinue/base/foundation/escape-control-tags.ts";
 import { isRecord, type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
-import { followProcessTree, type ProcessTree, treeVariable } from "@retinue/base/foundation/process-tree.ts";
+import { followProcessTree, type ProcessTree } from "@retinue/base/foundation/process-tree.ts";
 import {
   endProcessGroup,
   findGroupMembers,
   groupAnswers,
   groupWatchdog,
   spawnProcess,
+  treeVariable,
   type WatchedGroup,
 } from "@retinue/base/foundation/spawn-process.ts";
 import { cleanTerminalText } from "../tools/terminal-cleaner.ts";
@@ -77,7 +78,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
 
   const transport: ProcessTransport = {
     async start() {
-      const mark = request.wholeTree === undefined ? undefined : randomUUID();
+      const mark = request.wholeTree === undefined ? undefined : groupWatchdog.markRoot() + randomUUID();
       const started = await spawnProcess(request.file, request.arguments, {
         cwd: request.directory,
         env: { ...request.environment, ...(mark === undefined ? {} : { [treeVariable]: mark }) },

@@ -6,7 +6,7 @@ import { sleep } from "@retinue/base/foundation/abortable.ts";
 import { errorCode } from "@retinue/base/foundation/file-error.ts";
 import { isRecord, parseJson } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { spawnProcess } from "@retinue/base/foundation/spawn-process.ts";
+import { spawnProcess, treeVariable } from "@retinue/base/foundation/spawn-process.ts";
 import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
 import { withFileLock } from "@retinue/base/storage/owner-lock.ts";
 import {
@@ -148,7 +148,8 @@ export function openBackgroundSessions({
         // A session and a process group of its own, and no terminal: it outlives the one that it is started in.
         const child = await spawnProcess(program.file, program.arguments, {
           cwd,
-          env: environment,
+          // Nor does it end with a command that started it.
+          env: { ...environment, [treeVariable]: undefined },
           detached: true,
           stdio: [piped ?? "ignore", log, log],
           windowsHide: true,

@@ -137,6 +137,8 @@ async function runToEnd(
     ...entered.invocation,
     directory,
     environment: command.environment,
+    // Nothing outlives a command that only reads.
+    ...(context.allowedBy === "read-only" ? {} : { mark: options.shells.markFor(context.agent.id) }),
     merged: { directory: context.outputDirectory, name: `.${name}.pipe` },
     reportsBack: true,
     signal: wait.controller.signal,

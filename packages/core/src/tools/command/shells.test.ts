@@ -141,6 +141,23 @@ describe("the shells of a session", () => {
     expect([shells.find(own)?.state, shells.find(other)?.state]).toEqual(["stopped", "running"]);
   });
 
+  test.skipIf(process.platform !== "linux")(
+    "leave nothing in sessions of their own behind their agent, and other agents keep theirs [TSK-2]",
+    async () => {
+      const leave = async (owner: string, time: string): Promise<void> => {
+        await shells.ended(await start(`(setsid sleep ${time} > /dev/null 2>&1 &)`, { owner }));
+        await expect.poll(() => livingCommands(`sleep ${time}`), { timeout: 10_000 }).not.toEqual([]);
+      };
+      const times = ["child", "child/2"].map((_owner, at) => `73007.${mark}${at}`);
+      await leave("child", times[0] ?? "");
+      await leave("child/2", times[1] ?? "");
+      await shells.stopOwned("child");
+      expect(times.map((time) => livingCommands(`sleep ${time}`).length)).toEqual([0, 1]);
+      await shells[Symbol.asyncDispose]();
+      expect(livingCommands(`sleep 73007.${mark}`)).toEqual([]);
+    },
+  );
+
   test("all end with the session, those that just begin too, and no other starts", async () => {
     await start(`sleep 73006.${mark}5`);
     const beginning = shells.start(request(`sleep 73006.${mark}6`));

@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { settledSoon } from "@retinue/base/foundation/abortable.ts";
+import { endMarkedProcesses } from "@retinue/base/foundation/process-tree.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { groupWatchdog } from "@retinue/base/foundation/spawn-process.ts";
 import { type ProcessEnding, startProcess } from "@retinue/base/foundation/start-process.ts";
@@ -76,6 +78,8 @@ export interface OfferedCommand {
 /** The background shells of a session. Disposing ends them all; nothing is left running. */
 export interface Shells extends TaskSource, AsyncDisposable {
   start(request: ShellRequest): Promise<ShellStart>;
+  /** What the next command of an agent is known by; what it leaves running in sessions of its own ends with its agent. */
+  markFor(owner: string): string;
   /** A command in the foreground, which its own signal ends: the one that ends the rest waits for it too. */
   follow(owner: string, ended: Promise<unknown>): void;
   /** Resolves with the command as a task when it is moved to the background; never where it ends before that. */
@@ -104,6 +108,7 @@ export function createShells(options: ShellsOptions): Shells {
   const { now, maxRunning = 20, maxEnded = 100 } = options;
   const entries = new Map<string, Entry>();
   const followed = createFollowed();
+  const marks = createMarks(options.graceMs ?? 2_000);
   const earlier = new Map((options.earlier ?? []).map((record) => [record.id, record]));
   const isTaken = (id: string): boolean => entries.has(id) || earlier.has(id);
   const record: Shells["record"] = (command, leader) => options.records?.begin(command, leader);
@@ -129,7 +134,7 @@ export function createShells(options: ShellsOptions): Shells {
       }
       const entry = createEntry(freshId(options.newId, isTaken), request, now());
       entries.set(entry.view.id, entry);
-      const { ended } = await launch(entry, request, { options, record });
+      const { ended } = await launch(entry, request, { options, record, mark: marks.next(request.owner) });
       options.onStarted?.(entry.view);
       void ended.then((ending) => finish(entry, ending));
       return { type: "started", shell: entry.view };
@@ -147,6 +152,7 @@ export function createShells(options: ShellsOptions): Shells {
     },
     ended: async (id) => entries.get(id)?.ended.promise,
     stop: (id) => stopAll(running().filter(({ view }) => view.id === id)),
+    markFor: marks.next,
     follow: followed.add,
     ...createOffers((command) => {
       const entry = adoptEntry(freshId(options.newId, isTaken), command, now());
@@ -159,11 +165,13 @@ export function createShells(options: ShellsOptions): Shells {
     async stopOwned(owner) {
       await cutOff(running().filter(({ view }) => view.owner === owner));
       await followed.ended(owner);
+      await marks.end(owner);
     },
     async [Symbol.asyncDispose]() {
       isDisposed = true;
       await cutOff(running());
       await followed.ended();
+      await marks.end();
       groupWatchdog.rest();
     },
   };
@@ -205,7 +213,29 @@ async function cutOff(chosen: readonly Entry[]): Promise<void> {
   await stopAll(chosen);
 }
 
+/** Ends what commands have left in sessions of their own, of one agent or of all. */
+function createMarks(graceMs: number) {
+  let root: string | undefined;
+  let count = 0;
+  const owners = new Set<string>();
+  const markOf = (owner: string): string => `${root}${encodeURIComponent(owner)}/`;
+  return {
+    next(owner: string): string {
+      root ??= `${groupWatchdog.markRoot()}${randomUUID()}/`;
+      owners.add(owner);
+      count += 1;
+      return markOf(owner) + count;
+    },
+    async end(owner?: string): Promise<void> {
+      if (root === undefined || (owner === undefined ? owners.size === 0 : !owners.has(owner))) return;
+      await endMarkedProcesses(owner === undefined ? root : markOf(owner), { graceMs });
+      if (owner !== undefined) owners.delete(owner);
+    },
+  };
+}
+
 interface Launching {
+  readonly mark: string;
   readonly options: ShellsOptions;
   readonly record: Shells["record"];
 }
@@ -214,7 +244,7 @@ interface Launching {
 async function launch(
   entry: Entry,
   request: ShellRequest,
-  { options: { now, graceMs }, record }: Launching,
+  { options: { now, graceMs }, record, mark }: Launching,
 ): Promise<{ readonly ended: Promise<ProcessEnding> }> {
   let open: OpenCommand | undefined;
   const started = await startProcess({
@@ -224,6 +254,7 @@ async function launch(
     }),
     directory: request.directory,
     environment: request.environment,
+    mark,
     merged: { directory: request.outputDirectory, name: `.${entry.view.id}.pipe` },
     signal: entry.controller.signal,
     timeLimitMs: request.timeLimitMs,
