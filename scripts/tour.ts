@@ -28,54 +28,52 @@ const interrupted = 130;
 
 const steps: readonly Step[] = [
   {
-    text: "A project has five agents and a settings file. Who is there? The built-in agents come last; a deny rule of the settings hides one.",
+    text: "This example project has five agents and a settings file. The list shows all of them, the built-in agents last; a deny rule in the settings hides one.",
     folder: workspace,
     arguments_: ["agents"],
   },
   {
-    text: "One of them in full: where it comes from, what it may do as a subagent, and the line that each field was read from.",
+    text: "One agent in full: the file it comes from, what it may do as a subagent, and the line each field was read from.",
     folder: workspace,
     arguments_: ["agents", "show", "release-captain"],
   },
   {
-    text: "What can be understood of a flawed file is understood and reported; what could grant too much by a guess is refused. The exit code is 1, as there is an error.",
+    text: "Mistakes in agent files are repaired and reported where that is safe. A file is not loaded if a guess could grant more than its author meant; the exit code is then 1.",
     folder: join(root, "examples/awkward"),
     arguments_: ["agents", "check", "broken-limit.md", "contradiction.md"],
     exitCode: 1,
   },
   {
-    text: "Agents at work: three Explore agents in parallel, each in its own folder, then a Plan agent. No key is used here, so the offline model answers: a small program that drives the real tools. In a terminal of its own the command shows live what each of them does.",
+    text: "Agents at work: three Explore agents in parallel, each on its own folder, then a Plan agent. The tour uses no API key: the offline model, a small program that drives the real tools, answers. Run in a terminal, this command shows the agents live.",
     folder: workspace,
     arguments_: ["-p", "what is here", "--model", "offline"],
   },
   {
-    text: "They are kept. Any terminal can list them, read along, stop one that runs and continue with one that has ended.",
+    text: "Agents are recorded. From any terminal you can list them, follow or stop a running one, and resume a finished one.",
     folder: workspace,
     arguments_: ["tasks"],
   },
   {
-    text: "What did that take? Who ran when, which tools, how many tokens, what it cost, and what was refused; --html FILE makes a page of it.",
+    text: "A report of the session: when each agent ran, the tools it called, tokens, cost, and refused calls. --html FILE writes it as a web page.",
     folder: workspace,
     arguments_: ["inspect"],
   },
 ];
 
-const last = `That was the tour. To try it on a project of yours, make the command known
-to this terminal:
+const last = `That was the tour. To try Retinue on your own project, add an alias:
 
 $ alias retinue="'${process.execPath}' '${program}'"
 
-then, in the folder of your project:
+Then, in your project's folder:
 
-$ retinue                      talks with you in the terminal
+$ retinue                      opens a conversation in the terminal
 $ retinue -p "what is here"    runs an agent and prints its answer
 $ retinue agents               lists agents and where each is defined
-$ retinue agents check         mistakes in your agents, settings and plugins
-$ retinue doctor               looks at the set-up and says what to do
+$ retinue agents check         finds mistakes in agents, settings and plugins
+$ retinue doctor               checks the set-up and suggests fixes
 $ retinue --help               commands and options
 
-docs/README.md leads to a page for each subject, examples/ to programs that use
-the library.`;
+All documentation: docs/README.md. Programs that use the library: examples/.`;
 
 if (!existsSync(join(root, "dist/cli/main.js"))) {
   console.error(
@@ -91,7 +89,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
 let here = root;
 
 print(
-  `Retinue reads the agents that people define in Markdown files, shows what each of them may do, and runs them. This tour runs ${steps.length} commands on the files in examples/. Your own files and keys are left out of it.`,
+  `Retinue reads the agents that people define in Markdown files, shows what each of them may do, and runs them. This tour runs ${steps.length} commands on the files in examples/. It does not read your own files and keys.`,
 );
 for (const [at, step] of steps.entries()) {
   if (!(await goesOn(`${at + 1} of ${steps.length}`))) process.exit(0);

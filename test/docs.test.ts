@@ -282,12 +282,12 @@ describe("npm start", () => {
     const pty = open();
     const heads = [
       "Retinue reads the agents",
-      "1. A project has",
-      "2. One of them",
-      "3. What can be",
+      "1. This example project has",
+      "2. One agent in full",
+      "3. Mistakes in",
       "4. Agents at work",
-      "5. They are kept",
-      "6. What did that take",
+      "5. Agents are recorded",
+      "6. A report of",
     ];
     for (const [at, head] of heads.entries()) {
       await pty.shows(
@@ -304,7 +304,7 @@ describe("npm start", () => {
     await ended.shows("[next: 1 of 6]");
     ended.type("q");
     expect((await ended.exited).code).toBe(0);
-    expect((await ended.screen()).join("\n")).not.toContain("1. A project");
+    expect((await ended.screen()).join("\n")).not.toContain("1. This example project");
     const stopped = open();
     await stopped.shows("[next: 1 of 6]");
     stopped.type(keys.ctrlC);

@@ -482,7 +482,7 @@ describe("an editor over the Agent Client Protocol [DRP-4]", () => {
     expect(await editor.prompt(sessionId, "hi")).toEqual({ stopReason: "end_turn" });
   });
 
-  const emptyPrompt = "There is no prompt";
+  const emptyPrompt = "No prompt was given";
   const noFile = "is not the address of a file";
   test.each<[string, acp.ContentBlock[], string]>([
     ["nothing", [], emptyPrompt],

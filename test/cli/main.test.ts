@@ -416,7 +416,7 @@ describe("retinue agents new", () => {
     [["--name", "Bad Name"], /hard to type/],
     [["--tools", "Read, Grpe"], /`Grpe` is not a known tool/],
     [["--model", "opsu"], /Did you mean `opus`/],
-    [["--scope", "world"], /Invalid --scope "world"\.\nWrite one of project, user\./],
+    [["--scope", "world"], /Invalid --scope "world"\.\nExpected one of project, user\./],
   ])("refuses %j and writes nothing [CLI-6]", async (bad, message) => {
     const fixture = createFixture();
     const { code, err } = await fixture.run([...flags, ...bad]);
@@ -428,7 +428,7 @@ describe("retinue agents new", () => {
   it("takes the name as its argument, and needs nothing else [CLI-2]", async () => {
     const fixture = createFixture();
     const { code, out } = await fixture.run(["agents", "new", "sql"]);
-    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining("has no description yet") });
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining("edit its description") });
     expect(readFileSync(join(fixture.cwd, ".claude/agents/sql.md"), "utf8")).toMatch(/^---\nname: sql\n/);
     expect((await fixture.run(["agents", "show", "sql"])).code).toBe(0);
     const described = await fixture.run(["agents", "new", "two", "--description", good]);

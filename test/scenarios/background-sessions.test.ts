@@ -271,7 +271,7 @@ describe("sessions in the background [CLI-3]", () => {
       return err;
     };
     expect(await refusal("--bg", "Look.")).toContain("needs a trusted folder");
-    expect(await refusal("--bg")).toContain("There is no prompt");
+    expect(await refusal("--bg")).toContain("No prompt was given");
     expect(await refusal("--bg", "Look.", "--fork-session")).toContain("--bg does not copy a session");
     expect(await refusal("--bg", "Look.", "--no-session-persistence")).toContain(
       "followed by its transcript",

@@ -404,7 +404,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
   const noModel = { environment: { ANTHROPIC_BASE_URL: "", ANTHROPIC_API_KEY: "" } };
 
   test.each<[readonly string[], number, RegExp]>([
-    [["-p"], 1, /^retinue: There is no prompt\.\n/],
+    [["-p"], 1, /^retinue: No prompt was given\.\n/],
     [["-p", "hi", "--output-format", "xml"], 1, /^retinue: Invalid --output-format "xml"\.\n/],
     [["-p", "hi", "--max-turns", "none"], 1, /^retinue: --max-turns needs a whole number from 1/],
     [["-p", "hi", "--tools", "Raed"], 1, /^retinue: `tools` names `Raed`/],

@@ -167,7 +167,7 @@ test("an agent whose file was not loaded is unknown for the reason that the file
   const found = registry.find("fixer");
   expect(found).toMatchObject({ type: "unknown", failure });
   expect(found.type === "unknown" && whyNotLoaded(found)).toBe(
-    " Its file was not loaded: /p/.claude/agents/fixer.md:4:1: `verify` cannot be read; the agent is not loaded.",
+    " Its file has an error: /p/.claude/agents/fixer.md:4:1: `verify` cannot be read; the agent is not loaded.",
   );
   expect(registry.find("other")).toMatchObject({ type: "unknown", failure: undefined });
 });

@@ -3,6 +3,7 @@ import { type Diagnostic, placeText } from "@retinue/base/foundation/diagnostic.
 import { escapeLine } from "@retinue/base/foundation/escape-control-tags.ts";
 import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 import { agentScopes } from "./agent-source.ts";
 
@@ -98,7 +99,20 @@ function isAbout({ severity, file }: Diagnostic, name: string): boolean {
 export function whyNotLoaded({ failure }: { readonly failure?: Diagnostic | undefined }): string {
   return failure === undefined
     ? ""
-    : ` Its file was not loaded: ${placeText(failure)}: ${escapeLine(failure.message)}`;
+    : ` Its file has an error: ${placeText(failure)}: ${escapeLine(failure.message)}`;
+}
+
+/** The error for a name that no agent has, with the nearest name and all others. */
+export function noSuchAgent(
+  name: string,
+  found: Extract<AgentLookup, { readonly type: "unknown" }>,
+): RetinueError {
+  const nearest = found.nearest === undefined ? "" : `Did you mean ${JSON.stringify(found.nearest)}? `;
+  return new RetinueError(
+    "unknown-agent",
+    `There is no agent ${JSON.stringify(name)}.${whyNotLoaded(found)}`,
+    { advice: `${nearest}The agents here are: ${found.available.join(", ")}.` },
+  );
 }
 
 function isListed({ deniedBy, definition }: RegisteredAgent): boolean {

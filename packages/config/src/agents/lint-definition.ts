@@ -81,7 +81,7 @@ function lintColor({ color }: AgentDefinition): Issue[] {
 function lintPrompt({ prompt, behaviour }: AgentDefinition): Issue[] {
   const path = ["prompt"];
   if (prompt.trim() === "" && behaviour?.computePrompt === undefined) {
-    const message = "There is no prompt, so the agent knows nothing but the task it is given.";
+    const message = "No prompt was given, so the agent knows nothing but the task it is given.";
     const advice = "Write below the closing `---` what the agent is to do, how, and what it returns.";
     return [{ severity: "warning", code: "empty-prompt", message, advice, path }];
   }

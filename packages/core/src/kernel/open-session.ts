@@ -2,7 +2,7 @@ import { defined } from "@retinue/base/foundation/defined.ts";
 import { placeText } from "@retinue/base/foundation/diagnostic.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
-import { whyNotLoaded } from "@retinue/config/agents/agent-registry.ts";
+import { noSuchAgent } from "@retinue/config/agents/agent-registry.ts";
 import type { DiscoveredAgents } from "@retinue/config/discovery/discover-agents.ts";
 import { losesHook } from "@retinue/config/hooks/read-hooks.ts";
 import { unsafeManagedCode } from "@retinue/config/settings/load-settings.ts";
@@ -438,14 +438,7 @@ function findMainAgent(
       `The agent ${JSON.stringify(name)} is denied by the rule ${found.rule}.`,
     );
   }
-  const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
-  throw new RetinueError(
-    "unknown-agent",
-    `There is no agent ${JSON.stringify(name)}.${whyNotLoaded(found)}${near}`,
-    {
-      advice: `There are ${found.available.join(", ")}.`,
-    },
-  );
+  throw noSuchAgent(name, found);
 }
 
 /** The options with the agent and model of the session that is resumed, where they name none themselves. */

@@ -71,7 +71,7 @@ async function findResumed(choice: SessionChoice, transcripts: string): Promise<
     ? `No conversation found with session ID: ${choice.resume}, in this folder.`
     : `There is no session ${what} in this folder.`;
   throw new RetinueError("session-missing", `${missing}${near}`, {
-    advice: "Write the id or title of one, or continue the newest.",
+    advice: "Pass a session id or title, or use --continue for the latest session.",
   });
 }
 

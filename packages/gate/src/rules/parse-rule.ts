@@ -29,7 +29,9 @@ export function parseRule(text: string, options: RuleOptions = {}): RuleReading 
   const complaint = toolComplaint(parts.tool, parts.specifier);
   if (complaint !== undefined) return complaint;
   const canonicalTool = canonicalToolName(parts.tool);
-  const meant = options.list === "deny" || options.list === "ask" ? meantTool(parts) : undefined;
+  // A bare name under `allow` may be a tool of the program itself; there, parentheses mean something only for built-in tools.
+  const canBeMisspelt = options.list === "allow" ? parts.specifier !== undefined : options.list !== undefined;
+  const meant = canBeMisspelt ? meantTool(parts) : undefined;
   if (meant !== undefined)
     return invalid(`there is no tool ${quote(parts.tool)}`, `Did you mean ${quote(meant)}?`);
   const specifier = readSpecifier({

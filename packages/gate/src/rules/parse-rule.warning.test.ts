@@ -14,6 +14,15 @@ test.each([
   });
 });
 
+test("[PRM-8] an allow rule for a misspelt tool is invalid; a bare name may be a custom tool", () => {
+  expect(parseRule("Bahs(ls)", { list: "allow" })).toEqual({
+    type: "invalid",
+    reason: 'there is no tool "Bahs"',
+    advice: 'Did you mean "Bash"?',
+  });
+  expect(parseRule("Reads", { list: "allow" }).type).toBe("rule");
+});
+
 test.each([
   "Bash(git push:*)",
   "Bash(git * push)",

@@ -279,7 +279,7 @@ function commandsOf({ facts: { skills } }: AgentTree) {
 /** Files that an editor names by their address are mentioned by their path; what it embeds is put in. */
 function promptOf(content: readonly ContentBlock[]): readonly UserBlock[] {
   if (content.every((block) => block.type === "text" && block.text.trim() === ""))
-    throw new RetinueError("no-prompt", "There is no prompt.", {
+    throw new RetinueError("no-prompt", "No prompt was given.", {
       advice: "Send at least one block with text, an image or a resource.",
     });
   return content.map((block): UserBlock => {

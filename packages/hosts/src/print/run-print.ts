@@ -238,7 +238,7 @@ export async function readPrompt(words: readonly string[], stdin: CliInput, usua
 }
 
 export function noPrompt(): RetinueError {
-  return misuse("There is no prompt.", 'Write one, as in: retinue -p "what is in this folder?"');
+  return misuse("No prompt was given.", 'Pass one, as in: retinue -p "what is in this folder?"');
 }
 
 /** The user messages of `--input-format stream-json`, one per line; other types are skipped. */

@@ -96,7 +96,7 @@ function checkValue(option: string, value: OptionValue | undefined, text: string
   if (value?.type === "word") {
     if (value.words.includes(text) || value.accepts?.(text) === true) return;
     const nearest = nearestName(text, value.words);
-    const choice = `Write one of ${value.words.join(", ")}.`;
+    const choice = `Expected one of ${value.words.join(", ")}.`;
     throw misuse(
       `Invalid ${option} "${text}".`,
       nearest === undefined ? choice : `Did you mean ${nearest}? ${choice}`,

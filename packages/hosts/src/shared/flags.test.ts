@@ -24,15 +24,19 @@ describe("options are checked by their table", () => {
     [
       { effort: "hihg" },
       'Invalid --effort "hihg".',
-      "Did you mean high? Write one of low, medium, high, xhigh, max.",
+      "Did you mean high? Expected one of low, medium, high, xhigh, max.",
     ],
     [
       { permissionMode: "acceptedits" },
       'Invalid --permission-mode "acceptedits".',
-      "Did you mean acceptEdits? Write one of default, acceptEdits, plan, dontAsk, bypassPermissions, delegate.",
+      "Did you mean acceptEdits? Expected one of default, acceptEdits, plan, dontAsk, bypassPermissions, delegate.",
     ],
-    [{ outputFormat: "xml" }, 'Invalid --output-format "xml".', "Write one of text, json, stream-json."],
-    [{ approvals: "wiat" }, 'Invalid --approvals "wiat".', "Did you mean wait? Write one of wait, refuse."],
+    [{ outputFormat: "xml" }, 'Invalid --output-format "xml".', "Expected one of text, json, stream-json."],
+    [
+      { approvals: "wiat" },
+      'Invalid --approvals "wiat".',
+      "Did you mean wait? Expected one of wait, refuse.",
+    ],
     [{ maxTurns: "0" }, '--max-turns needs a whole number from 1, but got "0".', undefined],
     [{ maxTurns: " " }, '--max-turns needs a whole number from 1, but got " ".', undefined],
     [{ maxBudgetUsd: "-1" }, '--max-budget-usd needs an amount above 0, but got "-1".', undefined],

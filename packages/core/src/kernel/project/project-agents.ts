@@ -1,9 +1,8 @@
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
 import { escapeLine } from "@retinue/base/foundation/escape-control-tags.ts";
 import { firstSentence } from "@retinue/base/foundation/first-sentence.ts";
-import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
-import { type RegisteredAgent, whyNotLoaded } from "@retinue/config/agents/agent-registry.ts";
+import { noSuchAgent, type RegisteredAgent } from "@retinue/config/agents/agent-registry.ts";
 import type { AgentScope } from "@retinue/config/agents/agent-source.ts";
 import { toolsPhrase } from "@retinue/config/agents/describe-agents.ts";
 import type { AgentField } from "./agent-fields.ts";
@@ -140,13 +139,6 @@ function summarize(definition: AgentDefinition): AgentSummary {
 
 function findAgent(name: string, { discovered }: ProjectFacts): RegisteredAgent {
   const found = discovered.registry.find(name);
-  if (found.type !== "unknown") return found.agent;
-  const nearest = found.nearest === undefined ? "" : `Did you mean ${JSON.stringify(found.nearest)}? `;
-  throw new RetinueError(
-    "unknown-agent",
-    `There is no agent ${JSON.stringify(name)}.${whyNotLoaded(found)}`,
-    {
-      advice: `${nearest}The agents here are: ${found.available.join(", ")}.`,
-    },
-  );
+  if (found.type === "unknown") throw noSuchAgent(name, found);
+  return found.agent;
 }

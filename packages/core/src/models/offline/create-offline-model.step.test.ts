@@ -243,7 +243,7 @@ describe("[MDL-4] finding where a word is used", () => {
       "\\buser_name\\b",
       "user[\\s_-]*name",
     ]);
-    expect(text).toContain("Nothing was found");
+    expect(text).toContain("No file contains it");
   });
 
   it("signs of regular expressions are searched for as they are", () => {

@@ -73,6 +73,18 @@ describe("[MDL-4] the offline model as a model", () => {
     expect(costOf(end.usage, facts.price)).toBe(0);
   });
 
+  it("answers the prompt, not the output of a command that was run before it", async () => {
+    const aside = { type: "text", text: "I ran this command at the prompt:\n$ ls\nfind _logs" } as const;
+    const prompt = { type: "text", text: "read notes.md" } as const;
+    const textOfAnswer = async (messages: ModelRequest["messages"]) =>
+      (await drain({ ...request(""), messages })).flatMap((event) =>
+        event.type === "text-delta" ? [event.text] : [],
+      );
+    expect(await textOfAnswer([{ role: "user", content: [aside, prompt] }])).toEqual(
+      await textOfAnswer([{ role: "user", content: [prompt] }]),
+    );
+  });
+
   it("stops when its signal does", async () => {
     await expect(drain(request("hello"), AbortSignal.abort(new Error("too late")))).rejects.toThrow(
       "too late",

@@ -229,7 +229,7 @@ export function findStep(conversation: OfflineConversation, subject: string): Of
   }
   if (found.length === 0 && searches.length === 1 && searches[0]?.isError === false) {
     const calls = callIfOffered(conversation, "Grep", searchFor(subject, true));
-    return { type: "calls", text: "Nothing as it is; searching more loosely.", calls };
+    return { type: "calls", text: "No exact match; searching more loosely.", calls };
   }
   // The first line that by its form gives the word a meaning; tests and documents only if there is nothing else.
   const wanted = (subject.split(/[.#]|::/).at(-1) ?? subject).toLowerCase();
@@ -272,7 +272,7 @@ function findReport(conversation: OfflineConversation, { subject, found, definit
   const least = cut ? "at least " : "";
   const head =
     found.length === 0
-      ? `# ${subject}\nNothing was found, neither as it is nor in another case.`
+      ? `# ${subject}\nNo file contains it, in any letter case.`
       : `# ${subject}\n${least}${counted(found.length, "line")} in ${counted(byFile.size, "file")}.`;
   const groups = [...byFile].slice(0, maxFiles).map(([path, lines]) => {
     const shown = lines.slice(0, linesPerFile).map((line) => {

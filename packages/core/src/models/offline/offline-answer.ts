@@ -27,9 +27,10 @@ import { type ManifestFacts, readManifest, readReadme } from "./read-manifest.ts
 /** The first line of every answer, so that this program is not taken for a language model. */
 export const offlineLabel = "[offline model: a built-in program, not a language model]";
 
-export const offlineHelp = `The offline model runs the real tools by fixed rules and quotes what they return; it changes nothing. It answers
-"what is here", "map FOLDER", "where is NAME" and "read FILE". For a language model set ANTHROPIC_API_KEY, or name
-one with --model provider/model (such as openai/… with OPENAI_API_KEY, or ollama/… for one on this machine).`;
+export const offlineHelp = `The offline model answers "what is here", "map FOLDER", "where is NAME" and "read FILE".
+It runs the real tools by fixed rules and changes nothing.
+For a language model, set ANTHROPIC_API_KEY, or pass --model provider/model:
+openai/… with OPENAI_API_KEY, or ollama/… for one on this machine.`;
 
 export function offlineAnswer(...sections: readonly (string | undefined)[]): string {
   const filled = sections.filter((section) => section !== undefined && section.trim() !== "");

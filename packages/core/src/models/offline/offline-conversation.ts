@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
-import { type Message, type ToolResultBlock, textOf, toolCallsOf } from "../../conversation/message.ts";
+import { type Message, type ToolResultBlock, toolCallsOf } from "../../conversation/message.ts";
 import type { ModelRequest, ToolSpecification } from "../model.ts";
 
 /** A call of this task that has been answered. */
@@ -32,7 +32,7 @@ export function readOfflineConversation(request: ModelRequest): OfflineConversat
   const offered = toolChoice === "none" ? [] : request.tools;
   const [, directory] = /^Working directory: (.+)$/m.exec(system.join("\n")) ?? [];
   return {
-    task: asked === undefined ? "" : withoutReminders(textOf(asked)),
+    task: asked === undefined ? "" : lastPrompt(asked),
     calls: finishedCalls(messages.slice(start + 1)),
     tools: new Map(offered.map((tool) => [tool.name, tool])),
     directory,
@@ -41,6 +41,13 @@ export function readOfflineConversation(request: ModelRequest): OfflineConversat
 
 export function callsOf(conversation: OfflineConversation, name: string): readonly FinishedCall[] {
   return conversation.calls.filter((call) => call.name === name);
+}
+
+/** The prompt is the last text of a message: reports and the output of commands run at the prompt come before it. */
+function lastPrompt({ content }: Message): string {
+  if (typeof content === "string") return withoutReminders(content);
+  const texts = content.flatMap((block) => (block.type === "text" ? [withoutReminders(block.text)] : []));
+  return texts.findLast((text) => text !== "") ?? "";
 }
 
 /** Texts that the program around us adds are not what the person asked. */

@@ -19,15 +19,15 @@ const mostUsed: readonly OptionEntry[] = [
 ];
 
 /** The help of the program itself; with the next prompt below it, it fits a screen of 24 lines and 80 columns. */
-export const helpText = `Usage: retinue [options] ["prompt"]    talk in the terminal; with -p: one answer
+export const helpText = `Usage: retinue [options] ["prompt"]    start a conversation; -p prints one answer
        retinue <command> [options]     -h after a command shows its options
 
-  agents, skills         list them; also: agents show NAME, agents|skills check
-  sessions, tasks, worth inspect|replay|logs|stop|resume ID, plan, eval, studio
+  agents, skills         list them; agents show NAME; agents|skills check
+  sessions, tasks, plan  list them; inspect|replay|logs|stop|resume ID; worth
   workflow, mcp, plugin  list them; workflow run NAME|resume RUN; mcp serve, acp
   permissions, teams     list rules, teams; permissions test 'Bash(git push)'
-  auth login, trust      keep a key; let a folder's hooks count; clean: old data
-  merge, doctor, serve   bring agents' changes back; check all; serve a --store
+  auth login, trust      save an API key; trust a folder; clean: delete old data
+  merge, doctor, serve   merge agents' changes; check the set-up; eval, studio
 
 ${optionLines()}
 

@@ -63,17 +63,14 @@ export async function agentsNew(
         `There is another agent of this name (${scope}); the higher scope wins: see \`retinue agents --all\`.`,
       ),
     ),
-    ...diagnostics.flatMap(({ message, advice = "" }) => [
+    ...(isDescribed ? diagnostics : []).flatMap(({ message, advice = "" }) => [
       paint.warning(message),
       ...advice
         .split("\n")
         .filter((line) => line !== "")
         .map((line) => `  ${line}`),
     ]),
-    ...(isDescribed
-      ? []
-      : [paint.warning("It has no description yet: write one, or no agent will know when to use it.")]),
-    "Next: make its prompt your own, then run `retinue agents check`.",
+    `Next: edit its ${isDescribed ? "prompt" : "description, by which other agents decide when to use it, and its prompt"}. Then run \`retinue agents check\`.`,
   ];
   host.stdout.write(`${lines.join("\n")}\n`);
   return 0;

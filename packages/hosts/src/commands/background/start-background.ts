@@ -60,7 +60,7 @@ export async function startBackground(
   });
   host.stdout.write(`${id}\n`);
   host.stderr.write(
-    `retinue attach ${id} opens it, retinue logs ${id} -f follows it, retinue stop ${id} ends it. Output: ${output}\n`,
+    `Open it:   retinue attach ${id}\nFollow it: retinue logs ${id} -f\nStop it:   retinue stop ${id}\nOutput:    ${output}\n`,
   );
   return 0;
 }

@@ -468,13 +468,22 @@ function startRows(
     ...fact("trust", [span(trust.text, shade(trust))]),
     ...fact("mode", [span(`${mode}: ${modeTexts.get(mode) ?? "as you asked"} · shift+tab`)]),
     emptyRow,
-    ...fact("try", [span("what does this project do?", bold)]),
-    ...fact("", [span("have three agents look for bugs, missing tests and stale docs", bold)]),
+    ...(model === "" ? offlineTries : modelTries).flatMap((text, at) =>
+      fact(at === 0 ? "try" : "", [span(text, bold)]),
+    ),
     ...fact("", [span("!git log -3", bold), span("  runs a command, and the agent reads it", dim)]),
     emptyRow,
     [span(hint, dim)],
   ];
 }
+
+const modelTries = [
+  "what does this project do?",
+  "have three agents look for bugs, missing tests and stale docs",
+];
+
+/** The offline demo answers only a few forms of prompt. */
+const offlineTries = ["what is here", "read README.md"];
 
 /** What each permission mode means, in a few words. */
 export const modeTexts: ReadonlyMap<string, string> = new Map([

@@ -85,7 +85,7 @@ export class QuestionController {
   get hint(): string {
     const open = this.#open;
     if (open?.state !== "ready" || open.panel.isWriting) return "";
-    return open.isUnasked ? "a number answers · or write on" : "a number answers · tab back to the draft";
+    return open.isUnasked ? "press a number · or keep typing" : "press a number · tab back to the draft";
   }
 
   /** Whether the main agent waits for an answer, or to start what was asked about. */

@@ -38,7 +38,7 @@ export class ApprovalView implements View {
     const panel = this.#panel.view(width, Math.max(6, rows - 6));
     const footer =
       this.#message === ""
-        ? span("a number answers · pgup pgdn scroll · esc back without an answer", dim)
+        ? span("press a number · pgup pgdn scroll · esc back without an answer", dim)
         : span(this.#message, colours.error);
     const height = Math.max(1, rows - 2 - panel.rows.length - 1);
     const body = this.#scroll.window(textRows(this.#options.parked.text, width), height);
