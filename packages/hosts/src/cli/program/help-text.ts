@@ -19,7 +19,7 @@ const mostUsed: readonly OptionEntry[] = [
 ];
 
 /** The help of the program itself; with the next prompt below it, it fits a screen of 24 lines and 80 columns. */
-export const helpText = `Usage: retinue [options] ["prompt"]    start a conversation; -p prints one answer
+export const helpText = `Usage: retinue [options] ["prompt"]    start a conversation; -p: one answer
        retinue <command> [options]     -h after a command shows its options
 
   agents, skills         list them; agents show NAME; agents|skills check
