@@ -116,30 +116,7 @@ export function readTravellingPlan(value: JsonValue): SessionPlan | PlannedChild
   const { type, sessionId, workspace } = value;
   if (typeof sessionId !== "string" || !isSessionId(sessionId))
     throw unreadable("its session id is not a UUID");
-  if (type === "session") {
-    const { prompt, options, workspace, agents, plan, approvals } = value;
-    if (typeof prompt !== "string") throw unreadable("it has no prompt");
-    if (!isRecord(options)) throw unreadable("its options are not an object");
-    const known: readonly string[] = optionNames;
-    const unknown = Object.keys(options).filter((name) => !known.includes(name));
-    // An option that this worker does not recognize may be one that forbids something.
-    if (unknown.length > 0) throw unreadable(`this version has no options ${unknown.join(", ")}`);
-    return {
-      type: "session",
-      sessionId,
-      prompt,
-      // The values are checked where a session is opened, as those of every program are.
-      options: options as TravellingOptions,
-      ...(agents === undefined ? {} : { agents: agents as JsonValue }),
-      plan: plan === undefined ? undefined : planOf(readAgentPlan(plan, "main")),
-      ...(value["remoteChildren"] === true ? { remoteChildren: true } : {}),
-      ...(value["partialMessages"] === true ? { partialMessages: true } : {}),
-      // Another word may be of a later version, and an unknown one must not allow anything.
-      ...(approvals === undefined ? {} : { approvals: "refuse" }),
-      ...(value["workflow"] === undefined ? {} : { workflow: readWorkflow(value["workflow"]) }),
-      workspace: readWorkspacePlan(workspace),
-    };
-  }
+  if (type === "session") return readSessionPlan(value, sessionId);
   if (type !== "plan") throw unreadable("it is neither of a session nor of a child");
   const output = isRecord(value["output"]) ? { output: value["output"] } : {};
   return {
@@ -164,6 +141,31 @@ function planOf<Plan>(
   if (reading.type === "plan") return reading.plan;
   const { at, expected, found } = reading;
   throw unreadable(`${at === "" ? "it" : `\`${at}\``} must be ${expected}, but it is ${found}`);
+}
+
+function readSessionPlan(value: Readonly<Record<string, unknown>>, sessionId: string): SessionPlan {
+  const { prompt, options, workspace, agents, plan, approvals } = value;
+  if (typeof prompt !== "string") throw unreadable("it has no prompt");
+  if (!isRecord(options)) throw unreadable("its options are not an object");
+  const known: readonly string[] = optionNames;
+  const unknown = Object.keys(options).filter((name) => !known.includes(name));
+  // An option that this worker does not recognize may be one that forbids something.
+  if (unknown.length > 0) throw unreadable(`this version has no options ${unknown.join(", ")}`);
+  return {
+    type: "session",
+    sessionId,
+    prompt,
+    // The values are checked where a session is opened, as those of every program are.
+    options: options as TravellingOptions,
+    ...(agents === undefined ? {} : { agents: agents as JsonValue }),
+    plan: plan === undefined ? undefined : planOf(readAgentPlan(plan, "main")),
+    ...(value["remoteChildren"] === true ? { remoteChildren: true } : {}),
+    ...(value["partialMessages"] === true ? { partialMessages: true } : {}),
+    // Another word may be of a later version, and an unknown one must not allow anything.
+    ...(approvals === undefined ? {} : { approvals: "refuse" }),
+    ...(value["workflow"] === undefined ? {} : { workflow: readWorkflow(value["workflow"]) }),
+    workspace: readWorkspacePlan(workspace),
+  };
 }
 
 function readWorkflow(value: unknown): TravellingWorkflow {

@@ -138,25 +138,7 @@ function decideName(
   options: ParseAgentOptions,
 ): { name?: string; issues: Issue[] } {
   const path = [written["name"]?.key ?? "name"];
-  if (fields.name === undefined) {
-    const path = ["name"];
-    const base = options.file?.replace(/^.*[/\\]/, "").replace(/\.md$/i, "");
-    if (fields.description === undefined && options.scope !== "plugin") {
-      const message =
-        "There is neither a `name` nor a `description`, so this is taken for documentation, not for an agent.";
-      const advice = "Add both, or move the file out of the agents folder.";
-      return { issues: [{ severity: "warning", code: "no-name", message, advice, path }] };
-    }
-    if (base === undefined || refuseAgentName(base) !== undefined) {
-      const message = "There is no `name`, and the file's name cannot serve as one.";
-      return { issues: [{ severity: "error", code: "no-name", message, advice: "Add `name: …`.", path }] };
-    }
-    const message = `There is no \`name\`; the file's name is used: ${base}.`;
-    return {
-      name: base,
-      issues: [{ severity: "warning", code: "no-name", message, advice: `Add \`name: ${base}\`.`, path }],
-    };
-  }
+  if (fields.name === undefined) return nameFromFile(fields, options);
   const refusal = refuseAgentName(fields.name);
   if (refusal !== undefined) {
     const message = `The name ${JSON.stringify(fields.name.slice(0, 80))} cannot be used: ${refusal.reason}.`;
@@ -175,6 +157,29 @@ function advisedName(name: string): string {
     .replace(/[^a-z0-9]+/g, "-")
     .replace(/^-+|-+$/g, "");
   return plain === "" ? "my-agent" : plain;
+}
+
+function nameFromFile(
+  fields: DefinitionFields,
+  options: ParseAgentOptions,
+): { name?: string; issues: Issue[] } {
+  const path = ["name"];
+  const base = options.file?.replace(/^.*[/\\]/, "").replace(/\.md$/i, "");
+  if (fields.description === undefined && options.scope !== "plugin") {
+    const message =
+      "There is neither a `name` nor a `description`, so this is taken for documentation, not for an agent.";
+    const advice = "Add both, or move the file out of the agents folder.";
+    return { issues: [{ severity: "warning", code: "no-name", message, advice, path }] };
+  }
+  if (base === undefined || refuseAgentName(base) !== undefined) {
+    const message = "There is no `name`, and the file's name cannot serve as one.";
+    return { issues: [{ severity: "error", code: "no-name", message, advice: "Add `name: …`.", path }] };
+  }
+  const message = `There is no \`name\`; the file's name is used: ${base}.`;
+  return {
+    name: base,
+    issues: [{ severity: "warning", code: "no-name", message, advice: `Add \`name: ${base}\`.`, path }],
+  };
 }
 
 function judgeDescription(

@@ -41,32 +41,7 @@ const maxConcurrency = 50;
 export async function runHandler(hook: SelectedHook, context: RunContext): Promise<HookReading> {
   const { handler } = hook;
   try {
-    if (handler.type === "command") {
-      const { handler } = hook;
-      const isConcurrencySafe = handler.async === true || handler.asyncRewake === true;
-      if (isConcurrencySafe && context.lateCount() >= maxConcurrency)
-        return failed(`${maxConcurrency} hooks run beside the work already, so it was not started`);
-      const started = startCommandHook({
-        event: context.event,
-        handler,
-        input: JSON.stringify(context.input),
-        directory: context.cwd,
-        environment: hookEnvironment(hook, context),
-        mark: context.options.newId(),
-        limitMs: limitOf(handler, context),
-        graceMs: context.options.graceMs ?? defaultGraceMs,
-        signal: isConcurrencySafe ? context.sessionSignal : context.signal,
-      });
-      if (!isConcurrencySafe) {
-        const first = await Promise.race([started.reading, started.released]);
-        if (first !== undefined) return first;
-        // It may have ended in the very moment it was released; then its answer counts.
-        const ended = await Promise.race([started.reading, Promise.resolve(undefined)]);
-        if (ended !== undefined) return ended;
-      }
-      context.followLate(reportLate(hook, started, context));
-      return { type: "answer", answer: {} };
-    }
+    if (handler.type === "command") return await runCommand(hook, context);
     const limitMs = limitOf(handler, context);
     const result = await runWithin(limitMs, context.signal, (signal) =>
       runAsked(hook, { ...context, signal }),
@@ -133,6 +108,33 @@ async function runAsked({ handler }: SelectedHook, context: RunContext): Promise
     case "command":
       return failed("a command is not asked but run");
   }
+}
+
+async function runCommand(hook: SelectedHook, context: RunContext): Promise<HookReading> {
+  const { handler } = hook;
+  const isConcurrencySafe = handler.async === true || handler.asyncRewake === true;
+  if (isConcurrencySafe && context.lateCount() >= maxConcurrency)
+    return failed(`${maxConcurrency} hooks run beside the work already, so it was not started`);
+  const started = startCommandHook({
+    event: context.event,
+    handler,
+    input: JSON.stringify(context.input),
+    directory: context.cwd,
+    environment: hookEnvironment(hook, context),
+    mark: context.options.newId(),
+    limitMs: limitOf(handler, context),
+    graceMs: context.options.graceMs ?? defaultGraceMs,
+    signal: isConcurrencySafe ? context.sessionSignal : context.signal,
+  });
+  if (!isConcurrencySafe) {
+    const first = await Promise.race([started.reading, started.released]);
+    if (first !== undefined) return first;
+    // It may have ended in the very moment it was released; then its answer counts.
+    const ended = await Promise.race([started.reading, Promise.resolve(undefined)]);
+    if (ended !== undefined) return ended;
+  }
+  context.followLate(reportLate(hook, started, context));
+  return { type: "answer", answer: {} };
 }
 
 /** What comes late decides nothing any more; it is passed on as a notice. */

@@ -119,33 +119,8 @@ export function createConversationFold({ isMain }: { readonly isMain: boolean })
       const uuid = textField(record, "uuid");
       if (uuid !== undefined && state.seen.has(uuid)) return;
       if (uuid !== undefined) state.seen.add(uuid);
-      if (record.type === "assistant") {
-        const at = timeOf(record);
-        const message = isRecord(record.message) ? record.message : {};
-        if (record.isApiErrorMessage !== true) {
-          // An answer may have several lines; the last one has what the whole took.
-          const key = textField(message, "id") ?? textField(record, "uuid") ?? "";
-          const entry = defined({
-            type: "turn" as const,
-            at: timeOf(record),
-            durationMs: numberField(record, "durationMs"),
-            ...readAnswer(record, message),
-          });
-          if (state.turn?.key !== key) state.turn = { key, position: push(state, entry) };
-          else if (state.entries.has(state.turn.position)) {
-            state.entries.set(state.turn.position, entry);
-            state.changed.add(state.turn.position);
-          }
-        }
-        for (const block of readAssistantBlocks(message.content)) {
-          if (block.type === "text")
-            push(state, defined({ type: "text" as const, at, id: uuid, text: cut(block.text) }));
-          else if (block.type === "thinking")
-            push(state, defined({ type: "thinking" as const, at, id: uuid, text: cut(block.thinking) }));
-          else if (block.type === "tool_use" && !state.positions.has(block.id))
-            state.positions.set(block.id, push(state, openEntry(block, at)));
-        }
-      } else if (record.type === "user") addUser(state, record, uuid);
+      if (record.type === "assistant") addAnswer(state, record, uuid);
+      else if (record.type === "user") addUser(state, record, uuid);
       else if (record.type === "retinue-plan" && isRecord(record.plan)) state.plan = record.plan;
       else if (record.type === "retinue-outcome") {
         const { id, content, isError } = record;
@@ -171,6 +146,35 @@ function push(state: FoldState, entry: ConversationEntry): number {
   state.entries.set(position, entry);
   state.changed.add(position);
   return position;
+}
+
+function addAnswer(state: FoldState, record: JsonRecord, id: string | undefined): void {
+  const at = timeOf(record);
+  const message = isRecord(record.message) ? record.message : {};
+  if (record.isApiErrorMessage !== true) addTurn(state, record, message);
+  for (const block of readAssistantBlocks(message.content)) {
+    if (block.type === "text") push(state, defined({ type: "text" as const, at, id, text: cut(block.text) }));
+    else if (block.type === "thinking")
+      push(state, defined({ type: "thinking" as const, at, id, text: cut(block.thinking) }));
+    else if (block.type === "tool_use" && !state.positions.has(block.id))
+      state.positions.set(block.id, push(state, openEntry(block, at)));
+  }
+}
+
+/** An answer may have several lines; the last one has what the whole took. */
+function addTurn(state: FoldState, record: JsonRecord, message: JsonRecord): void {
+  const key = textField(message, "id") ?? textField(record, "uuid") ?? "";
+  const entry = defined({
+    type: "turn" as const,
+    at: timeOf(record),
+    durationMs: numberField(record, "durationMs"),
+    ...readAnswer(record, message),
+  });
+  if (state.turn?.key !== key) state.turn = { key, position: push(state, entry) };
+  else if (state.entries.has(state.turn.position)) {
+    state.entries.set(state.turn.position, entry);
+    state.changed.add(state.turn.position);
+  }
 }
 
 function openEntry(block: ToolUseBlock, at: number | undefined): ConversationEntry {

@@ -207,6 +207,27 @@ function reload(
   return first;
 }
 
+function begin(reader: Reader, record: JsonRecord, index: number): void {
+  const { messages, runs, given, plan, named } = reader;
+  const interrupted = interruptedResults(conversation(reader));
+  if (interrupted.length > 0) messages.push({ message: { role: "user", content: interrupted }, line: "" });
+  const history = reader.isReopened ? reload(reader, index) : conversation(reader);
+  reader.isReopened = false;
+  const prompt = userMessage(record);
+  const uuid = text(record.uuid);
+  reader.run = {
+    history,
+    prompt,
+    uuid,
+    steps: [],
+    options: given,
+    plan,
+    ...named,
+  };
+  runs.push(reader.run);
+  messages.push({ message: prompt, line: uuid });
+}
+
 function takeUser(reader: Reader, record: JsonRecord, index: number): void {
   const { messages, run } = reader;
   const message = userMessage(record);
@@ -219,24 +240,7 @@ function takeUser(reader: Reader, record: JsonRecord, index: number): void {
     messages.splice(0, messages.length - kept, { message, line });
     run?.steps.push({ type: "compaction", summary: message, kept, ...asked });
   } else if (typeof record.permissionMode === "string" && !isResult) {
-    const { messages, runs, given, plan, named } = reader;
-    const interrupted = interruptedResults(conversation(reader));
-    if (interrupted.length > 0) messages.push({ message: { role: "user", content: interrupted }, line: "" });
-    const history = reader.isReopened ? reload(reader, index) : conversation(reader);
-    reader.isReopened = false;
-    const prompt = userMessage(record);
-    const uuid = text(record.uuid);
-    reader.run = {
-      history,
-      prompt,
-      uuid,
-      steps: [],
-      options: given,
-      plan,
-      ...named,
-    };
-    runs.push(reader.run);
-    messages.push({ message: prompt, line: uuid });
+    begin(reader, record, index);
   } else if (isResult || record.isPartOfResults === true) {
     const results = isResult ? [resultOf(record, message)] : [];
     const last = run?.steps.at(-1);
@@ -291,13 +295,7 @@ function takeBeside(reader: Reader, record: JsonRecord, index: number): void {
   const options = readOptionLine(record);
   if (options !== undefined) reader.given = options;
   if (isNew && options !== undefined) run.options = options;
-  if (record.type === "retinue-request") {
-    const at = run?.steps.findLastIndex(({ type }) => type === "answer") ?? -1;
-    const step = run?.steps[at];
-    const request = readRequest(record);
-    if (run !== undefined && step?.type === "answer" && request !== undefined)
-      run.steps[at] = { ...step, request };
-  }
+  if (record.type === "retinue-request") addRequest(run, record);
   if (record.type !== "retinue-plan" || !isRecord(record.plan)) return;
   reader.plan = record.plan;
   reader.isReopened = true;
@@ -308,6 +306,14 @@ function takeBeside(reader: Reader, record: JsonRecord, index: number): void {
   run.history = reload(reader, at === -1 ? index : at);
   messages.push({ message: run.prompt, line: run.uuid });
   reader.isReopened = false;
+}
+
+function addRequest(run: OpenRun | undefined, record: JsonRecord): void {
+  const at = run?.steps.findLastIndex(({ type }) => type === "answer") ?? -1;
+  const step = run?.steps[at];
+  const request = readRequest(record);
+  if (run !== undefined && step?.type === "answer" && request !== undefined)
+    run.steps[at] = { ...step, request };
 }
 
 function readRequest({ digest, system, tools, options }: JsonRecord): RequestRecord | undefined {

@@ -130,34 +130,34 @@ function shortestEdit(before: readonly string[], after: readonly string[]): Step
       let x = down ? (furthest[center + diagonal + 1] ?? 0) : (furthest[center + diagonal - 1] ?? 0) + 1;
       while (x < before.length && x - diagonal < after.length && before[x] === after[x - diagonal]) x += 1;
       furthest[center + diagonal] = x;
-      if (x >= before.length && x - diagonal >= after.length) {
-        const steps: Step[] = [];
-        let x = before.length;
-        let y = after.length;
-        for (let distance = trace.length - 1; distance >= 0; distance -= 1) {
-          const furthest = trace[distance] ?? new Int32Array();
-          const center = distance + 1;
-          const diagonal = x - y;
-          const down = goesDown(furthest, center + diagonal, diagonal, distance);
-          const previousX = distance === 0 ? 0 : (furthest[center + diagonal + (down ? 1 : -1)] ?? 0);
-          const previousY = distance === 0 ? 0 : previousX - (diagonal + (down ? 1 : -1));
-          while (x > previousX && y > previousY) {
-            x -= 1;
-            y -= 1;
-            steps.push({ kind: " ", line: before[x] ?? "" });
-          }
-          if (distance > 0)
-            steps.push(
-              down ? { kind: "+", line: after[y - 1] ?? "" } : { kind: "-", line: before[x - 1] ?? "" },
-            );
-          x = previousX;
-          y = previousY;
-        }
-        return steps.reverse();
-      }
+      if (x >= before.length && x - diagonal >= after.length) return walkBack(trace, before, after);
     }
   }
   return undefined;
+}
+
+function walkBack(trace: readonly Int32Array[], before: readonly string[], after: readonly string[]): Step[] {
+  const steps: Step[] = [];
+  let x = before.length;
+  let y = after.length;
+  for (let distance = trace.length - 1; distance >= 0; distance -= 1) {
+    const furthest = trace[distance] ?? new Int32Array();
+    const center = distance + 1;
+    const diagonal = x - y;
+    const down = goesDown(furthest, center + diagonal, diagonal, distance);
+    const previousX = distance === 0 ? 0 : (furthest[center + diagonal + (down ? 1 : -1)] ?? 0);
+    const previousY = distance === 0 ? 0 : previousX - (diagonal + (down ? 1 : -1));
+    while (x > previousX && y > previousY) {
+      x -= 1;
+      y -= 1;
+      steps.push({ kind: " ", line: before[x] ?? "" });
+    }
+    if (distance > 0)
+      steps.push(down ? { kind: "+", line: after[y - 1] ?? "" } : { kind: "-", line: before[x - 1] ?? "" });
+    x = previousX;
+    y = previousY;
+  }
+  return steps.reverse();
 }
 
 function goesDown(furthest: Int32Array, at: number, diagonal: number, distance: number): boolean {

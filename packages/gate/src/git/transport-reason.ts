@@ -40,20 +40,7 @@ async function addressesFrom(
   context: TransportContext,
 ): Promise<readonly string[] | undefined> {
   const { repository, isThere } = context;
-  if (verb === "submodule") {
-    const { repository } = context;
-    const listed = await context.submodules();
-    if (repository.type !== "repository") return [];
-    if (listed === undefined) return undefined;
-    const known = repository.settings.flatMap(({ key, value = "" }) => {
-      const { section, name } = partsOf(key);
-      return section === "submodule" && name === "url" ? [value] : [];
-    });
-    // A relative one is beside the remote of the repository.
-    return [...listed, ...known].flatMap((address) =>
-      /^\.\.?\//.test(address) ? configuredAddresses(repository) : [address],
-    );
-  }
+  if (verb === "submodule") return submoduleAddresses(context);
   if (named.length === 0) return configuredAddresses(repository);
   // Without a repository there are no remotes, so a plain name leads nowhere.
   const leads = (name: string): boolean =>
@@ -115,6 +102,21 @@ function rewritten(address: string, repository: RepositoryFacts): readonly strin
     const isRewriting = section === "url" && (name === "insteadof" || name === "pushinsteadof");
     return isRewriting && address.startsWith(value) ? [`${subsection}${address.slice(value.length)}`] : [];
   });
+}
+
+async function submoduleAddresses(context: TransportContext): Promise<readonly string[] | undefined> {
+  const { repository } = context;
+  const listed = await context.submodules();
+  if (repository.type !== "repository") return [];
+  if (listed === undefined) return undefined;
+  const known = repository.settings.flatMap(({ key, value = "" }) => {
+    const { section, name } = partsOf(key);
+    return section === "submodule" && name === "url" ? [value] : [];
+  });
+  // A relative one is beside the remote of the repository.
+  return [...listed, ...known].flatMap((address) =>
+    /^\.\.?\//.test(address) ? configuredAddresses(repository) : [address],
+  );
 }
 
 const byProtocol =

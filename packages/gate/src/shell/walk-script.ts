@@ -15,6 +15,7 @@ import type {
   SyntaxNode,
   Word as SyntaxWord,
   TestExpression,
+  While,
 } from "unbash";
 import { toOperands, writtenText } from "./create-unit.ts";
 import { expandParameter } from "./expand-parameter.ts";
@@ -152,15 +153,8 @@ function walkAny(walk: Walk, node: CommandNode, scene: Scene): Step {
     }
     case "If":
       return walkIf(walk, node, scene);
-    case "While": {
-      const { kind, clause, body } = node;
-      const inside = loopScene(walk, scene, [clause, body]);
-      const test = walkList(walk, clause, inside);
-      const tested = either(test.flow.success, test.flow.failure);
-      const step = walkList(walk, body, { ...inside, state: tested });
-      const after = either(tested, either(step.flow.success, step.flow.failure));
-      return { flow: staying(after), text: `${kind} ${test.text}\ndo ${step.text}\ndone` };
-    }
+    case "While":
+      return walkWhile(walk, node, scene);
     case "For":
       return walkFor(walk, node, scene);
     case "Case":
@@ -168,26 +162,12 @@ function walkAny(walk: Walk, node: CommandNode, scene: Scene): Step {
     case "TestCommand":
       onlyInBash(walk, scene);
       return { flow: staying(scene.state), text: walkTest(walk, node.expression, scene) };
-    case "ArithmeticCommand": {
-      onlyInBash(walk, scene);
-      visitNested(walk, node, scene);
-      const rendered = renderArithmetic(node.body, scene.state);
-      if (rendered === undefined) markOpaque(walk, "an arithmetic expression evaluates text");
-      return { flow: staying(withNumbers(scene.state, rendered?.assigned)), text: rendered?.text ?? "" };
-    }
+    case "ArithmeticCommand":
+      return walkArithmetic(walk, node, scene);
     case "ArithmeticFor":
       return walkCountingFor(walk, node, scene);
-    default: {
-      // Commands in what is not understood are still seen by deny rules.
-      markOpaque(walk, unknownKinds.get(node.type) ?? "it has a kind of command that is not understood");
-      const inside = { ...scene, state: lost(scene.state) };
-      if (node.type === "Select") for (const word of node.wordlist ?? []) expandWord(walk, word, scene);
-      if (node.type === "Function" || node.type === "Coproc" || node.type === "Select") {
-        if (node.body.type === "CompoundList") walkList(walk, node.body, inside);
-        else walkAny(walk, node.body, inside);
-      }
-      return { flow: staying(inside.state), text: "" };
-    }
+    default:
+      return walkUnknown(walk, node, scene);
   }
 }
 
@@ -197,8 +177,32 @@ const unknownKinds: ReadonlyMap<string, string> = new Map([
   ["Select", "it asks for a choice"],
 ]);
 
+/** Commands in what is not understood are still seen by deny rules. */
+function walkUnknown(walk: Walk, node: CommandNode, scene: Scene): Step {
+  markOpaque(walk, unknownKinds.get(node.type) ?? "it has a kind of command that is not understood");
+  const inside = { ...scene, state: lost(scene.state) };
+  if (node.type === "Select") for (const word of node.wordlist ?? []) expandWord(walk, word, scene);
+  if (node.type === "Function" || node.type === "Coproc" || node.type === "Select") {
+    if (node.body.type === "CompoundList") walkList(walk, node.body, inside);
+    else walkAny(walk, node.body, inside);
+  }
+  return { flow: staying(inside.state), text: "" };
+}
+
 function onlyInBash(walk: Walk, { dialect }: Scene): void {
   if (dialect === "sh") markOpaque(walk, "sh may read this syntax of bash differently");
+}
+
+function walkArithmetic(
+  walk: Walk,
+  node: Extract<CommandNode, { type: "ArithmeticCommand" }>,
+  scene: Scene,
+): Step {
+  onlyInBash(walk, scene);
+  visitNested(walk, node, scene);
+  const rendered = renderArithmetic(node.body, scene.state);
+  if (rendered === undefined) markOpaque(walk, "an arithmetic expression evaluates text");
+  return { flow: staying(withNumbers(scene.state, rendered?.assigned)), text: rendered?.text ?? "" };
 }
 
 function withNumbers(state: State, names: readonly string[] = []): State {
@@ -239,6 +243,15 @@ function loopScene(walk: Walk, scene: Scene, body: readonly SyntaxNode[]): Scene
   return { ...scene, state: { directories: [...new Set([...directories, "unknown"])], variables } };
 }
 
+function walkWhile(walk: Walk, { kind, clause, body }: While, scene: Scene): Step {
+  const inside = loopScene(walk, scene, [clause, body]);
+  const test = walkList(walk, clause, inside);
+  const tested = either(test.flow.success, test.flow.failure);
+  const step = walkList(walk, body, { ...inside, state: tested });
+  const after = either(tested, either(step.flow.success, step.flow.failure));
+  return { flow: staying(after), text: `${kind} ${test.text}\ndo ${step.text}\ndone` };
+}
+
 const maxIterations = 100;
 const maxCommands = 400;
 
@@ -248,22 +261,8 @@ function walkFor(walk: Walk, node: For, scene: Scene): Step {
   if (node.wordlist === undefined) markOpaque(walk, "a loop goes over arguments that are not known");
   const name = node.name.value;
   const isKnown = words.every(({ literal }) => literal) && words.length <= maxIterations;
-  if (!isKnown || leavesLoop(walk, node.body) || readsStatus(walk, node.body.commands[0])) {
-    const name = node.name.value;
-    const value = words.every(
-      ({ literal, numeric, text }) => numeric === true || (literal && isNumber({ type: "text", text })),
-    );
-    const before = assign(walk, name, { type: value ? "number" : "unknown" }, scene);
-    const inside = loopScene(walk, { ...scene, state: before }, [node.body]);
-    const step = walkList(walk, node.body, inside);
-    const list = words.map(({ rendered }) => ` ${rendered}`).join("");
-    // `break` leaves it in the middle of an iteration.
-    const after = either(inside.state, either(step.flow.success, step.flow.failure));
-    return {
-      flow: staying(either(before, after)),
-      text: `for ${privateName(name)} in${list}\ndo ${step.text}\ndone`,
-    };
-  }
+  if (!isKnown || leavesLoop(walk, node.body) || readsStatus(walk, node.body.commands[0]))
+    return walkUnknownFor(walk, node, words, scene);
   let state = scene.state;
   const texts: string[] = [];
   for (const { value } of words) {
@@ -303,6 +302,23 @@ function walkCountingFor(
   const header = [first, test, update].map((part) => part?.expression ?? "").join("; ");
   const after = either(inside.state, either(step.flow.success, step.flow.failure));
   return { flow: staying(after), text: `for ((${header}))\ndo ${step.text}\ndone` };
+}
+
+function walkUnknownFor(walk: Walk, node: For, words: readonly Word[], scene: Scene): Step {
+  const name = node.name.value;
+  const value = words.every(
+    ({ literal, numeric, text }) => numeric === true || (literal && isNumber({ type: "text", text })),
+  );
+  const before = assign(walk, name, { type: value ? "number" : "unknown" }, scene);
+  const inside = loopScene(walk, { ...scene, state: before }, [node.body]);
+  const step = walkList(walk, node.body, inside);
+  const list = words.map(({ rendered }) => ` ${rendered}`).join("");
+  // `break` leaves it in the middle of an iteration.
+  const after = either(inside.state, either(step.flow.success, step.flow.failure));
+  return {
+    flow: staying(either(before, after)),
+    text: `for ${privateName(name)} in${list}\ndo ${step.text}\ndone`,
+  };
 }
 
 /** Whether `break` or `continue` is in the body, which a sequence cannot do. */

@@ -123,30 +123,10 @@ export function createHttpSessions(options: HttpSessionsOptions): HttpSessions {
       if (new URL(request.url).pathname !== "/mcp") return refuse(404, "Only /mcp is served here.");
       if (!(await sdk.isLegacyRequest(request))) return modern.fetch(request);
       const id = request.headers.get("mcp-session-id");
-      if (id === null) {
-        const { sdk, factory, now, maxSessions, onError, sessions } = table;
-        if (!makeRoom(table)) return refuse(503, `There are ${maxSessions} sessions in use already.`);
-        const transport = new sdk.WebStandardStreamableHTTPServerTransport({
-          sessionIdGenerator: randomUUID,
-          onsessioninitialized: (id) => void sessions.set(id, { transport, open: 0, lastUsed: now() }),
-        });
-        const server = factory({ era: "legacy" });
-        server.server.onerror = onError;
-        server.server.onclose = () => void sessions.delete(transport.sessionId ?? "");
-        await server.connect(transport);
-        const response = await transport.handleRequest(request);
-        // Anything but a proper beginning was refused by the transport, which then serves no client.
-        if (transport.sessionId === undefined) await server.close();
-        return response;
-      }
+      if (id === null) return begin(table, request);
       const session = sessions.get(id);
       if (session === undefined) return refuse(404, "There is no such session; initialize a new one.");
-      session.open += 1;
-      session.lastUsed = now();
-      void sent.then(() => {
-        session.open -= 1;
-        session.lastUsed = now();
-      });
+      use(session, sent, now);
       return session.transport.handleRequest(request);
     },
     sweep() {
@@ -166,6 +146,32 @@ export function createHttpSessions(options: HttpSessionsOptions): HttpSessions {
 interface SessionTable extends HttpSessionsOptions {
   readonly maxSessions: number;
   readonly sessions: Map<string, HttpSession>;
+}
+
+function use(session: HttpSession, sent: Promise<void>, now: () => number): void {
+  session.open += 1;
+  session.lastUsed = now();
+  void sent.then(() => {
+    session.open -= 1;
+    session.lastUsed = now();
+  });
+}
+
+async function begin(table: SessionTable, request: Request): Promise<Response> {
+  const { sdk, factory, now, maxSessions, onError, sessions } = table;
+  if (!makeRoom(table)) return refuse(503, `There are ${maxSessions} sessions in use already.`);
+  const transport = new sdk.WebStandardStreamableHTTPServerTransport({
+    sessionIdGenerator: randomUUID,
+    onsessioninitialized: (id) => void sessions.set(id, { transport, open: 0, lastUsed: now() }),
+  });
+  const server = factory({ era: "legacy" });
+  server.server.onerror = onError;
+  server.server.onclose = () => void sessions.delete(transport.sessionId ?? "");
+  await server.connect(transport);
+  const response = await transport.handleRequest(request);
+  // Anything but a proper beginning was refused by the transport, which then serves no client.
+  if (transport.sessionId === undefined) await server.close();
+  return response;
 }
 
 /** The session that was used longest ago is ended, unless all are in use. */

@@ -34,25 +34,7 @@ export async function runPrint(
   const { host } = context;
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   refuseTakingNothing(options);
-  if (request.output !== "text") {
-    // What programs read is made by the program for hosts, so that it is the same with and without one.
-    const { host } = context;
-    const prompt = request.input === "text" ? await readPrompt(words, host.stdin) : undefined;
-    const { printMessages } = await import("../agent-sdk/print-messages.ts");
-    return printMessages(context, prompt, {
-      options,
-      request,
-      report({ host: { current }, stop }, closed) {
-        const opened = current();
-        if (opened === undefined) return;
-        const { session, tree } = opened;
-        const { approvals } = options;
-        if (isReaderGone(closed)) host.stderr.write(`${readerGone(session.plan.sessionId, approvals)}\n`);
-        if (stop.signal.aborted)
-          reportStopped(session, { reason: stop.signal.reason, approvals, tasks: tree.list() }, host);
-      },
-    });
-  }
+  if (request.output !== "text") return printForProgram(context, words, { options, request });
   const { thinkingTokens, notes } = checkAgentSdkOptions(options, { isForProgram: false });
   for (const note of notes) host.stderr.write(`retinue: ${note}\n`);
   const first = request.input === "text" ? await readPrompt(words, host.stdin) : undefined;
@@ -77,6 +59,30 @@ export async function runPrint(
   } finally {
     forget();
   }
+}
+
+/** What programs read is made by the program for hosts, so that it is the same with and without one. */
+async function printForProgram(
+  context: CommandContext,
+  words: readonly string[],
+  { options, request }: Pick<PrintRun, "options" | "request">,
+): Promise<number> {
+  const { host } = context;
+  const prompt = request.input === "text" ? await readPrompt(words, host.stdin) : undefined;
+  const { printMessages } = await import("../agent-sdk/print-messages.ts");
+  return printMessages(context, prompt, {
+    options,
+    request,
+    report({ host: { current }, stop }, closed) {
+      const opened = current();
+      if (opened === undefined) return;
+      const { session, tree } = opened;
+      const { approvals } = options;
+      if (isReaderGone(closed)) host.stderr.write(`${readerGone(session.plan.sessionId, approvals)}\n`);
+      if (stop.signal.aborted)
+        reportStopped(session, { reason: stop.signal.reason, approvals, tasks: tree.list() }, host);
+    },
+  });
 }
 
 interface PrintRun {

@@ -112,26 +112,7 @@ interface Performing<Context extends ActAuthor = ActAuthor> {
 async function perform(performing: Performing<ActContext>): Promise<ActOutcome> {
   const { request, context } = performing;
   const { action, agentId } = request;
-  if (isRunId(agentId)) {
-    const { request, context } = performing;
-    const { action, agentId: runId, sessionId } = request;
-    const run = await readRun(context.transcripts, sessionId, runId);
-    if (run === undefined)
-      throw new RetinueError("unknown-run", `There is no workflow run ${runId} in this session.`);
-    const isRunning = run.status === "running";
-    if (action === "stop") {
-      if (!isRunning) throw new RetinueError("not-running", `${runId} does not run; it is ${run.status}.`);
-      const { journal } = workflowFiles(context.transcripts, sessionId, runId);
-      const options = { ...context, timeoutMs: runTimeoutMs };
-      await submitElsewhere({ type: "stop", agent: runId }, { sessionId, transcript: journal }, options);
-      return { outcome: `${run.name} was stopped. What is done is kept; resuming continues with the rest.` };
-    }
-    if (action !== "resume")
-      throw new RetinueError("misuse", "A run of a workflow can be stopped and resumed, nothing else.");
-    if (isRunning) throw new RetinueError("still-running", `${runId} is still running.`);
-    await startCommand(["workflow", "resume", runId], performing);
-    return { outcome: `${run.name} was resumed; what is done is not run again.` };
-  }
+  if (isRunId(agentId)) return performOnRun(performing);
   switch (action) {
     case "stop":
     case "background":
@@ -148,6 +129,27 @@ async function perform(performing: Performing<ActContext>): Promise<ActOutcome> 
 
 /** Stopping a run of many agents waits for all of them. */
 const runTimeoutMs = 20_000;
+
+async function performOnRun(performing: Performing<ActContext>): Promise<ActOutcome> {
+  const { request, context } = performing;
+  const { action, agentId: runId, sessionId } = request;
+  const run = await readRun(context.transcripts, sessionId, runId);
+  if (run === undefined)
+    throw new RetinueError("unknown-run", `There is no workflow run ${runId} in this session.`);
+  const isRunning = run.status === "running";
+  if (action === "stop") {
+    if (!isRunning) throw new RetinueError("not-running", `${runId} does not run; it is ${run.status}.`);
+    const { journal } = workflowFiles(context.transcripts, sessionId, runId);
+    const options = { ...context, timeoutMs: runTimeoutMs };
+    await submitElsewhere({ type: "stop", agent: runId }, { sessionId, transcript: journal }, options);
+    return { outcome: `${run.name} was stopped. What is done is kept; resuming continues with the rest.` };
+  }
+  if (action !== "resume")
+    throw new RetinueError("misuse", "A run of a workflow can be stopped and resumed, nothing else.");
+  if (isRunning) throw new RetinueError("still-running", `${runId} is still running.`);
+  await startCommand(["workflow", "resume", runId], performing);
+  return { outcome: `${run.name} was resumed; what is done is not run again.` };
+}
 
 /** Submits an op to the process that runs the agent. */
 async function submit({ request, task, context }: Performing, type: RemoteOp["type"]): Promise<ActOutcome> {

@@ -295,13 +295,7 @@ async function integrate(round: Round, child: QueuedChild, all: readonly QueuedC
   if (request.checks.length > 0) {
     await resetScratch(scratch, built);
     await note({ type: "checking", agent, tip, commit: built });
-    // One after the other, and none behind one that has failed.
-    const checks = [];
-    for (const check of request.checks) {
-      const run = await scratch.checks.run(check, ports.signal);
-      checks.push(run);
-      if (!run.passed) break;
-    }
+    const checks = await runChecks(round, scratch.checks);
     ports.signal.throwIfAborted();
     const status = statusOf(checks, false);
     await note({ type: "checked", agent, tip, commit: built, status, checks });
@@ -355,38 +349,7 @@ async function build(round: Round, building: Building): Promise<string | Left> {
   const pick = await pickRange(scratch, range);
   if (pick.type === "failed")
     return { because: "unusable", reason: `its changes could not be put on top (${pick.reason})` };
-  if (pick.type === "conflict") {
-    const { all } = building;
-    const { ports, request, earlier, note, target } = round;
-    const { agent } = child.kept;
-    const { tip } = child.taken;
-    const onto = target.tip;
-    const names = pick.files.map(({ path }) => path);
-    await note({ type: "conflicted", agent, tip, onto, files: names });
-    const where = `it conflicts with what is there in ${names.join(", ")}`;
-    if (request.resolver === false) return { because: "conflict", reason: where };
-    if (earlier.given.has(`${agent} ${tip}`))
-      return { because: "conflict", reason: `${where}; it was given to ${request.resolver} before` };
-    const { resolver } = request;
-    await note({ type: "resolving", agent, tip, onto, resolver });
-    const prompt = await describeConflict(round, { child, all, range, conflict: pick });
-    const { by, failure } = await ports.resolve(resolver, prompt);
-    ports.signal.throwIfAborted();
-    const { files, settled } = pick;
-    const read =
-      failure === undefined
-        ? await readResolution(scratch, { onto, base: range.base, files, settled, may: child.taken.files })
-        : ({ type: "unresolved", reason: failure } as const);
-    const given = { agent, tip, onto, resolver, ...(by === undefined ? {} : { by }) };
-    if (read.type === "unresolved") {
-      await note({ type: "resolved", ...given, reason: read.reason });
-      return { because: "conflict", reason: `${where}; ${resolver} did not resolve it: ${read.reason}` };
-    }
-    const commit = await commitTree(ports, child, { tree: read.tree, onto });
-    // From here on it need not be resolved again, whatever happens.
-    await note({ type: "resolved", ...given, commit });
-    return commit;
-  }
+  if (pick.type === "conflict") return settleConflict(round, building, pick);
   return commitTree(ports, child, { tree: pick.tree, onto });
 }
 
@@ -398,6 +361,42 @@ async function commitTree(
   const before = await ports.git(ports.repository.main, ["rev-parse", `${onto}^{tree}`]);
   if (before.type === "done" && before.text.trim() === tree) return onto;
   return commitChanges(ports, { tree, onto, own: taken, description: kept.description });
+}
+
+async function settleConflict(
+  round: Round,
+  { child, all, range, scratch }: Building,
+  conflict: Extract<PickOutcome, { type: "conflict" }>,
+): Promise<string | Left> {
+  const { ports, request, earlier, note, target } = round;
+  const { agent } = child.kept;
+  const { tip } = child.taken;
+  const onto = target.tip;
+  const names = conflict.files.map(({ path }) => path);
+  await note({ type: "conflicted", agent, tip, onto, files: names });
+  const where = `it conflicts with what is there in ${names.join(", ")}`;
+  if (request.resolver === false) return { because: "conflict", reason: where };
+  if (earlier.given.has(`${agent} ${tip}`))
+    return { because: "conflict", reason: `${where}; it was given to ${request.resolver} before` };
+  const { resolver } = request;
+  await note({ type: "resolving", agent, tip, onto, resolver });
+  const prompt = await describeConflict(round, { child, all, range, conflict });
+  const { by, failure } = await ports.resolve(resolver, prompt);
+  ports.signal.throwIfAborted();
+  const { files, settled } = conflict;
+  const read =
+    failure === undefined
+      ? await readResolution(scratch, { onto, base: range.base, files, settled, may: child.taken.files })
+      : ({ type: "unresolved", reason: failure } as const);
+  const given = { agent, tip, onto, resolver, ...(by === undefined ? {} : { by }) };
+  if (read.type === "unresolved") {
+    await note({ type: "resolved", ...given, reason: read.reason });
+    return { because: "conflict", reason: `${where}; ${resolver} did not resolve it: ${read.reason}` };
+  }
+  const commit = await commitTree(ports, child, { tree: read.tree, onto });
+  // From here on it need not be resolved again, whatever happens.
+  await note({ type: "resolved", ...given, commit });
+  return commit;
 }
 
 async function describeConflict(
@@ -433,6 +432,17 @@ async function describeConflict(
 
 function sideOf({ agent, agentType, description, prompt, receipt }: KeptBranch): ConflictSide {
   return { agent, agentType, description, prompt, receipt };
+}
+
+/** One after the other, and none behind one that has failed. */
+async function runChecks({ request, ports }: Round, runner: CheckRunner): Promise<readonly CheckRun[]> {
+  const runs: CheckRun[] = [];
+  for (const check of request.checks) {
+    const run = await runner.run(check, ports.signal);
+    runs.push(run);
+    if (!run.passed) break;
+  }
+  return runs;
 }
 
 /** A check that fails without the changes too says nothing about them. */

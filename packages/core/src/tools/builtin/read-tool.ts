@@ -66,28 +66,7 @@ export const readTool: Tool = builtinTool<ReadInput>({
           const loaded = await loadBytes(handle.descriptor, opened.stats);
           context.signal.throwIfAborted();
           if (loaded === undefined) return await readHugeText(request, handle.descriptor, opened.stats);
-          if (imageTypeOf(loaded.bytes) !== undefined) {
-            const { bytes, digest, stats } = loaded;
-            const { path, realPath, context } = request;
-            const reading = readImageBlock(bytes);
-            if (reading.type === "unusable") {
-              const advice =
-                reading.isTooLarge === true ? " Make a smaller copy with a shell command and read that." : "";
-              return failed(`${path} ${reading.why}${advice}`);
-            }
-            const { block, mediaType, size } = reading;
-            context.files.noteSeen(realPath, { digest, mtimeMs: stats.mtimeMs, partial: false });
-            return {
-              content: [
-                { type: "text", text: `${path} (${mediaType}, ${size.width} × ${size.height} pixels)` },
-                block,
-              ],
-              data: {
-                type: "image",
-                file: { filePath: path, type: mediaType, originalSize: bytes.length, dimensions: size },
-              },
-            };
-          }
+          if (imageTypeOf(loaded.bytes) !== undefined) return readImage(request, loaded);
           if (loaded.bytes.subarray(0, 5).toString("latin1") === "%PDF-")
             return await readPdf(request, loaded, given.pages);
           if (extname(located.realPath).toLowerCase() === ".ipynb") return readNotebook(request, loaded);
@@ -100,6 +79,25 @@ export const readTool: Tool = builtinTool<ReadInput>({
     }
   },
 });
+
+function readImage(request: ReadRequest, { bytes, digest, stats }: LoadedFile): ToolOutcome {
+  const { path, realPath, context } = request;
+  const reading = readImageBlock(bytes);
+  if (reading.type === "unusable") {
+    const advice =
+      reading.isTooLarge === true ? " Make a smaller copy with a shell command and read that." : "";
+    return failed(`${path} ${reading.why}${advice}`);
+  }
+  const { block, mediaType, size } = reading;
+  context.files.noteSeen(realPath, { digest, mtimeMs: stats.mtimeMs, partial: false });
+  return {
+    content: [{ type: "text", text: `${path} (${mediaType}, ${size.width} × ${size.height} pixels)` }, block],
+    data: {
+      type: "image",
+      file: { filePath: path, type: mediaType, originalSize: bytes.length, dimensions: size },
+    },
+  };
+}
 
 /** A notebook that cannot be understood is shown as the text it is, so that it can be fixed. */
 function readNotebook(request: ReadRequest, loaded: LoadedFile): ToolOutcome {

@@ -8,6 +8,7 @@ import {
   type WaitingSession,
 } from "@retinue/core/kernel/project/project-tasks.ts";
 import { behindParents } from "../../shared/behind-parents.ts";
+import type { CliHost } from "../../shared/cli-host.ts";
 import type { CommandContext } from "../../shared/command-context.ts";
 import { untilText } from "../../shared/debug-line.ts";
 import { formatCost } from "../../shared/format.ts";
@@ -29,21 +30,7 @@ const usuallyShown = 20;
 /** `retinue tasks`: the child agents of this project's sessions, no matter who runs them. */
 export async function tasks({ host }: CommandContext, options: TasksOptions): Promise<number> {
   const { stdout } = host;
-  if (options.interrupted === true) {
-    // `retinue tasks --interrupted`: what died with its process, what was in flight, and how to resume it.
-    const json = options.json === true;
-    const { stdout, stderr } = host;
-    const found = await openTasks(host).interrupted();
-    if (json) {
-      const { agents, sessions } = found;
-      stdout.write(`${JSON.stringify({ version: 1, tasks: agents, sessions }, undefined, 2)}\n`);
-      return 0;
-    }
-    const parts = describe(found, createPaint(stdout.isColourAllowed), Date.now());
-    if (parts.length === 0) stderr.write("Nothing in this folder was interrupted.\n");
-    for (const part of parts) stdout.write(`${part}\n`);
-    return 0;
-  }
+  if (options.interrupted === true) return tasksInterrupted(host, { json: options.json === true });
   const project = openTasks(host);
   const found = await project.list(options.all === true ? {} : { limit: usuallyShown });
   const waiting = await project.waiting();
@@ -120,6 +107,21 @@ function stateOf({ state, queuePosition, runsOn, waitingForQuota }: FoundTask): 
   if (queuePosition !== undefined) return `queued ${queuePosition}`;
   if (waitingForQuota !== undefined && state === "running") return "waiting-for-quota";
   return runsOn === undefined ? state : `${state} on ${runsOn}`;
+}
+
+/** `retinue tasks --interrupted`: what died with its process, what was in flight, and how to resume it. */
+async function tasksInterrupted(host: CliHost, { json }: { readonly json: boolean }): Promise<number> {
+  const { stdout, stderr } = host;
+  const found = await openTasks(host).interrupted();
+  if (json) {
+    const { agents, sessions } = found;
+    stdout.write(`${JSON.stringify({ version: 1, tasks: agents, sessions }, undefined, 2)}\n`);
+    return 0;
+  }
+  const parts = describe(found, createPaint(stdout.isColourAllowed), Date.now());
+  if (parts.length === 0) stderr.write("Nothing in this folder was interrupted.\n");
+  for (const part of parts) stdout.write(`${part}\n`);
+  return 0;
 }
 
 function describe(

@@ -264,33 +264,7 @@ async function takeAccess(
 ): Promise<AccessChoice | undefined> {
   const { keys } = project;
   const { report } = parts;
-  if (label === paste) {
-    // Tries the key, asks where it is to be kept, and keeps it there.
-    const key = text.trim();
-    const { questions, signal } = parts;
-    const { keys, nameOf } = project;
-    const account = await keys.check({ key, signal });
-    const refusal = account === undefined ? undefined : describeRefusal(account);
-    if (refusal !== undefined) report({ type: "notice", level: refusal.level, text: refusal.text });
-    if (refusal?.level === "error") return undefined;
-    const { settingsFile, hasKeychain } = await keys.look();
-    const places: readonly FormOption[] = [
-      { label: inSettings, description: `${nameOf(settingsFile)}, which only you can read` },
-      ...(hasKeychain ? [{ label: inKeychain, description: "of this machine" }] : []),
-      { label: "nowhere", description: "it is forgotten, and not used now either" },
-    ];
-    const chosen = await questions.choose(
-      { header: "the key", question: "Where is the key to be kept?", options: places },
-      signal,
-    );
-    const place: KeyPlace | undefined = { [inSettings]: "settings", [inKeychain]: "keychain" }[
-      chosen?.label ?? ""
-    ] as KeyPlace | undefined;
-    if (place === undefined) return undefined;
-    const where = await keys.save(key, place);
-    report({ type: "notice", level: "info", text: `The key is kept in ${where}. /logout forgets it.` });
-    return {};
-  }
+  if (label === paste) return keepKey(text.trim(), project, parts);
   const variable = otherNames.find((name) => label === `use ${name}`);
   if (variable !== undefined) {
     const file = await keys.useVariable(variable);
@@ -315,3 +289,33 @@ async function takeAccess(
 
 const inSettings = "in your settings";
 const inKeychain = "in the keychain";
+
+/** Tries the key, asks where it is to be kept, and keeps it there. */
+async function keepKey(
+  key: string,
+  project: CliProject,
+  { questions, report, signal }: StartParts,
+): Promise<AccessChoice | undefined> {
+  const { keys, nameOf } = project;
+  const account = await keys.check({ key, signal });
+  const refusal = account === undefined ? undefined : describeRefusal(account);
+  if (refusal !== undefined) report({ type: "notice", level: refusal.level, text: refusal.text });
+  if (refusal?.level === "error") return undefined;
+  const { settingsFile, hasKeychain } = await keys.look();
+  const places: readonly FormOption[] = [
+    { label: inSettings, description: `${nameOf(settingsFile)}, which only you can read` },
+    ...(hasKeychain ? [{ label: inKeychain, description: "of this machine" }] : []),
+    { label: "nowhere", description: "it is forgotten, and not used now either" },
+  ];
+  const chosen = await questions.choose(
+    { header: "the key", question: "Where is the key to be kept?", options: places },
+    signal,
+  );
+  const place: KeyPlace | undefined = { [inSettings]: "settings", [inKeychain]: "keychain" }[
+    chosen?.label ?? ""
+  ] as KeyPlace | undefined;
+  if (place === undefined) return undefined;
+  const where = await keys.save(key, place);
+  report({ type: "notice", level: "info", text: `The key is kept in ${where}. /logout forgets it.` });
+  return {};
+}
