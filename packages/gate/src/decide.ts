@@ -161,24 +161,7 @@ function decideIn(policy: PermissionPolicy, judging: Judging): Decision {
   if (policy.mode === "bypassPermissions") return allow("mode", "permissions are bypassed");
   if (guards.isInMemory) return allow("memory", "it stays in the agent's own memory");
   if (guards.asksDespiteRules !== undefined) return { type: "ask", reason: guards.asksDespiteRules };
-  const { shell, paths } = call.facts;
-  const byNature = grantByNature(call, policy);
-  if (byNature !== undefined) return byNature;
-  if (options.hooks === "allow") return allow("hook", "a hook allows it");
-  if (shell !== undefined) {
-    const shellGrant = grantShell(call, shell, policy);
-    if (shellGrant.type === "granted") {
-      if (shellGrant.rule !== undefined) return byRule("allow", "allows it", shellGrant.rule);
-      return allow(onlyReads(shell) ? shellGrant.by : "mode", shellGrant.reason);
-    }
-    if (isSandboxed(call, policy)) return allow("sandbox", "it runs inside the sandbox");
-    return { type: "ask", reason: shellGrant.reason };
-  }
-  const allowed = findRule(policy.allow, call, { use: "grant", policy });
-  if (allowed !== undefined) return byRule("allow", "allows it", allowed);
-  if (paths.length > 0 && paths.every((path) => mayUse(path, call, policy)))
-    return allow("rule", "rules and the mode allow each of its paths");
-  return { type: "ask", reason: "no allow rule matches" };
+  return grant(call, policy, options);
 }
 
 function refuse({ call, guards, denied, options }: Judging, policy: PermissionPolicy): Decision | undefined {
@@ -212,6 +195,27 @@ function refuseByMode(
   if (mode !== "plan" || effect === "read" || effect === "network") return undefined;
   if (effect === "coordinate" || effect === "interact" || effect === "spawn") return undefined;
   return shell !== undefined && onlyReads(shell) ? undefined : "plan mode only reads";
+}
+
+function grant(request: KnownCall, policy: PermissionPolicy, options: DecideOptions): Decision {
+  const { shell, paths } = request.facts;
+  const byNature = grantByNature(request, policy);
+  if (byNature !== undefined) return byNature;
+  if (options.hooks === "allow") return allow("hook", "a hook allows it");
+  if (shell !== undefined) {
+    const shellGrant = grantShell(request, shell, policy);
+    if (shellGrant.type === "granted") {
+      if (shellGrant.rule !== undefined) return byRule("allow", "allows it", shellGrant.rule);
+      return allow(onlyReads(shell) ? shellGrant.by : "mode", shellGrant.reason);
+    }
+    if (isSandboxed(request, policy)) return allow("sandbox", "it runs inside the sandbox");
+    return { type: "ask", reason: shellGrant.reason };
+  }
+  const allowed = findRule(policy.allow, request, { use: "grant", policy });
+  if (allowed !== undefined) return byRule("allow", "allows it", allowed);
+  if (paths.length > 0 && paths.every((path) => mayUse(path, request, policy)))
+    return allow("rule", "rules and the mode allow each of its paths");
+  return { type: "ask", reason: "no allow rule matches" };
 }
 
 function grantByNature(request: KnownCall, policy: PermissionPolicy): Decision | undefined {

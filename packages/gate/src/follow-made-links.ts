@@ -36,30 +36,7 @@ export function followMadeLinks<Facts extends Pick<ShellFacts, "units" | "redire
     ...places.replaced.flatMap((paths, unit) => paths.map((place) => ({ place, targets: [], unit }))),
     ...units.flatMap((unit, at) => unpackedBy(unit, facts.units[at]?.paths ?? [], at)),
   ];
-  // Links that other commands of the call bring to further places, alone or with the folder they are in.
-  let links = made;
-  for (let step = 0; step < maxSteps; step += 1) {
-    const found = units.flatMap(({ words }, unit) => {
-      const paths = facts.units[unit]?.paths ?? [];
-      if (!carriers.has(posix.basename(words[0]?.text ?? ""))) return [];
-      const sources = new Set(paths.filter(({ use }) => use !== "write").flatMap(({ forms }) => forms));
-      const above = new Set([...sources].flatMap(placesAbove));
-      const carried = links.filter(
-        ({ unit: maker, place }) =>
-          maker !== unit && (above.has(place) || placesAbove(place).some((folder) => sources.has(folder))),
-      );
-      const isUnknown = paths.some(({ use, unknown, isUnlisted }) => {
-        return use === "write" && unknown !== undefined && isUnlisted !== true;
-      });
-      if (carried.length === 0 && !isUnknown) return [];
-      const targets = carried.flatMap((link) => link.targets).slice(0, maxForms);
-      return writtenBy(paths).map((place): MadeLink => ({ place, targets, unit }));
-    });
-    const known = new Set(links.map(({ place, unit }) => `${unit} ${place}`));
-    const more = found.filter(({ place, unit }) => !known.has(`${unit} ${place}`));
-    if (more.length === 0) break;
-    links = [...links, ...more];
-  }
+  const links = withCarried(made, units, facts.units);
   if (links.length === 0) return facts;
   const byPlace = Map.groupBy(withoutRepeated(links), ({ place }) => place);
   const follow = (path: PathFact, unit: number): PathFact => followPath(path, unit, byPlace);
@@ -141,6 +118,38 @@ function movedBehindLink(
 }
 
 const carriers: ReadonlySet<string> = new Set("mv cp rsync git install".split(" "));
+
+/** Links that other commands of the call bring to further places, alone or with the folder they are in. */
+function withCarried(
+  made: readonly MadeLink[],
+  units: readonly ShellUnit[],
+  facts: readonly UnitFacts[],
+): readonly MadeLink[] {
+  let links = made;
+  for (let step = 0; step < maxSteps; step += 1) {
+    const found = units.flatMap(({ words }, unit) => {
+      const paths = facts[unit]?.paths ?? [];
+      if (!carriers.has(posix.basename(words[0]?.text ?? ""))) return [];
+      const sources = new Set(paths.filter(({ use }) => use !== "write").flatMap(({ forms }) => forms));
+      const above = new Set([...sources].flatMap(placesAbove));
+      const carried = links.filter(
+        ({ unit: maker, place }) =>
+          maker !== unit && (above.has(place) || placesAbove(place).some((folder) => sources.has(folder))),
+      );
+      const isUnknown = paths.some(({ use, unknown, isUnlisted }) => {
+        return use === "write" && unknown !== undefined && isUnlisted !== true;
+      });
+      if (carried.length === 0 && !isUnknown) return [];
+      const targets = carried.flatMap((link) => link.targets).slice(0, maxForms);
+      return writtenBy(paths).map((place): MadeLink => ({ place, targets, unit }));
+    });
+    const known = new Set(links.map(({ place, unit }) => `${unit} ${place}`));
+    const more = found.filter(({ place, unit }) => !known.has(`${unit} ${place}`));
+    if (more.length === 0) break;
+    links = [...links, ...more];
+  }
+  return links;
+}
 
 function writtenBy(paths: readonly PathFact[]): readonly string[] {
   return [...new Set(paths.flatMap(({ use, forms }) => (use === "write" ? forms : [])))];

@@ -282,21 +282,7 @@ function steeringKind({
       : `a .${extension} file outside the folders for data may be configuration`;
   }
   if (!sets.extensions.has(extension)) return `.${extension} files are not known to steer nothing`;
-  if (documents.has(extension)) {
-    // Agents read documents by their place, or by a name in capitals.
-    const place = folders.find((folder) => sets.agentFolders.has(folder));
-    if (place !== undefined) return `documents in ${place} may be instructions of agents`;
-    if (folders.some((folder) => sets.documentFolders.has(folder))) return undefined;
-    const words = wordsOf(stem);
-    const isAgents =
-      sets.agentDocuments.has(stem) ||
-      words.some((word) => sets.agentWords.has(word)) ||
-      sets.agentProducts.has(words[0] ?? "");
-    if (isAgents) return "agents read documents of this name";
-    const isShouted = /^[A-Z][A-Z0-9_.-]{2,}$/.test(written.slice(0, stem.length));
-    const isKnown = sets.plainDocuments.has(stem) || words.some((word) => sets.plainDocuments.has(word));
-    return isShouted && !isKnown ? "a document in capitals may be an instruction of agents" : undefined;
-  }
+  if (documents.has(extension)) return steeringDocument({ stem, written, folders });
   const [group = "", , ...deeper] = folders;
   const inside = folders.length >= 2 && sets.groups.has(group) ? deeper : folders;
   const [first = ""] = inside;
@@ -336,6 +322,30 @@ function isData({
 
 const sources = setOf(coveredExtensions.find(([what]) => what === "sources")?.[1] ?? "");
 const documents = new Set("md mdx markdown txt".split(" "));
+
+/** Agents read documents by their place, or by a name in capitals. */
+function steeringDocument({
+  stem,
+  written,
+  folders,
+}: {
+  readonly stem: string;
+  readonly written: string;
+  readonly folders: readonly string[];
+}): string | undefined {
+  const place = folders.find((folder) => sets.agentFolders.has(folder));
+  if (place !== undefined) return `documents in ${place} may be instructions of agents`;
+  if (folders.some((folder) => sets.documentFolders.has(folder))) return undefined;
+  const words = wordsOf(stem);
+  const isAgents =
+    sets.agentDocuments.has(stem) ||
+    words.some((word) => sets.agentWords.has(word)) ||
+    sets.agentProducts.has(words[0] ?? "");
+  if (isAgents) return "agents read documents of this name";
+  const isShouted = /^[A-Z][A-Z0-9_.-]{2,}$/.test(written.slice(0, stem.length));
+  const isKnown = sets.plainDocuments.has(stem) || words.some((word) => sets.plainDocuments.has(word));
+  return isShouted && !isKnown ? "a document in capitals may be an instruction of agents" : undefined;
+}
 
 /** `foo-bar.test` are the words foo, bar and test. */
 function wordsOf(stem: string): readonly string[] {

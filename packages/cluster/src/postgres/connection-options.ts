@@ -35,19 +35,7 @@ const parameters = ["sslmode", "sslrootcert", "sslcert", "sslkey", "host"];
  * the certificate is verified unless the string says otherwise.
  */
 export function readConnectionString(text: string): ConnectionOptions {
-  let url: URL;
-  try {
-    url = new URL(text);
-    // Escapes that decode to nothing would only be noticed later, as a wrong password.
-    for (const part of [url.username, url.password, url.pathname, url.hostname]) decodeURIComponent(part);
-  } catch {
-    throw invalid(
-      "it is not a URL",
-      "Write postgres://user@host:5432/database, with %40 for an @ in the password.",
-    );
-  }
-  if (url.protocol !== "postgres:" && url.protocol !== "postgresql:")
-    throw invalid(`it begins with ${url.protocol}`, "Begin it with postgres://.");
+  const url = parseUrl(text);
   for (const key of url.searchParams.keys()) if (!parameters.includes(key)) throw unknownParameter(key);
   const host = url.searchParams.get("host") ?? (decodeURIComponent(url.hostname) || "localhost");
   const database = decodeURIComponent(url.pathname.slice(1));
@@ -72,6 +60,23 @@ export function readConnectionString(text: string): ConnectionOptions {
 export function describeConnection({ user, host, port, database }: ConnectionOptions): string {
   const who = user === undefined ? "" : `${user}@`;
   return `postgres://${who}${isIP(host) === 6 ? `[${host}]` : host}:${port}/${database}`;
+}
+
+function parseUrl(text: string): URL {
+  let url: URL;
+  try {
+    url = new URL(text);
+    // Escapes that decode to nothing would only be noticed later, as a wrong password.
+    for (const part of [url.username, url.password, url.pathname, url.hostname]) decodeURIComponent(part);
+  } catch {
+    throw invalid(
+      "it is not a URL",
+      "Write postgres://user@host:5432/database, with %40 for an @ in the password.",
+    );
+  }
+  if (url.protocol !== "postgres:" && url.protocol !== "postgresql:")
+    throw invalid(`it begins with ${url.protocol}`, "Begin it with postgres://.");
+  return url;
 }
 
 function readTlsMode(value: string | null, host: string): TlsMode {

@@ -54,24 +54,7 @@ async function loadPg(): Promise<typeof import("pg")["default"]> {
 
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const pg = await loadPg();
-  const { connection, tls, applicationName } = options;
-  const { host, port, database, user, password } = connection;
-  const clientConfig = {
-    host,
-    port,
-    database,
-    user,
-    password,
-    ssl: toSsl(connection, tls),
-    application_name: applicationName,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 5_000,
-    connectionTimeoutMillis: 5_000,
-    // Nothing waits without a limit, and a process that freezes inside a transaction does not hold its locks for long.
-    query_timeout: 30_000,
-    lock_timeout: 10_000,
-    idle_in_transaction_session_timeout: 15_000,
-  };
+  const clientConfig = toClientConfig(options);
   const pool = new pg.Pool({ ...clientConfig, max: options.maxConnections, idleTimeoutMillis: 30_000 });
   // A connection that breaks while it is idle is replaced by the next query.
   pool.on("error", () => undefined);
@@ -122,6 +105,26 @@ async function runTransaction<Result>(
     client.off("error", onError);
     client.release(broken);
   }
+}
+
+function toClientConfig({ connection, tls, applicationName }: DatabaseOptions): ClientConfig {
+  const { host, port, database, user, password } = connection;
+  return {
+    host,
+    port,
+    database,
+    user,
+    password,
+    ssl: toSsl(connection, tls),
+    application_name: applicationName,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 5_000,
+    connectionTimeoutMillis: 5_000,
+    // Nothing waits without a limit, and a process that freezes inside a transaction does not hold its locks for long.
+    query_timeout: 30_000,
+    lock_timeout: 10_000,
+    idle_in_transaction_session_timeout: 15_000,
+  };
 }
 
 function toSsl(connection: ConnectionOptions, tls: TlsOptions = {}): ClientConfig["ssl"] {

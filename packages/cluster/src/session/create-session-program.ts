@@ -15,13 +15,22 @@ import {
 import type { Executor } from "@retinue/core/tasks/run-agent.ts";
 import { resultText } from "@retinue/core/tasks/spawn-outcome.ts";
 import type { ApprovalAnswer } from "@retinue/gate/approver.ts";
+import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import type { AgentContext, AgentProgram, ProgramOutcome } from "../agent-program.ts";
+import type { Message } from "../agent-records.ts";
 import type { JsonValue } from "../store.ts";
 import { openWorkspace, refuseWorkspace } from "../workspace/open-workspace.ts";
 import { type WorkspacePlan, workspaceNeeds } from "../workspace/workspace-plan.ts";
 import { planNeeds } from "./plan-needs.ts";
 import { failedWorkflow, runStoreWorkflow } from "./run-store-workflow.ts";
-import { type PlannedChild, readPlanAgents, readTravellingPlan, type SessionPlan } from "./session-plan.ts";
+import {
+  type PlannedChild,
+  readPlanAgents,
+  readTravellingPlan,
+  type SessionPlan,
+  type TravellingOptions,
+  type TravellingWorkflow,
+} from "./session-plan.ts";
 import {
   type Question,
   readSessionMessage,
@@ -46,45 +55,11 @@ export function createSessionProgram(options: SessionProgramOptions): AgentProgr
   return async (context) => {
     const plan = readTravellingPlan(context.plan);
     await context.receive();
-    if (plan.type === "session" && plan.workflow !== undefined) {
-      // The script of a workflow, in a session that plans its steps and starts nothing itself.
-      const workflow = plan.workflow;
-      if (plan.workspace.type === "git")
-        return failedWorkflow("A workflow cannot have a workspace of git, because a branch has one writer.");
-      await refuseWorkspace(plan.workspace, options.folders ?? []);
-      const { directory } = plan.workspace;
-      const accepts = acceptedOf(options, context.agent);
-      const { agents, ...session } = sessionOf(plan, { options, context, accepts, directory });
-      await using runtime = createRuntime({
-        ...options.runtime,
-        cwd: directory,
-        transcripts: false,
-        wrapPlan: session.wrapPlan,
-        ...(agents === undefined ? {} : { agents }),
-      });
-      const { sessionId } = plan;
-      await using opened = await runtime.open({
-        ...session.options,
-        sessionId,
-        childrenOnly: true,
-        takeOver,
-      });
-      return await runStoreWorkflow({
-        workflow,
-        workspace: plan.workspace,
-        session: opened,
-        store: options.store,
-        context,
-      });
-    }
+    if (plan.type === "session" && plan.workflow !== undefined)
+      return runWorkflow({ plan, workflow: plan.workflow, options, context });
     const progress = readSessionProgress(await context.readHistory(), plan.type);
     const prompt = nextPrompt(firstPrompt(plan), progress);
-    if (prompt === undefined) {
-      const { isRunning, openQuestion, lastEnding, children } = progress;
-      if (isRunning && openQuestion !== undefined) return parkedFor(openQuestion);
-      if (children.length > 0) return parkedForChildren(children);
-      return { type: "ended", ending: endingOf(lastEnding) };
-    }
+    if (prompt === undefined) return restingOutcome(progress);
     await refuseWorkspace(plan.workspace, options.folders ?? []);
     const workspace = await openWorkspace({
       plan: plan.workspace,
@@ -103,6 +78,40 @@ export function createSessionProgram(options: SessionProgramOptions): AgentProgr
       await workspace.close();
     }
   };
+}
+
+/** The script of a workflow, in a session that plans its steps and starts nothing itself. */
+async function runWorkflow({
+  plan,
+  workflow,
+  options,
+  context,
+}: Pick<SessionWork, "options" | "context"> & {
+  readonly plan: SessionPlan;
+  readonly workflow: TravellingWorkflow;
+}): Promise<ProgramOutcome> {
+  if (plan.workspace.type === "git")
+    return failedWorkflow("A workflow cannot have a workspace of git, because a branch has one writer.");
+  await refuseWorkspace(plan.workspace, options.folders ?? []);
+  const { directory } = plan.workspace;
+  const accepts = acceptedOf(options, context.agent);
+  const { agents, ...session } = sessionOf(plan, { options, context, accepts, directory });
+  await using runtime = createRuntime({
+    ...options.runtime,
+    cwd: directory,
+    transcripts: false,
+    wrapPlan: session.wrapPlan,
+    ...(agents === undefined ? {} : { agents }),
+  });
+  const { sessionId } = plan;
+  await using opened = await runtime.open({ ...session.options, sessionId, childrenOnly: true, takeOver });
+  return await runStoreWorkflow({
+    workflow,
+    workspace: plan.workspace,
+    session: opened,
+    store: options.store,
+    context,
+  });
 }
 
 function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcome> {
@@ -133,25 +142,7 @@ function sessionOf(
   const { agents, workspace } = plan;
   const { accepts, directory } = work;
   const decided = plan.plan === undefined ? undefined : inWorkspace(plan.plan, workspace, { directory });
-  // The options of a session without those that give rights, but for what this worker accepts; they are requests of a plan too.
-  const { permissionMode, skipPermissions, allowedTools = [], ...rest } = plan.options;
-  // The mode was decided with the plan; whether it is allowed here is decided here.
-  const mode = decided?.policy.mode ?? (skipPermissions === true ? "bypassPermissions" : permissionMode);
-  const takesMode = mode !== undefined && accepts.includes(mode === "bypassPermissions" ? "bypass" : "mode");
-  const takesRules = accepts.includes("rules");
-  const { options, ...accepted } = {
-    options: {
-      ...rest,
-      ...(takesMode ? { permissionMode: mode } : {}),
-      ...(takesRules && allowedTools.length > 0 ? { allowedTools } : {}),
-    },
-    mode,
-    // With a plan they are among its rules, and said there.
-    cut:
-      takesRules || decided !== undefined || allowedTools.length === 0
-        ? []
-        : [`Allow rules of the plan do not count here: ${allowedTools.join(", ")}.`],
-  };
+  const { options, ...accepted } = withinAccepted(plan.options, decided, accepts);
   const definitions = agents === undefined ? [] : readPlanAgents(agents);
   const narrowed = definitions.map((definition) => narrowDefinition(definition, undefined, accepts));
   const cut = [...accepted.cut, ...narrowed.flatMap((one) => one.cut)];
@@ -200,6 +191,32 @@ function createStoreExecutor(
       return isPortable ? startElsewhere(execution.plan) : local.execute(execution, control, signal);
     },
   });
+}
+
+/** The options of a session without those that give rights, but for what this worker accepts; they are requests of a plan too. */
+function withinAccepted(
+  given: TravellingOptions,
+  decided: AgentPlan | undefined,
+  accepts: readonly AcceptedRight[],
+): { readonly options: TravellingOptions; readonly mode?: PermissionMode; readonly cut: readonly string[] } {
+  const { permissionMode, skipPermissions, allowedTools = [], ...rest } = given;
+  // The mode was decided with the plan; whether it is allowed here is decided here.
+  const mode = decided?.policy.mode ?? (skipPermissions === true ? "bypassPermissions" : permissionMode);
+  const takesMode = mode !== undefined && accepts.includes(mode === "bypassPermissions" ? "bypass" : "mode");
+  const takesRules = accepts.includes("rules");
+  return {
+    options: {
+      ...rest,
+      ...(takesMode ? { permissionMode: mode } : {}),
+      ...(takesRules && allowedTools.length > 0 ? { allowedTools } : {}),
+    },
+    mode,
+    // With a plan they are among its rules, and said there.
+    cut:
+      takesRules || decided !== undefined || allowedTools.length === 0
+        ? []
+        : [`Allow rules of the plan do not count here: ${allowedTools.join(", ")}.`],
+  };
 }
 
 /** What was asked for and does not hold on this worker is reported to its operator as well. */
@@ -292,23 +309,25 @@ function nextPrompt(first: string, progress: SessionProgress): Prompt | undefine
     return { text: openQuestion === undefined ? continueText : answeredText(openQuestion, answer) };
   }
   const [message] = waiting;
-  if (message === undefined && results.length > 0 && children.length === 0) {
-    // What the children have handed in, as data, each with one line of facts.
-    const texts = results.flatMap(({ body }) => {
-      const parsed = readSessionMessage(body);
-      if (parsed?.type !== "child-ended") return [];
-      const agentId = parsed.agent.slice(parsed.agent.lastIndexOf("/") + 1);
-      const text = resultText({ agentId, description: agentId, ending: runEndingOf(parsed) });
-      return [`The agent ${agentId} that worked elsewhere has ended:\n\n${text}`];
-    });
-    return {
-      text: texts.join("\n\n"),
-      entry: { type: "prompted", results: results.map(({ id }) => id) },
-    };
-  }
+  if (message === undefined && results.length > 0 && children.length === 0) return resultsPrompt(results);
   const parsed = message === undefined ? undefined : readSessionMessage(message.body);
   if (message === undefined || parsed?.type !== "prompt") return undefined;
   return { text: parsed.prompt, entry: { type: "prompted", message: message.id } };
+}
+
+/** What the children have handed in, as data, each with one line of facts. */
+function resultsPrompt(results: readonly Message[]): Prompt {
+  const texts = results.flatMap(({ body }) => {
+    const parsed = readSessionMessage(body);
+    if (parsed?.type !== "child-ended") return [];
+    const agentId = parsed.agent.slice(parsed.agent.lastIndexOf("/") + 1);
+    const text = resultText({ agentId, description: agentId, ending: runEndingOf(parsed) });
+    return [`The agent ${agentId} that worked elsewhere has ended:\n\n${text}`];
+  });
+  return {
+    text: texts.join("\n\n"),
+    entry: { type: "prompted", results: results.map(({ id }) => id) },
+  };
 }
 
 const continueText =
@@ -319,4 +338,10 @@ function answeredText({ tool }: Question, answer: ApprovalAnswer | undefined): s
     return `You waited for a person to decide about your call of ${tool}. It was allowed: make the same call again now, then continue.`;
   const note = answer?.message === undefined ? "" : ` The person says: ${JSON.stringify(answer.message)}.`;
   return `You waited for a person to decide about your call of ${tool}. It was refused.${note} Continue without it.`;
+}
+
+function restingOutcome({ isRunning, openQuestion, lastEnding, children }: SessionProgress): ProgramOutcome {
+  if (isRunning && openQuestion !== undefined) return parkedFor(openQuestion);
+  if (children.length > 0) return parkedForChildren(children);
+  return { type: "ended", ending: endingOf(lastEnding) };
 }

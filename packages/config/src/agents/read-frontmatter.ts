@@ -289,30 +289,12 @@ function splitFrontmatter(text: string): FrontmatterBlock {
   const closing = findClosingFence(rest);
   if (closing === undefined) return { type: "unclosed", line: blankLines + 1 };
   const lines = closing.start === 0 ? [] : rest.slice(0, closing.start - 1).split("\n");
-  const closingLine = blankLines + lines.length + 2;
-  const issues: LayoutFinding[] = [];
-  const warn = (code: string, line: number, message: string, advice: string): void => {
-    issues.push({ severity: "warning", code, line, message, advice });
-  };
-  if (blankLines > 0) {
-    warn("leading-blank", 1, "There are blank lines before the opening `---`.", "Start the file with `---`.");
-  }
-  if (indent > 0) {
-    warn(
-      "indented-frontmatter",
-      blankLines + 1,
-      "The whole file is indented.",
-      "Remove the indentation of every line.",
-    );
-  }
-  if (closing.dashes > 3) {
-    warn(
-      "long-dash-fence",
-      closingLine,
-      "The closing fence has more than three dashes.",
-      "Write exactly `---`.",
-    );
-  }
+  const issues = judgeLayout({
+    blankLines,
+    indent,
+    fence: closing.dashes,
+    closingLine: blankLines + lines.length + 2,
+  });
   return {
     type: "block",
     lines,
@@ -338,6 +320,40 @@ function findClosingFence(text: string): { start: number; end: number; dashes: n
 function nextDashes(text: string, from: number): number {
   const at = text.indexOf("\n---", from);
   return at === -1 ? -1 : at + 1;
+}
+
+interface Layout {
+  readonly blankLines: number;
+  readonly indent: number;
+  readonly fence: number;
+  readonly closingLine: number;
+}
+
+function judgeLayout({ blankLines, indent, fence, closingLine }: Layout): LayoutFinding[] {
+  const issues: LayoutFinding[] = [];
+  const warn = (code: string, line: number, message: string, advice: string): void => {
+    issues.push({ severity: "warning", code, line, message, advice });
+  };
+  if (blankLines > 0) {
+    warn("leading-blank", 1, "There are blank lines before the opening `---`.", "Start the file with `---`.");
+  }
+  if (indent > 0) {
+    warn(
+      "indented-frontmatter",
+      blankLines + 1,
+      "The whole file is indented.",
+      "Remove the indentation of every line.",
+    );
+  }
+  if (fence > 3) {
+    warn(
+      "long-dash-fence",
+      closingLine,
+      "The closing fence has more than three dashes.",
+      "Write exactly `---`.",
+    );
+  }
+  return issues;
 }
 
 /** Takes up to so many spaces from the start of every line. */

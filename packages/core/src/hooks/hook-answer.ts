@@ -249,24 +249,7 @@ const words: ReadonlyMap<unknown, "allow" | "ask" | "deny"> = new Map([
 /** A text is a complaint. */
 function readDecision(event: FiredEvent, value: JsonRecord, specific: JsonRecord): HookAnswer | string {
   const behaviour = event === "PermissionRequest" ? specific["decision"] : undefined;
-  if (isGiven(behaviour)) {
-    if (!isRecord(behaviour)) return `"decision" must be an object, but it is ${kindOf(behaviour)}`;
-    const { behavior, message, updatedInput, updatedPermissions, interrupt } = behaviour;
-    if (behavior === "deny") {
-      const reason = textIn(message) ?? "the hook gave no reason";
-      return { verdict: "deny", reason, ...(interrupt === true ? { stop: reason } : {}) };
-    }
-    if (behavior !== "allow") return `"behavior" must be allow or deny, but it is ${quote(behavior)}`;
-    if (isGiven(updatedInput) && !isRecord(updatedInput))
-      return `"updatedInput" must be an object, but it is ${kindOf(updatedInput)}`;
-    if (isGiven(updatedPermissions) && !Array.isArray(updatedPermissions))
-      return `"updatedPermissions" must be a list, but it is ${kindOf(updatedPermissions)}`;
-    return {
-      verdict: "allow",
-      ...(isRecord(updatedInput) ? { updatedInput } : {}),
-      ...(Array.isArray(updatedPermissions) ? { updatedPermissions } : {}),
-    };
-  }
+  if (isGiven(behaviour)) return readPermission(behaviour);
   const given = event === "PreToolUse" ? (specific["permissionDecision"] ?? value["decision"]) : undefined;
   const written = given ?? value["decision"] ?? misplacedDecision(value, specific);
   if (!isGiven(written)) return {};
@@ -287,6 +270,25 @@ function misplacedDecision(value: JsonRecord, specific: JsonRecord): unknown {
     fields["behavior"],
   ]);
   return places.filter(isGiven).find((word) => words.get(word) !== "allow");
+}
+
+function readPermission(decision: unknown): HookAnswer | string {
+  if (!isRecord(decision)) return `"decision" must be an object, but it is ${kindOf(decision)}`;
+  const { behavior, message, updatedInput, updatedPermissions, interrupt } = decision;
+  if (behavior === "deny") {
+    const reason = textIn(message) ?? "the hook gave no reason";
+    return { verdict: "deny", reason, ...(interrupt === true ? { stop: reason } : {}) };
+  }
+  if (behavior !== "allow") return `"behavior" must be allow or deny, but it is ${quote(behavior)}`;
+  if (isGiven(updatedInput) && !isRecord(updatedInput))
+    return `"updatedInput" must be an object, but it is ${kindOf(updatedInput)}`;
+  if (isGiven(updatedPermissions) && !Array.isArray(updatedPermissions))
+    return `"updatedPermissions" must be a list, but it is ${kindOf(updatedPermissions)}`;
+  return {
+    verdict: "allow",
+    ...(isRecord(updatedInput) ? { updatedInput } : {}),
+    ...(Array.isArray(updatedPermissions) ? { updatedPermissions } : {}),
+  };
 }
 
 function readTexts(value: JsonRecord, specific: JsonRecord): HookAnswer {

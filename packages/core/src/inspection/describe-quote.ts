@@ -83,21 +83,7 @@ export function quoteRows(quote: BatchQuote, maxAgents = 12): readonly string[] 
 }
 
 export function quoteParts({ agents, total, unpriced, refused }: BatchQuote, maxAgents = 12): QuoteParts {
-  // Agents of one type with the same figures are one line, each line for one agent of them.
-  const groups = new Map<string, { agent: QuotedAgent; count: number }>();
-  for (const agent of agents) {
-    const { agentType, model, tokens, costUsd } = agent;
-    const key = JSON.stringify([
-      agentType,
-      model,
-      describeTokenCount(tokens.likely),
-      costUsd && describeMoney(costUsd.likely),
-    ]);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, { agent, count: 1 });
-    else group.count += 1;
-  }
-  const shown = [...groups.values()];
+  const shown = grouped(agents);
   const table = [
     ["agent", "likely", "low to high", "tokens", "time", "from"],
     ...shown
@@ -141,6 +127,26 @@ function describeBasisShort(basis: QuoteBasis): string {
 /** `$0.60 to $2.80, likely $1.20`. */
 export function describeRange({ low, likely, high }: Band, show: (value: number) => string): string {
   return `${show(low)} to ${show(high)}, likely ${show(likely)}`;
+}
+
+/** Agents of one type with the same figures are one line, each line for one agent of them. */
+function grouped(
+  agents: readonly QuotedAgent[],
+): readonly { readonly agent: QuotedAgent; readonly count: number }[] {
+  const groups = new Map<string, { agent: QuotedAgent; count: number }>();
+  for (const agent of agents) {
+    const { agentType, model, tokens, costUsd } = agent;
+    const key = JSON.stringify([
+      agentType,
+      model,
+      describeTokenCount(tokens.likely),
+      costUsd && describeMoney(costUsd.likely),
+    ]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { agent, count: 1 });
+    else group.count += 1;
+  }
+  return [...groups.values()];
 }
 
 const respects = [

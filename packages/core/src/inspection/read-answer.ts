@@ -6,7 +6,7 @@ import { readPastRun } from "../journal/read-past-run.ts";
 import { readUsage } from "../journal/transcript-usage.ts";
 import { lookUpModel } from "../models/look-up-model.ts";
 import { isInside, quotedAndReal } from "../planning/predict-run.ts";
-import type { InspectedQuote, InspectedReceipt, Step, TurnStep } from "./inspection.ts";
+import type { CompactionStep, InspectedQuote, InspectedReceipt, Step, TurnStep } from "./inspection.ts";
 
 /** What one line of an answer says about the whole of it; the last line of an answer is right. */
 export function readAnswer(
@@ -40,26 +40,7 @@ export function readSystemLine(record: JsonRecord): Step | undefined {
       quote: readQuote(record),
     });
   }
-  if (record.subtype === "compact_boundary") {
-    const facts = recordField(record, "compactMetadata") ?? {};
-    const summarizer = recordField(facts, "summarizer") ?? {};
-    const usage: Usage = readUsage(summarizer.usage);
-    const durationMs = numberField(facts, "durationMs");
-    const model = textField(summarizer, "model");
-    const recorded = numberField(summarizer, "costUSD");
-    return defined({
-      type: "compaction" as const,
-      at: at === undefined ? undefined : at - (durationMs ?? 0),
-      trigger: boundedLine(textField(facts, "trigger") ?? "unknown", 40),
-      by: textField(summarizer, "by"),
-      model,
-      preTokens: numberField(facts, "preTokens"),
-      postTokens: numberField(facts, "postTokens"),
-      durationMs,
-      usage,
-      ...answerCost(recorded, { model: model ?? "unknown", usage, wire: {} }),
-    });
-  }
+  if (record.subtype === "compact_boundary") return readCompaction(record, at);
   if (record.subtype === "answer_lost") {
     const lost = recordField(record, "lostAnswer") ?? {};
     const model = textField(lost, "model") ?? "unknown";
@@ -126,6 +107,27 @@ function readRetry(record: JsonRecord, at: number | undefined): Step {
     ),
     text: boundedLine(text, 300),
     waitMs: numberField(record, "retryInMs"),
+  });
+}
+
+function readCompaction(record: JsonRecord, end: number | undefined): CompactionStep {
+  const facts = recordField(record, "compactMetadata") ?? {};
+  const summarizer = recordField(facts, "summarizer") ?? {};
+  const usage: Usage = readUsage(summarizer.usage);
+  const durationMs = numberField(facts, "durationMs");
+  const model = textField(summarizer, "model");
+  const recorded = numberField(summarizer, "costUSD");
+  return defined({
+    type: "compaction" as const,
+    at: end === undefined ? undefined : end - (durationMs ?? 0),
+    trigger: boundedLine(textField(facts, "trigger") ?? "unknown", 40),
+    by: textField(summarizer, "by"),
+    model,
+    preTokens: numberField(facts, "preTokens"),
+    postTokens: numberField(facts, "postTokens"),
+    durationMs,
+    usage,
+    ...answerCost(recorded, { model: model ?? "unknown", usage, wire: {} }),
   });
 }
 

@@ -22,9 +22,10 @@ import { endsSession, type TaskManager } from "../tasks/task-manager.ts";
 import type { MainControl } from "../tasks/watch-control.ts";
 import { type RunWatch, tallyEvents, watchRun } from "../tasks/watch-run.ts";
 import type { AgentServices, EquippedAgent } from "./agent/agent-services.ts";
+import type { AgentSkills } from "./agent/agent-skills.ts";
 import { openAgent } from "./agent/open-agent.ts";
 import type { Children } from "./agent/open-children.ts";
-import { withExpansion } from "./agent/session-skills.ts";
+import { type SlashCommand, withExpansion } from "./agent/session-skills.ts";
 import { endingWithOutput, type TypedOutput } from "./options/typed-output.ts";
 import { createSessionRecovery, type SessionRecovery } from "./recover-agents.ts";
 import { stoppedEnding } from "./run-handle.ts";
@@ -329,19 +330,8 @@ export async function preparePrompt(
     const error = `A hook refused the prompt: ${received.reason}`;
     return { type: "ended", ending: unansweredEnding("prompt_blocked", error) };
   }
-  if (command !== undefined && skills !== undefined) {
-    // The text of the skill that a person called, in the place of the call.
-    const callId = `slash-${command.skill.name}`;
-    const context = parts.agent.parts.toolContext({ callId, signal, progress: () => undefined });
-    try {
-      const text = await skills.expand(command, context);
-      return { type: "ready", content: withExpansion(received.content, command.written, text) };
-    } catch (error) {
-      if (signal.aborted) return { type: "ended", ending: stoppedEnding(abortCode(signal)) };
-      const why = error instanceof Error ? error.message : String(error);
-      return { type: "ended", ending: unansweredEnding("command_failed", why) };
-    }
-  }
+  if (command !== undefined && skills !== undefined)
+    return expand(received.content, { command, skills, parts, signal });
   if (verbatim) return received;
   const { opened } = parts;
   const { discovered } = parts.services.runtime;
@@ -373,6 +363,33 @@ function askedWorkflow(content: Content, { discovered, opened }: NamedParts): re
       text: "<system-reminder>\nThe prompt says ultracode: the person wants this done by a workflow. Write a script for the Workflow tool that cuts the work into steps with checks between them, unless the work is too small for several agents.\n</system-reminder>",
     },
   ];
+}
+
+/** The text of the skill that a person called, in the place of the call. */
+async function expand(
+  content: Content,
+  {
+    command,
+    skills,
+    parts,
+    signal,
+  }: {
+    readonly command: Extract<SlashCommand, { type: "call" }>;
+    readonly skills: Pick<AgentSkills, "expand">;
+    readonly parts: Pick<SessionParts, "agent">;
+    readonly signal: AbortSignal;
+  },
+): Promise<ReadyPrompt> {
+  const callId = `slash-${command.skill.name}`;
+  const context = parts.agent.parts.toolContext({ callId, signal, progress: () => undefined });
+  try {
+    const text = await skills.expand(command, context);
+    return { type: "ready", content: withExpansion(content, command.written, text) };
+  } catch (error) {
+    if (signal.aborted) return { type: "ended", ending: stoppedEnding(abortCode(signal)) };
+    const why = error instanceof Error ? error.message : String(error);
+    return { type: "ended", ending: unansweredEnding("command_failed", why) };
+  }
 }
 
 /** The model never saw the prompt, and neither will the next run. */

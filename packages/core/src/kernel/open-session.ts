@@ -81,31 +81,7 @@ export async function openSession<Output>(
   const definition = findMainAgent(runtime.discovered, options.agent);
   const planOnly = options.planOnly === true;
   if (!planOnly) {
-    // Shows what of the folder does not count. Nothing of that is silent, because a hook may be there to refuse something.
-    const { changed, discovered, live, notice = () => undefined } = runtime;
-    const { settings } = discovered.settings;
-    // Some hosts show by themselves what waits until the folder is trusted; here there is no person to ask.
-    if (live?.showsTrust !== true) {
-      if (changed !== undefined)
-        notice(
-          `This folder counts as not trusted, because ${changed}. \`retinue trust\` shows what changed and asks; \`retinue agents lock\` accepts it for everybody.`,
-        );
-      const held = settings.heldBack.filter(
-        ({ key, reason }) => reason === "folder-not-trusted" && key.startsWith("hooks."),
-      );
-      if (held.length > 0) {
-        const files = [...new Set(held.map(({ source }) => source.file ?? source.scope))].join(", ");
-        const hooks = held.length === 1 ? "1 hook does" : `${held.length} hooks do`;
-        notice(
-          `${hooks} not run, because this folder is not trusted (${files}). \`retinue trust\`, or /trust in the terminal, shows what waits; --trust lets it run once.`,
-        );
-      }
-    }
-    // One that cannot be read, or that nothing can match.
-    for (const diagnostic of discovered.settings.diagnostics.filter(losesHook)) {
-      const place = diagnostic.file === undefined ? "" : `${placeText(diagnostic)}: `;
-      notice([`${place}${diagnostic.message}`, diagnostic.advice ?? ""].join(" ").trim());
-    }
+    reportFolder(runtime);
   }
   const servers = connectSessionServers(runtime, {
     definition,
@@ -439,6 +415,33 @@ function findMainAgent(
     );
   }
   throw noSuchAgent(name, found);
+}
+
+/** Shows what of the folder does not count. Nothing of that is silent, because a hook may be there to refuse something. */
+function reportFolder({ changed, discovered, live, notice = () => undefined }: RuntimeContext): void {
+  const { settings } = discovered.settings;
+  // Some hosts show by themselves what waits until the folder is trusted; here there is no person to ask.
+  if (live?.showsTrust !== true) {
+    if (changed !== undefined)
+      notice(
+        `This folder counts as not trusted, because ${changed}. \`retinue trust\` shows what changed and asks; \`retinue agents lock\` accepts it for everybody.`,
+      );
+    const held = settings.heldBack.filter(
+      ({ key, reason }) => reason === "folder-not-trusted" && key.startsWith("hooks."),
+    );
+    if (held.length > 0) {
+      const files = [...new Set(held.map(({ source }) => source.file ?? source.scope))].join(", ");
+      const hooks = held.length === 1 ? "1 hook does" : `${held.length} hooks do`;
+      notice(
+        `${hooks} not run, because this folder is not trusted (${files}). \`retinue trust\`, or /trust in the terminal, shows what waits; --trust lets it run once.`,
+      );
+    }
+  }
+  // One that cannot be read, or that nothing can match.
+  for (const diagnostic of discovered.settings.diagnostics.filter(losesHook)) {
+    const place = diagnostic.file === undefined ? "" : `${placeText(diagnostic)}: `;
+    notice([`${place}${diagnostic.message}`, diagnostic.advice ?? ""].join(" ").trim());
+  }
 }
 
 /** The options with the agent and model of the session that is resumed, where they name none themselves. */

@@ -205,47 +205,7 @@ export function createLocalExecutor(
 ): Executor {
   return {
     async *execute({ plan, history }, control, signal) {
-      // What was decided in each step of a start. `hooks` lies between the two halves: there they ran.
-      const { task, policy, definition } = plan;
-      const decided = (step: SpawnStep, value: unknown) => ({ step, value });
-      const steps = {
-        before: [
-          decided("limits", { maxTurns: plan.maxTurns?.value }),
-          decided("definition", {
-            agentType: task.agentType,
-            scope: definition.source.scope,
-            file: definition.source.file,
-          }),
-          decided("id", { agentId: plan.agent.id, resumed: task.resumed }),
-        ],
-        after: [
-          decided("hooks", { event: "SubagentStart" }),
-          decided("model", plan.model),
-          decided(
-            "tools",
-            plan.tools.map(({ name }) => name),
-          ),
-          decided("permissions", {
-            mode: policy.mode,
-            allow: policy.allow.length,
-            ask: policy.ask.length,
-            deny: policy.deny.length,
-          }),
-          decided("memory", plan.memory ?? null),
-          decided("prompt", { parts: plan.system.length, characters: plan.system.join("").length }),
-          decided("configuration", {
-            background: task.background,
-            isolation: task.isolation ?? null,
-            effort: plan.effort?.value ?? null,
-            directory: plan.directory,
-          }),
-          decided(
-            "scoped-hooks",
-            (definition.hooks ?? []).map((hook) => hook.event),
-          ),
-          decided("launch", { description: task.description }),
-        ],
-      };
+      const steps = stepsOf(plan);
       yield { type: "spawn-advanced", steps: steps.before };
       const agent = await open(plan, control);
       try {
@@ -320,4 +280,50 @@ async function* work(
     await ports.verify?.begin(signal);
     next = mail;
   }
+}
+
+type Steps = Extract<RunEvent, { type: "spawn-advanced" }>["steps"];
+
+/** What was decided in each step of a start. `hooks` lies between the two halves: there they ran. */
+function stepsOf(plan: ChildPlan): { readonly before: Steps; readonly after: Steps } {
+  const { task, policy, definition } = plan;
+  const decided = (step: SpawnStep, value: unknown) => ({ step, value });
+  return {
+    before: [
+      decided("limits", { maxTurns: plan.maxTurns?.value }),
+      decided("definition", {
+        agentType: task.agentType,
+        scope: definition.source.scope,
+        file: definition.source.file,
+      }),
+      decided("id", { agentId: plan.agent.id, resumed: task.resumed }),
+    ],
+    after: [
+      decided("hooks", { event: "SubagentStart" }),
+      decided("model", plan.model),
+      decided(
+        "tools",
+        plan.tools.map(({ name }) => name),
+      ),
+      decided("permissions", {
+        mode: policy.mode,
+        allow: policy.allow.length,
+        ask: policy.ask.length,
+        deny: policy.deny.length,
+      }),
+      decided("memory", plan.memory ?? null),
+      decided("prompt", { parts: plan.system.length, characters: plan.system.join("").length }),
+      decided("configuration", {
+        background: task.background,
+        isolation: task.isolation ?? null,
+        effort: plan.effort?.value ?? null,
+        directory: plan.directory,
+      }),
+      decided(
+        "scoped-hooks",
+        (definition.hooks ?? []).map((hook) => hook.event),
+      ),
+      decided("launch", { description: task.description }),
+    ],
+  };
 }

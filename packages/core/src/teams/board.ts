@@ -110,24 +110,7 @@ export function changeTask(board: Board, id: string, change: TaskChange, by: Act
   if (before === undefined) return refused(`There is no task ${id} on the board.`);
   const right = refuseRight(before, by) ?? refuseOwner(before, change, by);
   if (right !== undefined) return refused(right);
-  if (change.status === "deleted") {
-    const without = (ids: readonly string[]): readonly string[] => ids.filter((id) => id !== before.id);
-    const changed = sortedTasks(board).flatMap((other) => {
-      const touched = other.blocks.includes(before.id) || other.blockedBy.includes(before.id);
-      if (!touched || other.id === before.id) return [];
-      return [{ ...other, blocks: without(other.blocks), blockedBy: without(other.blockedBy) }];
-    });
-    const after = new Map(overlay(board, new Map(changed.map((other) => [other.id, other]))));
-    after.delete(before.id);
-    return {
-      type: "changed",
-      task: before,
-      before: before,
-      changed,
-      deleted: true,
-      unblocked: newlyClaimable(board, after),
-    };
-  }
+  if (change.status === "deleted") return deleteTask(board, before);
   const edges = addEdges(board, before, change, by);
   if (typeof edges === "string") return refused(edges);
   const own = edges.get(id) ?? before;
@@ -206,6 +189,25 @@ function refuseStatus(
   if (open.length > 0) return `Task ${id} is blocked by ${open.map((other) => `task ${other}`).join(", ")}.`;
   if (next.owner === undefined) return `Task ${id} needs an owner before it is ${next.status}.`;
   return by.isLead || next.owner === by.name ? undefined : `Task ${id} belongs to ${next.owner}.`;
+}
+
+function deleteTask(board: Board, task: BoardTask): BoardOutcome {
+  const without = (ids: readonly string[]): readonly string[] => ids.filter((id) => id !== task.id);
+  const changed = sortedTasks(board).flatMap((other) => {
+    const touched = other.blocks.includes(task.id) || other.blockedBy.includes(task.id);
+    if (!touched || other.id === task.id) return [];
+    return [{ ...other, blocks: without(other.blocks), blockedBy: without(other.blockedBy) }];
+  });
+  const after = new Map(overlay(board, new Map(changed.map((other) => [other.id, other]))));
+  after.delete(task.id);
+  return {
+    type: "changed",
+    task,
+    before: task,
+    changed,
+    deleted: true,
+    unblocked: newlyClaimable(board, after),
+  };
 }
 
 /** The tasks with their new dependencies, both ends of each, or the reason why they cannot have them. */

@@ -96,32 +96,7 @@ interface Expansion {
 function expandParts(walk: Walk, parts: readonly WordPart[], expansion: Expansion): Word[] {
   const draft = emptyDraft();
   for (const part of parts) addPart(walk, draft, part, { ...expansion, alone: parts.length === 1 });
-  if (draft.glob) {
-    // A pattern is the files that it matches now; they are what runs.
-    const source = expansion.source;
-    const { directories } = expansion.scene.state;
-    const [directory = "unknown"] = directories;
-    const known = draft.environment === undefined && !/[$`(]/.test(draft.pattern.replace(/\\[\s\S]/g, ""));
-    const isAnywhere = draft.pattern.startsWith("/");
-    const request: GlobRequest = { pattern: draft.pattern, directory: isAnywhere ? "" : directory };
-    const isPlaced = isAnywhere || (directories.length === 1 && directory !== "unknown");
-    if (!known || !isPlaced) {
-      markOpaque(
-        walk,
-        known
-          ? "a file pattern is in a folder that is not known"
-          : "a file pattern is only known when it runs",
-      );
-      return [finishWord(draft, source)];
-    }
-    noteListed(walk, request, directories);
-    const matches = walk.surroundings.matches(request);
-    if (matches === undefined) walk.globs.push(request);
-    if (matches === "too-many") markOpaque(walk, "a file pattern matches too many files");
-    if (matches === undefined || matches === "too-many") return [finishWord(draft, source)];
-    if (matches.length > 0) return matches.map((match) => ({ ...plainWord(match), source }));
-    return [{ ...plainWord(unescapePlain(draft.pattern)), source }];
-  }
+  if (draft.glob) return expandGlob(walk, draft, expansion.scene, expansion.source);
   if (!draft.stays && draft.text === "" && draft.literal && expansion.mode === "argument") return [];
   return [finishWord(draft, expansion.source)];
 }
@@ -611,6 +586,30 @@ function addGlob(walk: Walk, draft: WordDraft, source: string): void {
   draft.stays = true;
   draft.numeric = false;
   draft.isOne = false;
+}
+
+/** A pattern is the files that it matches now; they are what runs. */
+function expandGlob(walk: Walk, draft: WordDraft, scene: Scene, source: string): Word[] {
+  const { directories } = scene.state;
+  const [directory = "unknown"] = directories;
+  const known = draft.environment === undefined && !/[$`(]/.test(draft.pattern.replace(/\\[\s\S]/g, ""));
+  const isAnywhere = draft.pattern.startsWith("/");
+  const request: GlobRequest = { pattern: draft.pattern, directory: isAnywhere ? "" : directory };
+  const isPlaced = isAnywhere || (directories.length === 1 && directory !== "unknown");
+  if (!known || !isPlaced) {
+    markOpaque(
+      walk,
+      known ? "a file pattern is in a folder that is not known" : "a file pattern is only known when it runs",
+    );
+    return [finishWord(draft, source)];
+  }
+  noteListed(walk, request, directories);
+  const matches = walk.surroundings.matches(request);
+  if (matches === undefined) walk.globs.push(request);
+  if (matches === "too-many") markOpaque(walk, "a file pattern matches too many files");
+  if (matches === undefined || matches === "too-many") return [finishWord(draft, source)];
+  if (matches.length > 0) return matches.map((match) => ({ ...plainWord(match), source }));
+  return [{ ...plainWord(unescapePlain(draft.pattern)), source }];
 }
 
 /** The names in the folder where a pattern begins become known. */

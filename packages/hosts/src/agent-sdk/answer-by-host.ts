@@ -45,31 +45,7 @@ export async function answerByHost(
   const { host, channel } = connection;
   host.setState("requires_action");
   try {
-    const { kind } = question;
-    const { behavior, updatedInput, updatedPermissions, message, interrupt } = await channel.ask(
-      requestOf(question, directory),
-      signal,
-    );
-    if (behavior !== "allow") {
-      const text = typeof message === "string" ? message : undefined;
-      return {
-        type: "deny",
-        message: kind === "form" ? (text ?? "the host declined") : text,
-        stop: kind === "permission" && interrupt === true,
-      };
-    }
-    const input = isRecord(updatedInput) ? updatedInput : undefined;
-    const updates = Array.isArray(updatedPermissions) ? updatedPermissions : [];
-    if (kind === "permission") return { type: "allow", input, updates };
-    if (kind === "plan") {
-      const plan = input?.["plan"];
-      return { type: "approve", plan: typeof plan === "string" ? plan : undefined, updates };
-    }
-    const given = Object.entries(isRecord(input?.["answers"]) ? input["answers"] : {});
-    const answers = given.map(
-      ([asked, text]) => [asked, Array.isArray(text) ? text.join(", ") : String(text)] as const,
-    );
-    return { type: "fields", answers: Object.fromEntries(answers) };
+    return readAnswer(question, await channel.ask(requestOf(question, directory), signal));
   } finally {
     host.setState("running");
   }
@@ -119,6 +95,30 @@ function requestOf(question: CallQuestion, directory: string): JsonRecord & { re
 
 /** Tools whose question is the interaction itself. */
 const interactive: ReadonlySet<string> = new Set(["AskUserQuestion", "ExitPlanMode"]);
+
+function readAnswer({ kind }: CallQuestion, answer: JsonRecord): Answer {
+  const { behavior, updatedInput, updatedPermissions, message, interrupt } = answer;
+  if (behavior !== "allow") {
+    const text = typeof message === "string" ? message : undefined;
+    return {
+      type: "deny",
+      message: kind === "form" ? (text ?? "the host declined") : text,
+      stop: kind === "permission" && interrupt === true,
+    };
+  }
+  const input = isRecord(updatedInput) ? updatedInput : undefined;
+  const updates = Array.isArray(updatedPermissions) ? updatedPermissions : [];
+  if (kind === "permission") return { type: "allow", input, updates };
+  if (kind === "plan") {
+    const plan = input?.["plan"];
+    return { type: "approve", plan: typeof plan === "string" ? plan : undefined, updates };
+  }
+  const given = Object.entries(isRecord(input?.["answers"]) ? input["answers"] : {});
+  const answers = given.map(
+    ([asked, text]) => [asked, Array.isArray(text) ? text.join(", ") : String(text)] as const,
+  );
+  return { type: "fields", answers: Object.fromEntries(answers) };
+}
 
 /** What the call is about, in words of the model or of its input. */
 function descriptionOf(input: JsonRecord, directory: string): { readonly description?: string } {

@@ -5,6 +5,7 @@ import { createHostedRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import { readAgentPlan } from "@retinue/core/kernel/project/plan-origins.ts";
 import { createRemoteBudget } from "@retinue/core/kernel/teams/create-remote-budget.ts";
 import type { MemberAnswer, MemberStart } from "@retinue/core/kernel/teams/run-member-process.ts";
+import type { CliHost } from "../shared/cli-host.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import { createNotice } from "../shared/open-print-session.ts";
 
@@ -33,44 +34,58 @@ export async function runTeammate(context: CommandContext): Promise<number> {
     void listen(lines, take, stop);
     // Both ends are the same version of the same program, and the plan was checked.
     const given = { ...(start as unknown as MemberStart), plan: reading.plan };
-    // The runtime has what the lead's has, as far as it can be passed on; everything else is in the plan.
-    const { plan, options, trusted, asks, hasBudget } = given;
-    await using runtime = createHostedRuntime(
-      {
-        ...options,
-        cwd: plan.sessionDirectory,
-        home: host.home,
-        env: host.environment,
-        platform: host.platform,
-        trusted,
-        teams: true,
-        onWarning: createNotice(host),
-        ...(asks.program ? { canUseTool: questions.ask } : {}),
-        // The lead puts questions to the person, so only one that it did not answer comes here.
-        ...(asks.person
-          ? { approver: { approve: async () => ({ type: "deny", message: "the lead did not answer" }) } }
-          : {}),
-      },
-      hasBudget ? { tree: account.budget } : undefined,
-    );
-    await using session = await runtime.open({ sessionId: plan.sessionId, childrenOnly: true });
-    const handle = session.runPlan(plan);
-    const end = (): void => {
-      const by = stoppers.find((one) => stop.signal.reason?.code === `stopped-by-${one}`);
-      // Who is stopped for good ends as such; who loses its lead can be resumed like one whose process died.
-      const ending = by === undefined ? session.close() : session.tasks.stop(plan.agent.id, by);
-      ending.catch(() => undefined);
-    };
-    stop.signal.addEventListener("abort", end, { once: true });
-    if (stop.signal.aborted) end();
-    for await (const event of handle.events) say({ type: "event", event });
-    await handle.result;
-    return 0;
+    return await runMember(given, { host, say, stop, ask: questions.ask, tree: account.budget });
   } finally {
     forget();
     // Nothing more is read, so that the process ends when its work does.
     stop.abort(new RetinueError("member-over", "The member has ended."));
   }
+}
+
+interface MemberParts {
+  readonly host: CliHost;
+  readonly say: (line: object) => void;
+  readonly stop: AbortController;
+  readonly ask: CanUseTool;
+  readonly tree: ReturnType<typeof createRemoteBudget>["budget"];
+}
+
+/** The runtime has what the lead's has, as far as it can be passed on; everything else is in the plan. */
+async function runMember(
+  { plan, options, trusted, asks, hasBudget }: MemberStart,
+  { host, say, stop, ask, tree }: MemberParts,
+): Promise<number> {
+  await using runtime = createHostedRuntime(
+    {
+      ...options,
+      cwd: plan.sessionDirectory,
+      home: host.home,
+      env: host.environment,
+      platform: host.platform,
+      trusted,
+      teams: true,
+      onWarning: createNotice(host),
+      ...(asks.program ? { canUseTool: ask } : {}),
+      // The lead puts questions to the person, so only one that it did not answer comes here.
+      ...(asks.person
+        ? { approver: { approve: async () => ({ type: "deny", message: "the lead did not answer" }) } }
+        : {}),
+    },
+    hasBudget ? { tree } : undefined,
+  );
+  await using session = await runtime.open({ sessionId: plan.sessionId, childrenOnly: true });
+  const handle = session.runPlan(plan);
+  const end = (): void => {
+    const by = stoppers.find((one) => stop.signal.reason?.code === `stopped-by-${one}`);
+    // Who is stopped for good ends as such; who loses its lead can be resumed like one whose process died.
+    const ending = by === undefined ? session.close() : session.tasks.stop(plan.agent.id, by);
+    ending.catch(() => undefined);
+  };
+  stop.signal.addEventListener("abort", end, { once: true });
+  if (stop.signal.aborted) end();
+  for await (const event of handle.events) say({ type: "event", event });
+  await handle.result;
+  return 0;
 }
 
 const stoppers = ["user", "parent", "program"] as const;

@@ -36,38 +36,7 @@ const system = ["You judge one event in the work of a coding agent for the perso
 export function createAskModel(facts: AskFacts): AskModel {
   return async (prompt, { kind, model: named, signal }) => {
     const model = await facts.modelFor(named);
-    if (kind === "agent") {
-      // Hooks do not fire for what a hook does, so that none can call itself.
-      const { looking, directory, now } = facts;
-      const plan = lookingPlan(facts);
-      const contextOf = looking.toolContext(plan, directory);
-      const ports: LoopPorts = {
-        model,
-        tools: looking.tools.tools.filter(({ name, effect }) => lookingTools.has(name) && effect === "read"),
-        authorize: createAuthorize({ plan, directory }),
-        toolContext: (callId, options) => contextOf({ callId, ...options }),
-        takeMessages: () => [],
-        now,
-      };
-      const input = {
-        system: [
-          ...system,
-          "Look at what you need with your tools. Your last message is the answer, as JSON alone.",
-        ],
-        history: [],
-        prompt: { role: "user", content: prompt } as const,
-        maxTurns,
-        lastTurn: true,
-        askWhenSilent: true,
-      };
-      for await (const event of runAgentLoop(input, ports, signal)) {
-        if (event.type !== "run-ended") continue;
-        const { status, text, error, reason } = event.ending;
-        if (status === "completed" || text !== "") return text;
-        throw new RetinueError("agent-hook-failed", error ?? `the agent ended without an answer (${reason})`);
-      }
-      throw new RetinueError("agent-hook-failed", "the agent did not end");
-    }
+    if (kind === "agent") return lookAndAnswer(prompt, { facts, model, signal });
     const request = { system, tools: [], messages: [{ role: "user", content: prompt } as const] };
     const turn = takeModelTurn({ model, request, signal, onLost: () => undefined });
     for (let step = await turn.next(); ; step = await turn.next()) {
@@ -80,6 +49,42 @@ export function createAskModel(facts: AskFacts): AskModel {
 const lookingTools: ReadonlySet<string> = new Set(["Read", "Glob", "Grep"]);
 
 const maxTurns = 50;
+
+/** Hooks do not fire for what a hook does, so that none can call itself. */
+async function lookAndAnswer(
+  prompt: string,
+  { facts, model, signal }: { readonly facts: AskFacts; readonly model: Model; readonly signal: AbortSignal },
+): Promise<string> {
+  const { looking, directory, now } = facts;
+  const plan = lookingPlan(facts);
+  const contextOf = looking.toolContext(plan, directory);
+  const ports: LoopPorts = {
+    model,
+    tools: looking.tools.tools.filter(({ name, effect }) => lookingTools.has(name) && effect === "read"),
+    authorize: createAuthorize({ plan, directory }),
+    toolContext: (callId, options) => contextOf({ callId, ...options }),
+    takeMessages: () => [],
+    now,
+  };
+  const input = {
+    system: [
+      ...system,
+      "Look at what you need with your tools. Your last message is the answer, as JSON alone.",
+    ],
+    history: [],
+    prompt: { role: "user", content: prompt } as const,
+    maxTurns,
+    lastTurn: true,
+    askWhenSilent: true,
+  };
+  for await (const event of runAgentLoop(input, ports, signal)) {
+    if (event.type !== "run-ended") continue;
+    const { status, text, error, reason } = event.ending;
+    if (status === "completed" || text !== "") return text;
+    throw new RetinueError("agent-hook-failed", error ?? `the agent ended without an answer (${reason})`);
+  }
+  throw new RetinueError("agent-hook-failed", "the agent did not end");
+}
 
 /** Deny rules hold and there are no questions; what the agent around it was given or denied as tools says nothing about it. */
 function lookingPlan({ plan, transcripts }: AskFacts): AgentPlan {

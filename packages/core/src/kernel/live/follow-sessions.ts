@@ -61,19 +61,7 @@ export function followSessions(
   const refresher = createRefresher(async () => {
     const names = await findProjects(scope);
     watch.add(names.map((name) => ({ path: join(scope.projects, name) })));
-    const lists = await Promise.all(
-      names.map(async (project) => {
-        const found = await findSessions(join(scope.projects, project), { limit: maxListed });
-        return found.map(({ id, title, modified, cwd, file }) => {
-          const row = { project, id, title, modified, isLive: hasLiveOwner(file) };
-          return withFigures(cwd === undefined ? row : { ...row, cwd }, cache);
-        });
-      }),
-    );
-    const sessions = lists
-      .flat()
-      .toSorted((a, b) => Number(b.isLive) - Number(a.isLive) || b.modified - a.modified)
-      .slice(0, maxListed);
+    const sessions = await listSessions(scope.projects, names, cache);
     hasLive = sessions.some(({ isLive }) => isLive);
     if (teams !== undefined) watch.add(findTeams(teams).flatMap(({ name }) => teamFolders(teams, name)));
     const list = (rows: readonly SessionRow[]): SessionList => ({
@@ -111,6 +99,26 @@ export function followSessions(
 function nameOf({ project, isStore }: StudioScope): SessionList["scope"] {
   if (isStore === true) return "store";
   return project === undefined ? "all" : "folder";
+}
+
+async function listSessions(
+  projects: string,
+  names: readonly string[],
+  cache: FiguresCache,
+): Promise<readonly SessionRow[]> {
+  const lists = await Promise.all(
+    names.map(async (project) => {
+      const found = await findSessions(join(projects, project), { limit: maxListed });
+      return found.map(({ id, title, modified, cwd, file }) => {
+        const row = { project, id, title, modified, isLive: hasLiveOwner(file) };
+        return withFigures(cwd === undefined ? row : { ...row, cwd }, cache);
+      });
+    }),
+  );
+  return lists
+    .flat()
+    .toSorted((a, b) => Number(b.isLive) - Number(a.isLive) || b.modified - a.modified)
+    .slice(0, maxListed);
 }
 
 function withFigures(row: SessionRow, cache: FiguresCache): SessionRow {

@@ -13,21 +13,7 @@ export interface ResolvedText {
  * adapt them. What it may not do anywhere is to drop what a side has written, or to bring back what a side has removed.
  */
 export function findLoss({ merged, result, base }: ResolvedText): string | undefined {
-  const clean: string[] = [];
-  const seams: number[] = [];
-  const sides: string[] = [];
-  const common: string[] = [];
-  let part = clean;
-  for (const line of linesOf(merged)) {
-    const [found, begins, isBase, divides] = marker.exec(line) ?? [];
-    // A line of `=` is a heading elsewhere.
-    if (found === undefined || (part === clean && begins === undefined)) part.push(line);
-    else if (begins !== undefined) {
-      seams.push(clean.length);
-      part = sides;
-    } else if (isBase !== undefined) part = common;
-    else part = divides === undefined ? clean : sides;
-  }
+  const { clean, seams, sides, common } = readMerged(merged);
   const resultLines = linesOf(result);
   const baseLines = new Set(linesOf(base));
   const known = new Set([...clean, ...sides, ...common]);
@@ -50,6 +36,25 @@ interface MergedText {
 
 /** Seven, or as many as `conflict-marker-size` of the attributes says. */
 const marker = /^(?:(<{7,})|(\|{7,})|(={7,})|(>{7,}))(?: |$)/;
+
+function readMerged(text: string): MergedText {
+  const clean: string[] = [];
+  const seams: number[] = [];
+  const sides: string[] = [];
+  const common: string[] = [];
+  let part = clean;
+  for (const line of linesOf(text)) {
+    const [found, begins, isBase, divides] = marker.exec(line) ?? [];
+    // A line of `=` is a heading elsewhere.
+    if (found === undefined || (part === clean && begins === undefined)) part.push(line);
+    else if (begins !== undefined) {
+      seams.push(clean.length);
+      part = sides;
+    } else if (isBase !== undefined) part = common;
+    else part = divides === undefined ? clean : sides;
+  }
+  return { clean, seams, sides, common };
+}
 
 /** Without what an editor or git itself may change at the end of a line. */
 function linesOf(text: string): readonly string[] {

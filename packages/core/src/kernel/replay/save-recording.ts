@@ -155,25 +155,7 @@ export async function checkSavedRecording(
   });
   const root = await realpath(resolve(dirname(file), project ?? readSavedRoot(text) ?? "."));
   await using isolated = await openIsolated(root, make);
-  // Reads what `writeSavedRecording` wrote, with the folders of this machine; throws a RetinueError where it cannot.
-  const placed = text
-    .replaceAll(inJson(names.project), inJson(root))
-    .replaceAll(inJson(names.home), inJson(isolated.home));
-  const value = parseJson(placed);
-  if (!isRecord(value) || value.version !== version || !Array.isArray(value.agents) || !isRecord(value.parts))
-    throw new RetinueError("invalid-recording", `${file} is not a recording that this version can replay.`, {
-      advice: "Write it again with `retinue replay ID --save FOLDER`.",
-    });
-  const parts = new Map(Object.entries(value.parts));
-  // Written by us, and everything in it is looked at with care when it is replayed.
-  const agents = value.agents as readonly RecordedAgent[];
-  const recording = {
-    sessionId: String(value.sessionId),
-    directory: root,
-    parts,
-    agents: agents.map((agent) => ({ ...agent, runs: agent.runs.map((run) => withDigests(run, parts)) })),
-  };
-  const title = String(value.title);
+  const { recording, title } = readSavedRecording(text, file, { project: root, home: isolated.home });
   await using now = createAgentsNow({ recording, open: (given) => isolated.runtime.open(given) });
   const report = await replayRecording(recording, { now: now.now, decisions: now.decisions });
   return { ...report, title, notes: [...now.notes] };
@@ -208,12 +190,41 @@ function writeSavedRecording(
   return places.reduce((last, [folder, name]) => last.replaceAll(inJson(folder), inJson(name)), `${text}\n`);
 }
 
+interface SavedRecording {
+  readonly recording: Recording;
+  readonly title: string;
+}
+
 /** The folder of the project, from that of the file; undefined where the text is no saved recording. */
 function readSavedRoot(text: string): string | undefined {
   const value = parseJson(text);
   return isRecord(value) && value.version === version && typeof value.root === "string"
     ? value.root
     : undefined;
+}
+
+/** Reads what `writeSavedRecording` wrote, with the folders of this machine; throws a RetinueError where it cannot. */
+function readSavedRecording(text: string, file: string, { project, home }: RecordingPlaces): SavedRecording {
+  const placed = text
+    .replaceAll(inJson(names.project), inJson(project))
+    .replaceAll(inJson(names.home), inJson(home));
+  const value = parseJson(placed);
+  if (!isRecord(value) || value.version !== version || !Array.isArray(value.agents) || !isRecord(value.parts))
+    throw new RetinueError("invalid-recording", `${file} is not a recording that this version can replay.`, {
+      advice: "Write it again with `retinue replay ID --save FOLDER`.",
+    });
+  const parts = new Map(Object.entries(value.parts));
+  // Written by us, and everything in it is looked at with care when it is replayed.
+  const agents = value.agents as readonly RecordedAgent[];
+  return {
+    title: String(value.title),
+    recording: {
+      sessionId: String(value.sessionId),
+      directory: project,
+      parts,
+      agents: agents.map((agent) => ({ ...agent, runs: agent.runs.map((run) => withDigests(run, parts)) })),
+    },
+  };
 }
 
 /** With other folders in it each request has another digest. */

@@ -77,45 +77,42 @@ interface WorktreeEnd {
 /** Gives an agent a working tree and a branch of its own, whole or not at all. Never rejects. */
 export async function makeWorktree(request: WorktreeRequest): Promise<WorktreeStart> {
   try {
-    // Reasons travel as plain errors up to `makeWorktree`, so that each stage can undo what it did on their way.
-    const { directory, environment, signal, agentId } = request;
-    const git = createWorktreeGit(request);
-    const answer = await findWorktreeRepository(git, directory);
-    if (answer.type === "refused") throw new Error(answer.reason);
-    const { repository } = answer;
-    const plan = planWorktree({
-      ...request,
-      repository: repository.main,
-      gitDirectory: repository.commonDirectory,
-      home: environment["HOME"] ?? environment["USERPROFILE"],
-    });
-    if (plan.type === "refused") throw new Error(plan.reason);
-    await recoverWorktrees(git, repository.commonDirectory);
-    const old = request.resume === true ? await takeUp(repository, request) : undefined;
-    if (old !== undefined) return handOut(old, repository, request);
-    const base = await findWorktreeBase(git, repository, request);
-    const own = await runAlone(repository.commonDirectory, signal, () =>
-      addWorktree(git, { agentId, started: nowOf(request)(), repository, plan, base }),
-    );
-    try {
-      // Checks the files out and brings along what git ignores; throws with a reason.
-      const { path } = own.mark;
-      must(await git(path, ["reset", "--hard", "--quiet"]));
-      const diagnostic = await writeExtraFiles(git, { repository, path, links: plan.links });
-      if (diagnostic !== undefined) throw new Error(diagnostic);
-      if (!(await makeFolders(path, repository.inside))) {
-        throw new Error(`the folder ${repository.inside} has no counterpart in the worktree`);
-      }
-      signal.throwIfAborted();
-    } catch (error) {
-      const undone = await removeUnfinished(git, own);
-      if (undone.type === "removed") throw error;
-      return refused(`${reasonOf(error, signal)}; ${own.mark.path} is left over: ${undone.reason}`);
-    }
-    return handOut(own, repository, request);
+    return await make(request);
   } catch (error) {
     return refused(reasonOf(error, request.signal));
   }
+}
+
+/** Reasons travel as plain errors up to `makeWorktree`, so that each stage can undo what it did on their way. */
+async function make(request: WorktreeRequest): Promise<WorktreeStart> {
+  const { directory, environment, signal, agentId } = request;
+  const git = createWorktreeGit(request);
+  const answer = await findWorktreeRepository(git, directory);
+  if (answer.type === "refused") throw new Error(answer.reason);
+  const { repository } = answer;
+  const plan = planWorktree({
+    ...request,
+    repository: repository.main,
+    gitDirectory: repository.commonDirectory,
+    home: environment["HOME"] ?? environment["USERPROFILE"],
+  });
+  if (plan.type === "refused") throw new Error(plan.reason);
+  await recoverWorktrees(git, repository.commonDirectory);
+  const old = request.resume === true ? await takeUp(repository, request) : undefined;
+  if (old !== undefined) return handOut(old, repository, request);
+  const base = await findWorktreeBase(git, repository, request);
+  const own = await runAlone(repository.commonDirectory, signal, () =>
+    addWorktree(git, { agentId, started: nowOf(request)(), repository, plan, base }),
+  );
+  try {
+    await fillWorktree(git, { own, repository, plan });
+    signal.throwIfAborted();
+  } catch (error) {
+    const undone = await removeUnfinished(git, own);
+    if (undone.type === "removed") throw error;
+    return refused(`${reasonOf(error, signal)}; ${own.mark.path} is left over: ${undone.reason}`);
+  }
+  return handOut(own, repository, request);
 }
 
 /** The kept worktree of this agent, which counts as in use from now on. */
@@ -323,6 +320,23 @@ async function openFolder({ main, commonDirectory }: WorktreeRepository, folder:
   const real = await realpath(folder);
   if (contains(commonDirectory, real)) throw new Error(`${folder} leads into git's own data`);
   return real;
+}
+
+interface WorktreeFilling {
+  readonly own: OwnWorktree;
+  readonly repository: WorktreeRepository;
+  readonly plan: PlannedWorktree;
+}
+
+/** Checks the files out and brings along what git ignores; throws with a reason. */
+async function fillWorktree(git: WorktreeGit, { own, repository, plan }: WorktreeFilling): Promise<void> {
+  const { path } = own.mark;
+  must(await git(path, ["reset", "--hard", "--quiet"]));
+  const diagnostic = await writeExtraFiles(git, { repository, path, links: plan.links });
+  if (diagnostic !== undefined) throw new Error(diagnostic);
+  if (!(await makeFolders(path, repository.inside))) {
+    throw new Error(`the folder ${repository.inside} has no counterpart in the worktree`);
+  }
 }
 
 function must(answer: GitAnswer): void {

@@ -117,44 +117,7 @@ async function whyNotRemovable(
   // Git makes its pointer and writes it in two steps, and deletes it somewhere among the files.
   if (link.trim() !== "" && target !== administration)
     return "something else is in its place, so it is left alone";
-  // Why a folder that was being filled or removed when its process died holds more than was put there: files may be missing or
-  // broken off in the middle, but not be other ones. Of one that was being removed, everything that was there before may go: it had
-  // been looked at then. Undefined when nothing in it is the work of a person or an agent.
-  const folder = await makeIndexFolder(commonDirectory);
-  try {
-    const variables = { GIT_INDEX_FILE: join(folder, "index") };
-    const inIt = (words: readonly string[], input?: string) =>
-      git(pending.path, [`--git-dir=${commonDirectory}`, `--work-tree=${pending.path}`, ...words], {
-        variables,
-        input,
-      });
-    const index = await inIt(["read-tree", pending.base]);
-    if (index.type === "failed") return `its first state could not be read (${index.reason})`;
-    // A fresh index knows no file's times, so every file would count as changed. Fails where one really is.
-    await inIt(["update-index", "-q", "--refresh"]);
-    const changed = await inIt(["diff-files", "--name-only", "-z", "--diff-filter=MT"]);
-    if (changed.type === "failed") return `its state could not be read (${changed.reason})`;
-    if (changed.text !== "") {
-      const whole = join(folder, "whole");
-      const written = await inIt(["checkout-index", "-z", "--stdin", `--prefix=${whole}/`], changed.text);
-      if (written.type === "failed") return `its first state could not be read (${written.reason})`;
-      for (const file of namesOf(changed.text))
-        if (!(await isBeginning(join(pending.path, file), join(whole, file))))
-          return `${file} in it was changed`;
-    }
-    const others = await inIt(["ls-files", "--others", "-z"]);
-    if (others.type === "failed") return `its files could not be listed (${others.reason})`;
-    const began = await stat(pendingFile(commonDirectory, pending.path));
-    const isExpected = (file: string): Promise<boolean> =>
-      pending.stage === "adding"
-        ? isBroughtAlong(file, pending)
-        : isOlder(join(pending.path, file), began.mtimeMs);
-    for (const file of namesOf(others.text))
-      if (!(await isExpected(file))) return `${file} in it was not put there by the agent's start`;
-    return undefined;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  return whyTouched(git, commonDirectory, pending);
 }
 
 /** What git keeps about the worktree at a path, also where it did not get to writing down the path. */
@@ -223,6 +186,53 @@ function commandOf(pid: string): string {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8");
   } catch {
     return "";
+  }
+}
+
+/**
+ * Why a folder that was being filled or removed when its process died holds more than was put there: files may be missing or
+ * broken off in the middle, but not be other ones. Of one that was being removed, everything that was there before may go: it had
+ * been looked at then. Undefined when nothing in it is the work of a person or an agent.
+ */
+async function whyTouched(
+  git: WorktreeGit,
+  commonDirectory: string,
+  pending: PendingWorktree,
+): Promise<string | undefined> {
+  const folder = await makeIndexFolder(commonDirectory);
+  try {
+    const variables = { GIT_INDEX_FILE: join(folder, "index") };
+    const inIt = (words: readonly string[], input?: string) =>
+      git(pending.path, [`--git-dir=${commonDirectory}`, `--work-tree=${pending.path}`, ...words], {
+        variables,
+        input,
+      });
+    const index = await inIt(["read-tree", pending.base]);
+    if (index.type === "failed") return `its first state could not be read (${index.reason})`;
+    // A fresh index knows no file's times, so every file would count as changed. Fails where one really is.
+    await inIt(["update-index", "-q", "--refresh"]);
+    const changed = await inIt(["diff-files", "--name-only", "-z", "--diff-filter=MT"]);
+    if (changed.type === "failed") return `its state could not be read (${changed.reason})`;
+    if (changed.text !== "") {
+      const whole = join(folder, "whole");
+      const written = await inIt(["checkout-index", "-z", "--stdin", `--prefix=${whole}/`], changed.text);
+      if (written.type === "failed") return `its first state could not be read (${written.reason})`;
+      for (const file of namesOf(changed.text))
+        if (!(await isBeginning(join(pending.path, file), join(whole, file))))
+          return `${file} in it was changed`;
+    }
+    const others = await inIt(["ls-files", "--others", "-z"]);
+    if (others.type === "failed") return `its files could not be listed (${others.reason})`;
+    const began = await stat(pendingFile(commonDirectory, pending.path));
+    const isExpected = (file: string): Promise<boolean> =>
+      pending.stage === "adding"
+        ? isBroughtAlong(file, pending)
+        : isOlder(join(pending.path, file), began.mtimeMs);
+    for (const file of namesOf(others.text))
+      if (!(await isExpected(file))) return `${file} in it was not put there by the agent's start`;
+    return undefined;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
 }
 

@@ -61,21 +61,7 @@ export function createWorktreeGit(made: WorktreeGitOptions): WorktreeGit {
       timeLimitMs,
       maxBytes: maxOutput,
     });
-    const command = `git ${parameters.find((word) => /^[a-z]/.test(word)) ?? ""}`;
-    const failed = (reason: string, more: object = {}): GitAnswer => ({ type: "failed", reason, ...more });
-    if (result.notStarted !== undefined) {
-      const isMissing = result.notStarted.includes("ENOENT");
-      return failed(isMissing ? "git was not found" : result.notStarted, { isMissing });
-    }
-    if (result.aborted) return failed(`${command} was stopped`);
-    if (result.timedOut) return failed(`${command} took longer than ${timeLimitMs / 1000} seconds`);
-    if (result.exitCode === undefined)
-      return failed(`${command} was ended by ${result.signal ?? "a signal"}`);
-    if (result.exitCode !== 0) {
-      return failed(`${command}: ${complaint(result)}`, { exitCode: result.exitCode });
-    }
-    if (result.truncated) return failed(`${command} listed more than can be held`);
-    return { type: "done", text: result.stdout };
+    return answerOf(result, parameters);
   };
   return Object.assign(run, { signal });
 }
@@ -119,6 +105,23 @@ const settings =
   advice.detachedHead=false advice.addEmbeddedRepo=false color.ui=false i18n.commitEncoding=utf-8 safe.bareRepository=all`.split(
     /\s+/,
   );
+
+function answerOf(result: ProcessResult, parameters: readonly string[]): GitAnswer {
+  const command = `git ${parameters.find((word) => /^[a-z]/.test(word)) ?? ""}`;
+  const failed = (reason: string, more: object = {}): GitAnswer => ({ type: "failed", reason, ...more });
+  if (result.notStarted !== undefined) {
+    const isMissing = result.notStarted.includes("ENOENT");
+    return failed(isMissing ? "git was not found" : result.notStarted, { isMissing });
+  }
+  if (result.aborted) return failed(`${command} was stopped`);
+  if (result.timedOut) return failed(`${command} took longer than ${timeLimitMs / 1000} seconds`);
+  if (result.exitCode === undefined) return failed(`${command} was ended by ${result.signal ?? "a signal"}`);
+  if (result.exitCode !== 0) {
+    return failed(`${command}: ${complaint(result)}`, { exitCode: result.exitCode });
+  }
+  if (result.truncated) return failed(`${command} listed more than can be held`);
+  return { type: "done", text: result.stdout };
+}
 
 function complaint({ stderr, exitCode }: ProcessResult): string {
   const lines = stderr

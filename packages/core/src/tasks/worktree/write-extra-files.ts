@@ -20,21 +20,7 @@ const maxCopies = 10_000;
 /** Links and copies what git ignores and the worktree still needs. Returns why it could not, or undefined. */
 export async function writeExtraFiles(git: WorktreeGit, extra: ExtraFiles): Promise<string | undefined> {
   const { repository, path } = extra;
-  const { links } = extra;
-  const folders: string[] = [];
-  for (const link of links) if (await isFolder(join(repository.top, link))) folders.push(link);
-  const linked = [];
-  for (const link of await findIgnoredFolders(git, repository.top, folders)) {
-    if (!(await makeFolders(path, dirname(link)))) continue;
-    const outcome = symlink(join(repository.top, link), join(path, link), "junction");
-    if (
-      await outcome.then(
-        () => true,
-        () => false,
-      )
-    )
-      linked.push(link);
-  }
+  const linked = await linkFolders(git, extra);
   const named = await findNamed(git, repository.top);
   if (typeof named === "string") return named;
   if (named.length > maxCopies) {
@@ -45,14 +31,7 @@ export async function writeExtraFiles(git: WorktreeGit, extra: ExtraFiles): Prom
     git.signal.throwIfAborted();
     if (await copyOne(file, { from: repository.top, to: path })) copied.push(file);
   }
-  // `node_modules/` ignores a folder but no link to one, and an older base ignores less: what was put in is no change.
-  const made = new Set([...linked, ...copied]);
-  if (made.size === 0) return undefined;
-  const status = await git(path, ["ls-files", "--others", "--exclude-standard", "-z"]);
-  if (status.type === "failed") return status.reason;
-  const untracked = status.text.split("\0").map((file) => file.split("/").join(sep));
-  const seen = untracked.filter((file) => made.has(file) && !/[\r\n]/.test(file));
-  return excludeFromStatus(repository.commonDirectory, seen.map(excludePattern));
+  return hideUntracked(git, extra, new Set([...linked, ...copied]));
 }
 
 /** Adds lines to the repository's own exclude file, once. Returns why it could not, or undefined. */
@@ -85,6 +64,24 @@ export async function makeFolders(root: string, way: string): Promise<boolean> {
     if (found === undefined || !found.isDirectory()) return false;
   }
   return true;
+}
+
+async function linkFolders(git: WorktreeGit, { repository, path, links }: ExtraFiles): Promise<string[]> {
+  const folders: string[] = [];
+  for (const link of links) if (await isFolder(join(repository.top, link))) folders.push(link);
+  const made: string[] = [];
+  for (const link of await findIgnoredFolders(git, repository.top, folders)) {
+    if (!(await makeFolders(path, dirname(link)))) continue;
+    const outcome = symlink(join(repository.top, link), join(path, link), "junction");
+    if (
+      await outcome.then(
+        () => true,
+        () => false,
+      )
+    )
+      made.push(link);
+  }
+  return made;
 }
 
 /** Also one that a link leads to. */
@@ -151,4 +148,18 @@ async function copyOne(
     () => true,
     () => false,
   );
+}
+
+/** `node_modules/` ignores a folder but no link to one, and an older base ignores less: what was put in is no change. */
+async function hideUntracked(
+  git: WorktreeGit,
+  { repository, path }: ExtraFiles,
+  made: ReadonlySet<string>,
+): Promise<string | undefined> {
+  if (made.size === 0) return undefined;
+  const status = await git(path, ["ls-files", "--others", "--exclude-standard", "-z"]);
+  if (status.type === "failed") return status.reason;
+  const untracked = status.text.split("\0").map((file) => file.split("/").join(sep));
+  const seen = untracked.filter((file) => made.has(file) && !/[\r\n]/.test(file));
+  return excludeFromStatus(repository.commonDirectory, seen.map(excludePattern));
 }

@@ -21,17 +21,7 @@ export async function writeSnapshotCommit(
 ): Promise<GitAnswer> {
   const tree = await writeSnapshotTree(git, repository);
   if (tree.type === "failed") return tree;
-  const { top, head, headTree } = repository;
-  if (headTree === tree.text) return { type: "done", text: head };
-  const [name, email] = ["Retinue", "retinue@localhost"];
-  const variables = {
-    GIT_AUTHOR_NAME: name,
-    GIT_AUTHOR_EMAIL: email,
-    GIT_COMMITTER_NAME: name,
-    GIT_COMMITTER_EMAIL: email,
-  };
-  const words = ["commit-tree", "--no-gpg-sign", "-p", head, "-F", "-", tree.text];
-  return git(top, words, { variables, input: `${message}\n` });
+  return commitTree(git, repository, { tree: tree.text, message });
 }
 
 /** The tree of everything that git would add, untracked files included, without touching the index or any file. */
@@ -113,4 +103,21 @@ async function addEverything(
   if (entries.length === nested.length) return "unchanged";
   const left = nested.map((path) => `:(top,exclude,literal)${path}`);
   return git(top, ["add", "--all", "--", ":/", ...left], { variables });
+}
+
+async function commitTree(
+  git: WorktreeGit,
+  { top, head, headTree }: WorktreeRepository,
+  { tree, message }: { readonly tree: string; readonly message: string },
+): Promise<GitAnswer> {
+  if (headTree === tree) return { type: "done", text: head };
+  const [name, email] = ["Retinue", "retinue@localhost"];
+  const variables = {
+    GIT_AUTHOR_NAME: name,
+    GIT_AUTHOR_EMAIL: email,
+    GIT_COMMITTER_NAME: name,
+    GIT_COMMITTER_EMAIL: email,
+  };
+  const words = ["commit-tree", "--no-gpg-sign", "-p", head, "-F", "-", tree];
+  return git(top, words, { variables, input: `${message}\n` });
 }

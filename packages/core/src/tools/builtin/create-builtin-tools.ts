@@ -235,20 +235,7 @@ export function createTaskOutputTool({ sources, now }: TaskToolOptions): Tool {
       const { id } = found.task;
       const limitMs = Math.min(600_000, Math.max(0, timeout));
       // Also for one that has just ended: it is still being recorded, and its parent has not been notified.
-      if (block) {
-        const ended = source.ended(id);
-        const given = Promise.withResolvers<void>();
-        const timer = setTimeout(given.resolve, limitMs);
-        const onAbort = () => given.resolve();
-        signal.addEventListener("abort", onAbort, { once: true });
-        if (signal.aborted) onAbort();
-        try {
-          await Promise.race([ended, given.promise]);
-        } finally {
-          clearTimeout(timer);
-          signal.removeEventListener("abort", onAbort);
-        }
-      }
+      if (block) await waitForEnd(source.ended(id), { limitMs, signal });
       const task = source.find(id) ?? found.task;
       const output =
         offset === undefined ? { text: await source.output(id), offset: 0 } : await source.page(id, offset);
@@ -291,6 +278,23 @@ function outcomeOf(task: TaskView, page: TextPage, moment: Moment): ToolOutcome 
     content: [...lines.filter((line) => line !== ""), "", text].join("\n"),
     data: { task, output: page.text },
   };
+}
+
+async function waitForEnd(
+  ended: Promise<void>,
+  { limitMs, signal }: { readonly limitMs: number; readonly signal: AbortSignal },
+): Promise<void> {
+  const given = Promise.withResolvers<void>();
+  const timer = setTimeout(given.resolve, limitMs);
+  const onAbort = () => given.resolve();
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    await Promise.race([ended, given.promise]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
 }
 
 type FoundTask =

@@ -191,35 +191,7 @@ type Wrap = (invocation: Invocation, places: WallPlaces) => Promise<Invocation>;
 function createWrap(parts: WallParts): Wrap {
   let scratch: Promise<string> | undefined;
   return async (invocation, places) => {
-    const { workingDirectories, home, rules = { show: [], hide: [] } } = places;
-    const homes = await existing([home]);
-    const work = await existing([places.directory, ...workingDirectories, ...rules.show]);
-    const foreign = (await existing([...foreignFolders, ...homes])).filter(
-      (folder) => !systemFolders.some((system) => isInside(system, [folder])),
-    );
-    // What rules let be read as a whole is not covered; sockets cannot be reached there either.
-    const covers = outermost(foreign.filter((folder) => !isInside(folder, [...work, ...temporaryFolders])));
-    const needed = [
-      ...(await programFolders(places.path, homes)),
-      ...(await Promise.all(homes.map(gitSettings))).flat(),
-      ...(await Promise.all(work.map(repositoryFolders))).flat(),
-      dirname(invocation.file),
-      "/run/current-system",
-    ];
-    const shows = outermost([...work, ...(await existing(needed))]);
-    const keys = homes.flatMap((folder) => keyPlaces.map((name) => join(folder, name)));
-    const named = new Set([...work, ...rules.show]);
-    const secret = (await existing(keys)).filter(
-      (place) => !named.has(place) && !work.some((folder) => isInside(folder, [place])),
-    );
-    const ruled = await Promise.all(rules.hide.map((pattern) => realPatterns(pattern, { work, covers })));
-    const view = {
-      directory: await realpath(places.directory),
-      work: outermost(work),
-      covers,
-      shows,
-      hides: [...secret.map((base) => ({ base, names: [] })), ...ruled.flat()],
-    };
+    const view = await viewOf(invocation, places);
     if (parts.kind === "bubblewrap") return bubblewrapInvocation(invocation, parts, view);
     if (parts.kind !== "landlock")
       return helperInvocation(invocation, parts, { ...view, temporary: "/dev/shm" });
@@ -258,6 +230,38 @@ const keyPlaces =
   .m2/settings.xml .gradle/gradle.properties .config/google-chrome .config/chromium .mozilla .thunderbird`.split(
     /\s+/,
   );
+
+async function viewOf(invocation: Invocation, places: WallPlaces): Promise<View> {
+  const { workingDirectories, home, rules = { show: [], hide: [] } } = places;
+  const homes = await existing([home]);
+  const work = await existing([places.directory, ...workingDirectories, ...rules.show]);
+  const foreign = (await existing([...foreignFolders, ...homes])).filter(
+    (folder) => !systemFolders.some((system) => isInside(system, [folder])),
+  );
+  // What rules let be read as a whole is not covered; sockets cannot be reached there either.
+  const covers = outermost(foreign.filter((folder) => !isInside(folder, [...work, ...temporaryFolders])));
+  const needed = [
+    ...(await programFolders(places.path, homes)),
+    ...(await Promise.all(homes.map(gitSettings))).flat(),
+    ...(await Promise.all(work.map(repositoryFolders))).flat(),
+    dirname(invocation.file),
+    "/run/current-system",
+  ];
+  const shows = outermost([...work, ...(await existing(needed))]);
+  const keys = homes.flatMap((folder) => keyPlaces.map((name) => join(folder, name)));
+  const named = new Set([...work, ...rules.show]);
+  const secret = (await existing(keys)).filter(
+    (place) => !named.has(place) && !work.some((folder) => isInside(folder, [place])),
+  );
+  const ruled = await Promise.all(rules.hide.map((pattern) => realPatterns(pattern, { work, covers })));
+  return {
+    directory: await realpath(places.directory),
+    work: outermost(work),
+    covers,
+    shows,
+    hides: [...secret.map((base) => ({ base, names: [] })), ...ruled.flat()],
+  };
+}
 
 /** The real paths of what is there. */
 async function existing(paths: readonly string[]): Promise<readonly string[]> {

@@ -4,6 +4,7 @@ import { splitEntries } from "@retinue/core/kernel/options/find-bad-rule.ts";
 import {
   adviceOnDescription,
   type Complaint,
+  type CreatedAgent,
   complaintAboutModel,
   complaintAboutName,
   complaintAboutRunner,
@@ -27,13 +28,7 @@ export async function agentsNew(
 ): Promise<number> {
   const { host } = context;
   const options = withName(argument, given);
-  const { tools, model, runner } = options;
-  const complaint =
-    (options.name === undefined ? undefined : complaintAboutName(options.name)) ??
-    (tools === undefined ? undefined : complaintAboutTools(tools)) ??
-    (runner === undefined ? undefined : complaintAboutRunner(runner)) ??
-    (model === undefined || runner !== undefined ? undefined : complaintAboutModel(model));
-  if (complaint !== undefined) throw misuse(complaint.message, complaint.advice);
+  refuseBadAnswers(options);
   const project = openProject(context);
   const answers = host.canAsk
     ? await askForAgent(host, options, project).finally(host.endQuestions)
@@ -53,8 +48,48 @@ export async function agentsNew(
     replaces: options.force === true,
     pathText: project.nameOf,
   });
-  const { file, diagnostics, others } = created;
-  const isDescribed = description !== openDescription;
+  report(context, created, { project, isDescribed: description !== openDescription });
+  return 0;
+}
+
+function withName(argument: string | undefined, options: NewOptions): NewOptions {
+  if (argument === undefined) return options;
+  if (options.name !== undefined && options.name !== argument)
+    throw misuse(
+      `Two names were given: ${JSON.stringify(argument)} and --name ${JSON.stringify(options.name)}.`,
+    );
+  return { ...options, name: argument };
+}
+
+function isGiven(text: string | undefined): text is string {
+  return text !== undefined && text.trim() !== "";
+}
+
+function refuseBadAnswers({ name, tools, model, runner }: NewOptions): void {
+  const complaint =
+    (name === undefined ? undefined : complaintAboutName(name)) ??
+    (tools === undefined ? undefined : complaintAboutTools(tools)) ??
+    (runner === undefined ? undefined : complaintAboutRunner(runner)) ??
+    (model === undefined || runner !== undefined ? undefined : complaintAboutModel(model));
+  if (complaint !== undefined) throw misuse(complaint.message, complaint.advice);
+}
+
+/** Loads; the check says what is missing. */
+const openDescription = "Not described yet.";
+
+function requireAnswers({ name, description }: NewOptions): { name: string; description: string } {
+  if (isGiven(name)) return { name, description: isGiven(description) ? description : openDescription };
+  throw misuse(
+    "Without a terminal to ask in, `agents new` needs a name.",
+    'For example: retinue agents new sql-reviewer --description "Reviews SQL migrations for locks. Use when …"',
+  );
+}
+
+function report(
+  { host }: CommandContext,
+  { file, diagnostics, others }: CreatedAgent,
+  { project, isDescribed }: { readonly project: CliProject; readonly isDescribed: boolean },
+): void {
   const paint = createPaint(host.stdout.isColourAllowed);
   const lines = [
     `${paint.good("Written:")} ${project.nameOf(file)}`,
@@ -73,31 +108,6 @@ export async function agentsNew(
     `Next: edit its ${isDescribed ? "prompt" : "description, by which other agents decide when to use it, and its prompt"}. Then run \`retinue agents check\`.`,
   ];
   host.stdout.write(`${lines.join("\n")}\n`);
-  return 0;
-}
-
-function withName(argument: string | undefined, options: NewOptions): NewOptions {
-  if (argument === undefined) return options;
-  if (options.name !== undefined && options.name !== argument)
-    throw misuse(
-      `Two names were given: ${JSON.stringify(argument)} and --name ${JSON.stringify(options.name)}.`,
-    );
-  return { ...options, name: argument };
-}
-
-function isGiven(text: string | undefined): text is string {
-  return text !== undefined && text.trim() !== "";
-}
-
-/** Loads; the check says what is missing. */
-const openDescription = "Not described yet.";
-
-function requireAnswers({ name, description }: NewOptions): { name: string; description: string } {
-  if (isGiven(name)) return { name, description: isGiven(description) ? description : openDescription };
-  throw misuse(
-    "Without a terminal to ask in, `agents new` needs a name.",
-    'For example: retinue agents new sql-reviewer --description "Reviews SQL migrations for locks. Use when …"',
-  );
 }
 
 /** Asks a person for everything the options do not say yet. */

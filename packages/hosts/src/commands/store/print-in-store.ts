@@ -156,28 +156,7 @@ export async function runPlanInStore(
     const id = await startPlan(store, { ...place, plan });
     if (options.detach !== true) await refuseMissing(context, store, id);
     const output = options.json === true ? "json" : request.output;
-    if (options.detach !== true) {
-      const { store: address } = context;
-      host.stderr.write(`retinue: agent ${id}\n`);
-      const ending = await waitForEnd(store, id, { timeoutMs: 2 ** 31 - 1, signal }).catch(
-        (error: unknown) => {
-          if (signal.aborted) host.stderr.write(`retinue: ${describeLeft(address, id)}\n`);
-          throw error;
-        },
-      );
-      const result: Readonly<Record<string, unknown>> = isRecord(ending?.result) ? ending.result : {};
-      const text = typeof ending?.result === "string" ? ending.result : String(result["text"] ?? "");
-      if (output === "text") host.stdout.write(`${text}\n`);
-      else
-        host.stdout.write(`${JSON.stringify({ type: "result", session_id: id, ...result, result: text })}\n`);
-      if (result["status"] === "completed") return 0;
-      const why =
-        ending?.status === "stopped"
-          ? "the agent was stopped"
-          : (result["error"] ?? result["reason"] ?? text);
-      host.stderr.write(`retinue: ${String(why)}\n`);
-      return 1;
-    }
+    if (options.detach !== true) return watch(context, store, { id, output, signal });
     host.stdout.write(`${id}\n`);
     return 0;
   });
@@ -272,6 +251,33 @@ function readAgents(value: string, cwd: string): JsonValue {
   const option = loadAgentsOption(value, cwd);
   if (option.isBroken) throw refuseBrokenOption(option);
   return JSON.parse(option.text) as JsonValue;
+}
+
+interface Watched {
+  readonly id: string;
+  readonly output: string;
+  readonly signal: AbortSignal;
+}
+
+async function watch(
+  { host, store: address }: StoreContext,
+  store: Store,
+  { id, output, signal }: Watched,
+): Promise<number> {
+  host.stderr.write(`retinue: agent ${id}\n`);
+  const ending = await waitForEnd(store, id, { timeoutMs: 2 ** 31 - 1, signal }).catch((error: unknown) => {
+    if (signal.aborted) host.stderr.write(`retinue: ${describeLeft(address, id)}\n`);
+    throw error;
+  });
+  const result: Readonly<Record<string, unknown>> = isRecord(ending?.result) ? ending.result : {};
+  const text = typeof ending?.result === "string" ? ending.result : String(result["text"] ?? "");
+  if (output === "text") host.stdout.write(`${text}\n`);
+  else host.stdout.write(`${JSON.stringify({ type: "result", session_id: id, ...result, result: text })}\n`);
+  if (result["status"] === "completed") return 0;
+  const why =
+    ending?.status === "stopped" ? "the agent was stopped" : (result["error"] ?? result["reason"] ?? text);
+  host.stderr.write(`retinue: ${String(why)}\n`);
+  return 1;
 }
 
 /** What was asked for and would not hold on a worker is refused. */

@@ -96,39 +96,51 @@ async function give(
     }
     await refuseMissing(context, store, id);
     host.stderr.write(`${found.meta.name} ${id}\n`);
-    const { store: address } = context;
-    const isJson = options.json === true;
-    const say = (text: string): void => host.stderr.write(`${stripControlCharacters(text)}\n`);
-    let shown = "";
-    const watching = await watchAgent(store, id, (event) => {
-      if (!isRecord(event) || event["type"] !== "workflow-progressed") return;
-      const line = `  ${event["done"]} of ${plural(Number(event["agents"]), "agent")} done`;
-      if (line !== shown) say(line);
-      shown = line;
-    });
-    try {
-      const ending = await waitForEnd(store, id, { timeoutMs: 2 ** 31 - 1, signal });
-      const result: JsonRecord = isRecord(ending?.result) ? ending.result : {};
-      const { status, error, text, output } = result;
-      if (isJson) {
-        const run = readStoreRun(await store.log.read(agentLog(id)));
-        const json = { version: 1, id, status, error, result: output, run };
-        host.stdout.write(`${JSON.stringify(json, undefined, 2)}\n`);
-      } else if (output !== undefined)
-        host.stdout.write(`${typeof output === "string" ? output : JSON.stringify(output, undefined, 2)}\n`);
-      if (status === "completed") return 0;
-      say(
-        `retinue: ${String(error ?? text ?? (ending?.status === "stopped" ? "it was stopped" : ending?.result))}`,
-      );
-      say(`\`retinue workflow resume ${id} --store …\` takes what is finished`);
-      return 1;
-    } catch (error) {
-      if (signal.aborted) say(`retinue: ${describeLeft(address, id)}`);
-      throw error;
-    } finally {
-      watching.close();
-    }
+    return await watch(context, store, { id, isJson: options.json === true, signal });
   });
+}
+
+interface Watched {
+  readonly id: string;
+  readonly isJson: boolean;
+  readonly signal: AbortSignal;
+}
+
+async function watch(
+  { host, store: address }: StoreContext,
+  store: Store,
+  { id, isJson, signal }: Watched,
+): Promise<number> {
+  const say = (text: string): void => host.stderr.write(`${stripControlCharacters(text)}\n`);
+  let shown = "";
+  const watching = await watchAgent(store, id, (event) => {
+    if (!isRecord(event) || event["type"] !== "workflow-progressed") return;
+    const line = `  ${event["done"]} of ${plural(Number(event["agents"]), "agent")} done`;
+    if (line !== shown) say(line);
+    shown = line;
+  });
+  try {
+    const ending = await waitForEnd(store, id, { timeoutMs: 2 ** 31 - 1, signal });
+    const result: JsonRecord = isRecord(ending?.result) ? ending.result : {};
+    const { status, error, text, output } = result;
+    if (isJson) {
+      const run = readStoreRun(await store.log.read(agentLog(id)));
+      const json = { version: 1, id, status, error, result: output, run };
+      host.stdout.write(`${JSON.stringify(json, undefined, 2)}\n`);
+    } else if (output !== undefined)
+      host.stdout.write(`${typeof output === "string" ? output : JSON.stringify(output, undefined, 2)}\n`);
+    if (status === "completed") return 0;
+    say(
+      `retinue: ${String(error ?? text ?? (ending?.status === "stopped" ? "it was stopped" : ending?.result))}`,
+    );
+    say(`\`retinue workflow resume ${id} --store …\` takes what is finished`);
+    return 1;
+  } catch (error) {
+    if (signal.aborted) say(`retinue: ${describeLeft(address, id)}`);
+    throw error;
+  } finally {
+    watching.close();
+  }
 }
 
 /** `retinue workflow show ID --store`: its steps as agents of the store, and at its end each with how it ended. */

@@ -1,5 +1,6 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { waitForFile } from "@retinue/core/kernel/open-transcript.ts";
+import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
 import { continuePrompt, type FoundTask } from "@retinue/core/kernel/project/project-tasks.ts";
 import type { AgentHandle } from "@retinue/core/kernel/run-handle.ts";
 import { createPrinter, printFailure } from "../../print/create-printer.ts";
@@ -13,7 +14,7 @@ import { findNamedTask } from "../../shared/find-named-task.ts";
 import type { RunFlags } from "../../shared/flags.ts";
 import { misuse } from "../../shared/misuse.ts";
 import { createPrintRuntime, openPrintSession } from "../../shared/open-print-session.ts";
-import { readPrintOptions } from "../../shared/print-options.ts";
+import { type PrintRequest, readPrintOptions } from "../../shared/print-options.ts";
 import { reportInterruption } from "../../shared/report-interruption.ts";
 
 export interface ResumeOptions extends RunFlags {
@@ -49,24 +50,7 @@ export async function resume(
   const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   try {
     const own = { ...request.session, sessionId: task.sessionId, childrenOnly: true };
-    await using runtime = createPrintRuntime(context, options);
-    await using session = await openPrintSession(runtime, own, signal).catch((error: unknown) => {
-      if (!signal.aborted) printFailure(context.host, { ...request, session: own }, error);
-      throw error;
-    });
-    const handle = session.spawn(task.agentType, prompt, {
-      resume: task.id,
-      description: task.description,
-      model: options.model,
-    });
-    // Not as if the agent itself had been stopped: it can be resumed like one whose process died.
-    const end = (): void => void session.close().catch(() => undefined);
-    signal.addEventListener("abort", end, { once: true });
-    const printer = createPrinter(context.host, request, session);
-    const code = await follow(handle, printer).catch((error: unknown) => {
-      if (!signal.aborted) printer.fail(error);
-      throw error;
-    });
+    const code = await runTask(task, prompt, { context, options, request, own, signal });
     if (!stop.signal.aborted) return code;
     const { transcript } = task;
     const command = `retinue resume ${task.id}`;
@@ -75,6 +59,39 @@ export async function resume(
   } finally {
     forget();
   }
+}
+
+interface TaskRun {
+  readonly context: CommandContext;
+  readonly options: ResumeOptions;
+  readonly request: PrintRequest;
+  readonly own: SessionOptions;
+  readonly signal: AbortSignal;
+}
+
+async function runTask(
+  task: FoundTask,
+  prompt: string,
+  { context, options, request, own, signal }: TaskRun,
+): Promise<number> {
+  await using runtime = createPrintRuntime(context, options);
+  await using session = await openPrintSession(runtime, own, signal).catch((error: unknown) => {
+    if (!signal.aborted) printFailure(context.host, { ...request, session: own }, error);
+    throw error;
+  });
+  const handle = session.spawn(task.agentType, prompt, {
+    resume: task.id,
+    description: task.description,
+    model: options.model,
+  });
+  // Not as if the agent itself had been stopped: it can be resumed like one whose process died.
+  const end = (): void => void session.close().catch(() => undefined);
+  signal.addEventListener("abort", end, { once: true });
+  const printer = createPrinter(context.host, request, session);
+  return await follow(handle, printer).catch((error: unknown) => {
+    if (!signal.aborted) printer.fail(error);
+    throw error;
+  });
 }
 
 async function follow(handle: AgentHandle, printer: Printer): Promise<number> {

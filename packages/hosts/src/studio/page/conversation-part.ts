@@ -45,18 +45,7 @@ export function ConversationPart(props: ConversationProps): ComponentChild {
   const end = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLOListElement>(null);
   const fresh = useFollowing(end, from + entries.length, writing);
-  // Brings the step that was under way at a moment to the top.
-  const done = useRef<Seek | undefined>(undefined);
-  useEffect(() => {
-    if (seek === undefined || seek === done.current || entries.length === 0) return;
-    done.current = seek;
-    const at = entries.findLastIndex(
-      (entry) => entry.type !== "note" && (entry.at ?? Number.POSITIVE_INFINITY) <= seek.at,
-    );
-    const item = list.current?.children[Math.max(0, at)];
-    // After it was laid out and the end was followed.
-    requestAnimationFrame(() => item?.scrollIntoView({ block: "center" }));
-  }, [entries, seek]);
+  useSeeking(list, { entries, seek });
   const numbers = useMemo(() => turnNumbers(entries, turns), [entries, turns]);
   return h(
     "section",
@@ -127,6 +116,24 @@ export function writtenParts(text: string): readonly string[] {
       return [text.slice(0, at), text.slice(at + 2)].filter((part) => part !== "");
   }
   return [text];
+}
+
+/** Brings the step that was under way at a moment to the top. */
+function useSeeking(
+  list: { readonly current: HTMLOListElement | null },
+  { entries, seek }: { entries: readonly ConversationEntry[]; seek: Seek | undefined },
+): void {
+  const done = useRef<Seek | undefined>(undefined);
+  useEffect(() => {
+    if (seek === undefined || seek === done.current || entries.length === 0) return;
+    done.current = seek;
+    const at = entries.findLastIndex(
+      (entry) => entry.type !== "note" && (entry.at ?? Number.POSITIVE_INFINITY) <= seek.at,
+    );
+    const item = list.current?.children[Math.max(0, at)];
+    // After it was laid out and the end was followed.
+    requestAnimationFrame(() => item?.scrollIntoView({ block: "center" }));
+  }, [entries, seek]);
 }
 
 /** Follows the end until somebody scrolls up; then says how much is new. */

@@ -35,16 +35,8 @@ export function findTarget(motion: string, text: string, at: number, count: numb
     case "G":
       return { to: firstWord(text, lineStart(text, text.length)), isByLine: true };
     case "j":
-    case "k": {
-      const by = motion === "j" ? count : -count;
-      const lines = text.split("\n");
-      const row = text.slice(0, at).split("\n").length - 1;
-      const wanted = Math.max(0, Math.min(lines.length - 1, row + by));
-      if (wanted === row) return undefined;
-      const start = lines.slice(0, wanted).reduce((sum, line) => sum + line.length + 1, 0);
-      const column = at - lineStart(text, at);
-      return { to: start + Math.min(column, lines[wanted]?.length ?? 0), isByLine: true };
-    }
+    case "k":
+      return otherLine(text, at, motion === "j" ? count : -count);
     case "w":
     case "W":
       return { to: repeat(count, at, (from) => nextWord(text, from, motion === "W")) };
@@ -93,20 +85,7 @@ export function findObject(
   text: string,
   at: number,
 ): readonly [number, number] | undefined {
-  if (name === "w" || name === "W") {
-    const isBig = name === "W";
-    const kind = kindAt(text, at, isBig);
-    const [first, last] = [lineStart(text, at), lineEnd(text, at)];
-    let [start, end] = [at, at];
-    while (start > first && kindAt(text, start - 1, isBig) === kind) start -= 1;
-    while (end < last && kindAt(text, end, isBig) === kind) end += 1;
-    if (!isWhole || kind === "space") return [start, end];
-    const behind = end;
-    while (end < last && kindAt(text, end, isBig) === "space") end += 1;
-    if (end > behind) return [start, end];
-    while (start > first && kindAt(text, start - 1, isBig) === "space") start -= 1;
-    return [start, end];
-  }
+  if (name === "w" || name === "W") return wordAround(text, at, { isWhole, isBig: name === "W" });
   const pair = pairs.get(name);
   if (pair !== undefined) return between(text, at, pair, isWhole);
   return /^["'`]$/.test(name) ? quoted(text, at, name, isWhole) : undefined;
@@ -116,6 +95,16 @@ function firstWord(text: string, at: number): number {
   const start = lineStart(text, at);
   const blank = /^[^\S\n]*/.exec(text.slice(start))?.[0].length ?? 0;
   return Math.min(start + blank, lineEnd(text, at));
+}
+
+function otherLine(text: string, at: number, by: number): VimTarget | undefined {
+  const lines = text.split("\n");
+  const row = text.slice(0, at).split("\n").length - 1;
+  const wanted = Math.max(0, Math.min(lines.length - 1, row + by));
+  if (wanted === row) return undefined;
+  const start = lines.slice(0, wanted).reduce((sum, line) => sum + line.length + 1, 0);
+  const column = at - lineStart(text, at);
+  return { to: start + Math.min(column, lines[wanted]?.length ?? 0), isByLine: true };
 }
 
 function repeat(count: number, at: number, step: (from: number) => number): number {
@@ -154,6 +143,24 @@ function wordEnd(text: string, from: number, isBig: boolean): number {
   const kind = kindAt(text, at, isBig);
   while (at + 1 < text.length && kindAt(text, at + 1, isBig) === kind) at += 1;
   return Math.min(at, Math.max(0, text.length - 1));
+}
+
+function wordAround(
+  text: string,
+  at: number,
+  { isWhole, isBig }: { readonly isWhole: boolean; readonly isBig: boolean },
+): readonly [number, number] {
+  const kind = kindAt(text, at, isBig);
+  const [first, last] = [lineStart(text, at), lineEnd(text, at)];
+  let [start, end] = [at, at];
+  while (start > first && kindAt(text, start - 1, isBig) === kind) start -= 1;
+  while (end < last && kindAt(text, end, isBig) === kind) end += 1;
+  if (!isWhole || kind === "space") return [start, end];
+  const behind = end;
+  while (end < last && kindAt(text, end, isBig) === "space") end += 1;
+  if (end > behind) return [start, end];
+  while (start > first && kindAt(text, start - 1, isBig) === "space") start -= 1;
+  return [start, end];
 }
 
 function between(

@@ -18,21 +18,7 @@ const barWidth = 24;
 /** What fills the model's window, as a page: what of it, how much, and what it is made of. */
 export async function describeContext(session: TreeFacts): Promise<string> {
   const { model } = session;
-  const { plan } = session;
-  const memory = plan.system.filter(isMemory);
-  const messages = session.messages();
-  const results = messages.filter(holdsResults);
-  const parts = [
-    { name: "system prompt", tokens: textTokens(plan.system.filter((text) => !isMemory(text))) },
-    { name: "instructions, memory", tokens: textTokens(memory) },
-    ...(await toolParts(session)),
-    {
-      name: "messages",
-      tokens: messageTokens(messages) - messageTokens(results),
-      detail: plural(messages.length, "message"),
-    },
-    { name: "results of tools", tokens: messageTokens(results) },
-  ];
+  const parts = await contextParts(session);
   const used = parts.reduce((sum, { tokens }) => sum + tokens, 0);
   const all = [...parts, { name: "free", tokens: Math.max(0, model.contextWindow - used) }];
   const widest = Math.max(...all.map(({ name }) => name.length));
@@ -50,6 +36,24 @@ export async function describeContext(session: TreeFacts): Promise<string> {
     "",
     "/compact replaces the older part of the conversation by a summary.",
   ].join("\n");
+}
+
+async function contextParts(session: TreeFacts): Promise<readonly ContextPart[]> {
+  const { plan } = session;
+  const memory = plan.system.filter(isMemory);
+  const messages = session.messages();
+  const results = messages.filter(holdsResults);
+  return [
+    { name: "system prompt", tokens: textTokens(plan.system.filter((text) => !isMemory(text))) },
+    { name: "instructions, memory", tokens: textTokens(memory) },
+    ...(await toolParts(session)),
+    {
+      name: "messages",
+      tokens: messageTokens(messages) - messageTokens(results),
+      detail: plural(messages.length, "message"),
+    },
+    { name: "results of tools", tokens: messageTokens(results) },
+  ];
 }
 
 /** Instructions of the project and of the person, and what agents noted. */

@@ -141,28 +141,7 @@ interface RightsChange {
 
 function compareRights(before: LockEntry, after: LockEntry): RightsChange {
   const widenings = otherWidenings(before.rights, after.rights);
-  const has = new Set(after.rights.may);
-  const had = new Set(before.rights.mayNot);
-  const limits = Object.entries(after.rights.limits ?? {}).filter(([key, amount]) => {
-    const old = before.rights.limits?.[key];
-    return old === undefined || amount < old;
-  });
-  const narrowings = [
-    ...(before.rights.may ?? [])
-      .filter((sentence) => !has.has(sentence))
-      .map((sentence) => `no longer: it ${sentence}`),
-    ...(after.rights.mayNot ?? [])
-      .filter((sentence) => !had.has(sentence))
-      .map((sentence) => `now: it ${sentence}`),
-    ...Object.keys(before.rights.programs ?? {})
-      .filter(
-        (file) =>
-          after.rights.programs?.[file] === undefined &&
-          !lostGuards(before.rights, after.rights).includes(file),
-      )
-      .map((file) => `it no longer brings ${file}`),
-    ...limits.map(([key, amount]) => `the limit ${key} is ${amount} now`),
-  ];
+  const narrowings = otherNarrowings(before.rights, after.rights);
   if (after.kind !== "agent") return { widenings, narrowings };
   const [first, second] = [fieldsOf(before.rights), fieldsOf(after.rights)];
   const old = rightsOf(first, [second]);
@@ -235,6 +214,25 @@ function otherWidenings(before: LockedRights, after: LockedRights): readonly str
       .map((sentence) => `no longer: it ${sentence}`),
     ...programs,
     ...limits,
+  ];
+}
+
+function otherNarrowings(before: LockedRights, after: LockedRights): readonly string[] {
+  const has = new Set(after.may);
+  const had = new Set(before.mayNot);
+  const limits = Object.entries(after.limits ?? {}).filter(([key, amount]) => {
+    const old = before.limits?.[key];
+    return old === undefined || amount < old;
+  });
+  return [
+    ...(before.may ?? [])
+      .filter((sentence) => !has.has(sentence))
+      .map((sentence) => `no longer: it ${sentence}`),
+    ...(after.mayNot ?? []).filter((sentence) => !had.has(sentence)).map((sentence) => `now: it ${sentence}`),
+    ...Object.keys(before.programs ?? {})
+      .filter((file) => after.programs?.[file] === undefined && !lostGuards(before, after).includes(file))
+      .map((file) => `it no longer brings ${file}`),
+    ...limits.map(([key, amount]) => `the limit ${key} is ${amount} now`),
   ];
 }
 

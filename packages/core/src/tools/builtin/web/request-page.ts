@@ -37,7 +37,7 @@ export interface PageAnswer {
 
 /** Asks for one page, without following anything. The address that was checked is the one that is dialled. */
 export async function requestPage(request: PageRequest): Promise<PageAnswer> {
-  const { url, signal, limitMs } = request;
+  const { url, signal, limitMs, maxBytes } = request;
   const send = url.protocol === "https:" ? requestHttps : requestHttp;
   const answered = Promise.withResolvers<IncomingMessage>();
   const outgoing = send(url, {
@@ -59,8 +59,6 @@ export async function requestPage(request: PageRequest): Promise<PageAnswer> {
       return Array.isArray(value) ? value[0] : value;
     },
     body: async () => {
-      const { limitMs, maxBytes } = request;
-
       const declared = Number(incoming.headers["content-length"] ?? 0);
       if (declared > maxBytes) {
         incoming.destroy();
