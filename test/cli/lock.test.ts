@@ -114,9 +114,7 @@ describe("retinue agents check --locked", () => {
     expect(broken.err).toContain("retinue.lock:");
     expect(broken.err).toContain('`tools` must be "all" or a list of strings.');
     write("retinue.lock", `<<<<<<< HEAD\n${text}`);
-    expect((await run(["agents", "check", "--locked"])).err).toContain(
-      "`retinue agents lock` writes it anew",
-    );
+    expect((await run(["agents", "check", "--locked"])).err).toContain("`retinue agents lock` rewrites it");
     rmSync(join(cwd, "retinue.lock"));
     expect(await run(["agents", "check", "--locked"])).toMatchObject({
       code: 2,
@@ -151,7 +149,7 @@ describe("a trusted folder whose lock does not fit its files", () => {
     fixture.write(".claude/agents/reviewer.md", agent("Read, Grep, Bash"));
     expect(await trusted(fixture)).toMatchObject({
       trusted: false,
-      why: "its files do not fit retinue.lock (agent reviewer widened)",
+      why: "its files do not match retinue.lock (agent reviewer widened)",
       lock: { fits: false, differences: [{ name: "reviewer", widenings: ["Bash is new"] }] },
     });
     const shown = await fixture.run(["trust", "--show"]);
@@ -173,7 +171,7 @@ describe("a trusted folder whose lock does not fit its files", () => {
     });
     const { err } = await fixture.run(["-p", "hello", "--model", "nowhere/none"]);
     expect(err).toContain(
-      "This folder counts as not trusted, because its files do not fit retinue.lock (hook Stop widened).",
+      "This folder is not trusted any more, because its files do not match retinue.lock (hook Stop widened).",
     );
     expect(err).toContain("1 hook does not run, because this folder is not trusted");
     const forOnce = await fixture.run(["-p", "hello", "--model", "nowhere/none", "--trust"]);
@@ -228,7 +226,7 @@ describe("a trusted folder whose lock does not fit its files", () => {
     });
     expect(await trusted(fixture)).toMatchObject({ trusted: false, why: "its retinue.lock is gone" });
     const { err } = await fixture.run(["-p", "hello", "--model", "nowhere/none"]);
-    expect(err).toContain("counts as not trusted, because its retinue.lock is gone");
+    expect(err).toContain("is not trusted any more, because its retinue.lock is gone");
     expect(err).toContain("1 hook does not run");
     expect((await fixture.run(["trust", "--show"])).out).toContain("retinue.lock was here and is gone");
     await fixture.run(["trust", "--yes"]);

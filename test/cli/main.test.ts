@@ -510,7 +510,7 @@ describe("retinue doctor", () => {
     expect(checks).toContainEqual({
       name: "local models",
       state: "ok",
-      text: `LM Studio at ${server.url}: lmstudio/scripted answers where no model is named.`,
+      text: `LM Studio at ${server.url}: lmstudio/scripted is used when no model is named.`,
     });
     const nowhere = { ...environment, LMSTUDIO_BASE_URL: "http://127.0.0.1:1" };
     expect((await fixture.run(["doctor"], { environment: nowhere })).out).toMatch(
@@ -518,7 +518,7 @@ describe("retinue doctor", () => {
     );
     const off = { ...environment, RETINUE_LOCAL_MODELS: "0" };
     expect((await fixture.run(["doctor"], { environment: off })).out).toMatch(
-      /^note +local models +Not looked/m,
+      /^note +local models +Not checked/m,
     );
     const key = { ...environment, ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: "http://127.0.0.1:1" };
     expect((await fixture.run(["doctor"], { environment: key })).out).not.toContain("local models");
@@ -715,7 +715,7 @@ describe("the command line itself", () => {
     [["--plugin-dir", "nope", "agents"], '--plugin-dir names a folder that does not exist: "nope".'],
     [["--settings", "nope.json", "agents"], "--settings cannot be used:"],
     [["--settings", "{", "agents"], "--settings cannot be used:"],
-    [["--disallowedTools", "Task(", "agents"], "--disallowedTools contains a rule that cannot be understood"],
+    [["--disallowedTools", "Task(", "agents"], "--disallowedTools contains a rule that is not valid"],
   ])("answers %j with a sentence, advice and exit code 2 [CLI-6]", async (arguments_, expected) => {
     const { code, out, err } = await createFixture().run(arguments_);
     expect({ code, out }).toEqual({ code: 2, out: "" });

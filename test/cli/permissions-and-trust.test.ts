@@ -56,7 +56,7 @@ describe("retinue permissions add and remove", () => {
     expect(read(join(fixture.cwd, ".claude/settings.local.json"))).toEqual({ allow: [] });
     for (const [words, text] of [
       [["remove", "Bash(npm test *)"], "has no rule Bash(npm test *)"],
-      [["add", "Bash("], "The rule Bash( cannot be understood"],
+      [["add", "Bash("], "The rule Bash( is not valid"],
       [["add", "Read", "--scope", "planet"], "--scope"],
       [["add"], "permissions add"],
     ] as const) {
@@ -176,7 +176,7 @@ describe("retinue permissions test", () => {
     const { out } = await settled().run(["permissions", "test", "--explain", "Bash(npm publish)"]);
     expect(out).toContain("mode: default, from the default");
     expect(out).toContain("rules: 1 deny, 1 ask, 1 allow");
-    expect(out).toContain("with -p nobody can be asked, and the call is refused");
+    expect(out).toContain("with -p no one can be asked, so the call is refused");
   });
 
   it.each([
@@ -207,7 +207,7 @@ describe("retinue trust [PRM-11]", () => {
       "---\nname: sql\ndescription: Reviews SQL.\nhooks:\n  Stop:\n    - hooks:\n        - type: command\n          command: ./agent-hook.sh\n---\nYou review.\n",
     );
     const { code, out } = await fixture.run(["trust", "--show"]);
-    expect(out).toMatch(/^What runs without a question is (?:not )?isolated/m);
+    expect(out).toMatch(/^Commands that run without asking are (?:not )?isolated/m);
     expect(code).toBe(0);
     expect(out).toContain(`Not trusted: ${fixture.cwd}`);
     expect(out).toContain("hooks.Stop: ./notify.sh  (.claude/settings.json)");

@@ -230,7 +230,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     worker.process.kill("SIGKILL");
     const { id: waiting, cwd: asked, origin } = parked;
     expect((await run(asked, "approve", waiting, "--for", "session")).out).toContain("is allowed: Write of");
-    // The first answer counts.
+    // Only the first answer counts.
     expect((await run(asked, "deny", waiting, "No.")).err).toContain("has been answered");
     worker = await startWorker("two");
     for (const { code, out, err } of await Promise.all(answers)) {
@@ -560,7 +560,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     const count = async () => (await run(cwd, "tasks")).out.split("\n").length;
     const before = await count();
     expect(await run(cwd, "-p", "x", "--mcp-config", "{}")).toMatchObject({ code: 2, out: "" });
-    expect((await run(cwd, "-p", "x", "--workspace", "git")).err).toContain("is in no git repository");
+    expect((await run(cwd, "-p", "x", "--workspace", "git")).err).toContain("is not in a git repository");
     const taken = (await run(cwd, "tasks")).out.slice(0, 36);
     const again = await run(cwd, "-p", "Once more.", "--session-id", taken);
     expect({ code: again.code, out: again.out }).toEqual({ code: 1, out: "" });

@@ -40,7 +40,7 @@ describe("retinue merge [MRG-1]", () => {
     expect(existsSync(two.path)).toBe(false);
     expect(await command(stage)).toMatchObject({
       code: 1,
-      err: expect.stringContaining("No session of this folder has a worktree that was kept."),
+      err: expect.stringContaining("No session of this folder has a worktree with changes."),
     });
   });
 
@@ -70,7 +70,7 @@ describe("retinue merge [MRG-1]", () => {
     const refused = await command(stage);
     expect(refused.code).toBe(1);
     expect(refused.out).toContain("it was not run: ");
-    expect(refused.out).toContain("name it with --check");
+    expect(refused.out).toContain("pass it with --check");
     expect(existsSync(`${stage.sample.home}/ran`)).toBe(false);
     await stage.sample.workspace.write(
       "../home/.claude/settings.json",

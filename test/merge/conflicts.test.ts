@@ -90,7 +90,7 @@ describe("a conflict [MRG-1]", () => {
           state: "left",
           because: "conflict",
           reason:
-            "it conflicts with what is there in list.txt; merge-resolver did not resolve it: list.txt still has conflict markers",
+            "it conflicts with the integration branch in list.txt; merge-resolver did not resolve it: list.txt still has conflict markers",
           commands: [
             `git switch ${first.into}`,
             expect.stringMatching(/^git cherry-pick [0-9a-f]{12}\.\.retinue\/general-purpose-/),
@@ -103,7 +103,7 @@ describe("a conflict [MRG-1]", () => {
     const second = await stage.session.merge({ apply: true }).result;
     expect(second.entries[1]).toMatchObject({
       state: "left",
-      reason: expect.stringContaining("was given to"),
+      reason: expect.stringContaining("already tried to resolve it"),
     });
     expect(second.notApplied?.reason).toBe(`1 of the agents' changes is not in ${first.into}`);
     expect(stage.show("HEAD", "list.txt")).toBe("a");
@@ -135,7 +135,7 @@ describe("a conflict [MRG-1]", () => {
     await stage.child("one", { "list.txt": "one\n" });
     await stage.child("two", { "list.txt": "two\n" });
     const queue = await stage.session.merge().result;
-    expect(queue.entries[1]?.reason).toContain("it has changed other.txt, which neither side has touched");
+    expect(queue.entries[1]?.reason).toContain("it changed other.txt, which neither side has touched");
     expect(stage.show(queue.into, "other.txt")).toBe("o");
   });
 
@@ -150,7 +150,7 @@ describe("a conflict [MRG-1]", () => {
     const queue = await stage.session.merge().result;
     expect(queue.entries.map(({ state }) => state)).toEqual(["integrated", "left", "left"]);
     for (const { reason } of queue.entries.slice(1))
-      expect(reason).toContain("of list.txt it keeps only what one side has");
+      expect(reason).toContain("it keeps only one side's version of list.txt");
     expect(stage.show(queue.into, "list.txt")).toBe("a\none");
   });
 
@@ -164,7 +164,7 @@ describe("a conflict [MRG-1]", () => {
       "all of another file",
       "other.txt",
       "two, elsewhere\n",
-      "in other.txt, which does not conflict, it takes back what a side has done",
+      "in other.txt, which does not conflict, it reverts what one side has done",
     ],
     [
       "a part of a new file",
@@ -240,7 +240,7 @@ describe("a conflict [MRG-1]", () => {
     await stage.child("one", { "old.txt": "1\n2\nthree\n" });
     const two = await stage.child("two", { "old.txt": null });
     const { entries } = await stage.session.merge({ apply: true }).result;
-    const reason = expect.stringContaining("nothing of what the agent has done is in it");
+    const reason = expect.stringContaining("it contains none of the agent's changes");
     expect(entries[1]).toMatchObject({ state: "left", reason });
     expect(stage.git("branch", "--format=%(refname:short)")).toContain(two.branch);
   });
@@ -270,7 +270,7 @@ describe("a conflict [MRG-1]", () => {
     const without = await stage.session.merge({ resolver: false }).result;
     expect(without.entries[1]).toMatchObject({
       state: "left",
-      reason: "it conflicts with what is there in list.txt",
+      reason: "it conflicts with the integration branch in list.txt",
     });
     const queue = await stage.session.merge().result;
     expect(queue.status).toBe("integrated");

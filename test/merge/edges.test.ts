@@ -149,7 +149,7 @@ describe("a merge takes [MRG-1]", () => {
     );
     const queue = await stage.session.merge().result;
     expect(queue.entries.map(({ because, reason }) => [because, reason])).toEqual([
-      ["submodule", "it changes the submodule vendor/lib, and submodules are merged by hand"],
+      ["submodule", "it changes the submodule vendor/lib, and submodules have to be merged by hand"],
       [
         "unusable",
         expect.stringMatching(/^a merge in its worktree .* is not finished; finish or abort it there$/),
@@ -174,7 +174,9 @@ describe("the person's tree and branch [MRG-1]", () => {
     stage.git("checkout", "-q", "--", "a.txt");
     change(stage.project, { "b.txt": "mine, untracked\n" });
     const inTheWay = await stage.session.merge({ apply: true }).result;
-    expect(inTheWay.notApplied?.reason).toBe("b.txt is there without being in git, and would be overwritten");
+    expect(inTheWay.notApplied?.reason).toBe(
+      "b.txt is there but not tracked by git, and would be overwritten",
+    );
     expect(readIfThere(join(stage.project, "b.txt"))).toBe("mine, untracked\n");
     // An ignored file is a file too.
     appendFileSync(join(stage.project, ".git/info/exclude"), "b.txt\n");

@@ -191,7 +191,7 @@ describe("sessions in the background [CLI-3]", () => {
       if (pid !== undefined) process.kill(pid, "SIGKILL");
     });
     expect(twice.map(({ code }) => code).toSorted()).toEqual([0, 1]);
-    expect(twice.map(({ err }) => err).join("")).toContain("11111111 runs already.");
+    expect(twice.map(({ err }) => err).join("")).toContain("11111111 is already running.");
     const other = "11111111-2222-4111-8111-111111111111";
     const refused = await run("--bg", "Look.", "--session-id", other);
     expect(refused).toMatchObject({ code: 1, out: "", err: expect.stringContaining("retinue rm 11111111") });
@@ -254,7 +254,7 @@ describe("sessions in the background [CLI-3]", () => {
         return ended.code === 1;
       });
       expect(ended).toMatchObject({ out: "", err: expect.stringContaining(why) });
-      expect(ended?.err).toMatch(/^retinue: The session could not begin\. /);
+      expect(ended?.err).toMatch(/^retinue: The session could not start\. /);
       expect((await run("agents", "--json", "--all")).out).not.toContain(sessionId);
       const left = readdirSync(join(place.home, ".claude/background"));
       expect(

@@ -229,7 +229,7 @@ describe("what a session did is reported by its files", () => {
     const stage = await createStage([{ text: "Hello." }]);
     expect(await stage.run(["inspect"])).toMatchObject({
       code: 1,
-      err: expect.stringContaining("There is no session in this folder yet."),
+      err: expect.stringContaining("There are no sessions in this folder yet."),
     });
     await stage.run(["-p", "Say hello."]);
     expect(await stage.run(["inspect", "../../x"])).toMatchObject({

@@ -275,7 +275,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     const { text } = await call(asking, "agent_output", { agent_id, timeout_ms: 20_000 });
     expect(text).toContain("Done.");
     expect(existsSync(`${stage.cwd}/${mark}`)).toBe(made);
-    expect(asked).toEqual([expect.stringContaining("in the background it can ask for nothing more")]);
+    expect(asked).toEqual([expect.stringContaining("in the background it cannot ask for approval")]);
   });
 
   test("stopping ends an agent in the background, and stopping it again is no error", async () => {

@@ -105,7 +105,7 @@ describe("a batch of agents above a threshold", () => {
       expect(session.tasks.list()).toEqual([]);
       expect(denials).toHaveLength(2);
       expect(denials[0]?.reason).toMatch(
-        /None of these 2 agents was started\. .*2 agents would start: likely \$\d.*settings ask above 1 agent \(quotes\.askAboveAgents\), and nobody can be asked here\. A person can raise `quotes`/,
+        /None of these 2 agents was started\. .*2 agents would start: likely \$\d.*settings ask above 1 agent \(quotes\.askAboveAgents\), and no one can be asked here\. A person can raise `quotes`/,
       );
     }
   });
@@ -480,7 +480,7 @@ describe("quotes at the command line", () => {
     expect((await retinue("-p", "Go.")).err).toBe(
       "2 agents were not started: settings ask above 1 agent (quotes.askAboveAgents). Raise that, or let the question wait: --approvals wait.\n",
     );
-    expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain("and nobody can be asked here");
+    expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain("and no one can be asked here");
 
     const running = retinue("-p", "Go.", "--approvals", "wait", "--output-format", "json");
     const waiting = async () => JSON.parse((await retinue("approvals", "--json")).out).approvals;

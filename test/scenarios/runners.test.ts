@@ -588,7 +588,7 @@ describe("[FRN-1] an agent of another vendor", () => {
     const output = { type: "object", properties: { ok: { type: "boolean" } } };
     const result = await session.spawn("vendor", "Begin.", { output }).result;
     expect(result).toMatchObject({ status: "failed", reason: "runner-output" });
-    expect(result.error).toContain("cannot be asked for an output of a certain form");
+    expect(result.error).toContain("cannot return output that matches a schema");
     expect(existsSync(state)).toBe(false);
   });
 

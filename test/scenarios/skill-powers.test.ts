@@ -48,16 +48,16 @@ describe("hooks of a skill", () => {
   test.each([
     ["in a folder that is not trusted", {}, { trusted: false }, "the folder is not trusted"],
     [
-      "where settings switch hooks off",
+      "where settings disable hooks",
       { "~/.claude/settings.json": '{"disableAllHooks": true}' },
       {},
-      "settings switch hooks off",
+      "settings disable hooks",
     ],
     [
       "where only those of the organisation are permitted",
       { "managed/managed-settings.json": '{"allowManagedHooksOnly": true}' },
       {},
-      "only hooks of the organisation are permitted",
+      "only the organisation's hooks are allowed",
     ],
   ])("[SKL-3, PRM-11] are not registered %s, and that is said", async (_, more, options, why) => {
     for (const begin of ["Go.", "/watch"]) {
@@ -97,7 +97,9 @@ describe("a skill in an agent of its own", () => {
   test("[SKL-3] is given as text to an agent that may start none", async () => {
     await using sample = await open([call("far"), "Done."], files, { disallowedTools: ["Agent"] });
     await sample.runtime.run("Go.").result;
-    expect(lastOf(sample.requests[1])).toContain("this agent may not start others. Follow it yourself.");
+    expect(lastOf(sample.requests[1])).toContain(
+      "this agent may not start other agents. Follow it yourself.",
+    );
     expect(lastOf(sample.requests[1])).toContain("Look far.");
   });
 });

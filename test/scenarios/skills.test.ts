@@ -77,7 +77,7 @@ describe("the Skill tool", () => {
   test.each([
     ["deplyo", /There is no skill \\"deplyo\\".*Did you mean deploy\?.*Available: deploy/],
     ["../deploy", /There is no skill/],
-    ["mine", /only a person may call it/],
+    ["mine", /only users may call it/],
   ])("[SKL-3] refuses %s and says why", async (name, why) => {
     await using sample = await open([{ calls: [call(name)] }, "Done."], {
       ".claude/skills/deploy/SKILL.md": skill("", "Deploy."),
@@ -194,7 +194,7 @@ describe("what a skill may do besides its text", () => {
     const settings = JSON.stringify({ disableSkillShellExecution: true });
     await using sample = await open(steps(), files, { settings });
     await sample.runtime.run("One.", { allowedTools: ["Skill(ship)"] }).result;
-    expect(results(sample.requests[1])[0]?.text).toContain("settings switch off commands in skills");
+    expect(results(sample.requests[1])[0]?.text).toContain("settings disable commands in skills");
   });
 
   test("[SKL-3] each command is decided about as a call of the agent's own", async () => {
@@ -474,7 +474,7 @@ describe("a person calls a skill", () => {
 
   test.each([
     ["/shp it", /There is no skill "shp".*Did you mean ship\?/],
-    ["/quiet", /for agents only/],
+    ["/quiet", /only agents may call it/],
   ])("[SKL-3] %s is an error and reaches no model", async (prompt, why) => {
     await using sample = await open([], files);
     const result = await sample.runtime.run(prompt).result;

@@ -84,7 +84,7 @@ test("a login that is begun again ends the one before; others are refused with a
     status: 409,
     text: expect.stringContaining("no MCP server"),
   });
-  expect(await begin("local")).toMatchObject({ text: expect.stringContaining("not reached over HTTP") });
+  expect(await begin("local")).toMatchObject({ text: expect.stringContaining("not an HTTP server") });
   expect(await ask("/api/login?server=local2")).toMatchObject({ status: 400 });
   expect(await ask("/api/login", { method: "POST", body: "[]" })).toMatchObject({ status: 400 });
 });

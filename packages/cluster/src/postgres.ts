@@ -41,7 +41,7 @@ export function postgres(options: PostgresOptions = {}): RuntimeStore {
   const { workspace, queue, partialMessages, ...opening } = options;
   const { url = process.env["RETINUE_STORE"] ?? "", ...others } = opening;
   if (url === "")
-    throw new RetinueError("invalid-store-url", "No store is named.", {
+    throw new RetinueError("invalid-store-url", "No store was given.", {
       advice: "Write postgres({ url: 'postgres://user@host/database' }), or set RETINUE_STORE.",
     });
   let opened: Promise<Store> | undefined;

@@ -100,7 +100,7 @@ async function keepReconciling(
   for (let looks = 0; !signal.aborted; looks += 1) {
     try {
       for (const agent of await reconciler.run())
-        onError(new Error(`${agent} had work and was not scheduled; it is now.`));
+        onError(new Error(`${agent} had work but was not scheduled; it has been scheduled now.`));
     } catch (error) {
       if (!signal.aborted) onError(error);
     }

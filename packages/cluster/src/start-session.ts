@@ -190,8 +190,8 @@ async function runOf(store: Store, agent: string): Promise<string> {
   const { plan } = await readAgent(store, agent);
   const travelling = plan === undefined ? undefined : readTravellingPlan(plan);
   if (travelling?.type === "session" && travelling.workflow !== undefined) return travelling.workflow.runId;
-  throw new RetinueError("unknown-run", `${agent} is no workflow of this store.`, {
-    advice: "`retinue tasks --store URL` lists what is there.",
+  throw new RetinueError("unknown-run", `${agent} is not a workflow of this store.`, {
+    advice: "`retinue tasks --store URL` lists what is in the store.",
   });
 }
 

@@ -91,7 +91,7 @@ export function decide(
   const decision = withCommand(denyInsteadOfAsking(judged, policy), call, policy);
   const isAlone = lacksInBackground(policy, "questions") && options.parks !== true;
   if (decision.type !== "ask" || (options.attended !== false && !isAlone)) return decision;
-  return { ...decision, type: "deny", reason: `${decision.reason}, and nobody can be asked here` };
+  return { ...decision, type: "deny", reason: `${decision.reason}, and no one can be asked here` };
 }
 
 /** Whether a policy allows every call of a tool beforehand, whatever its input: for tools that others run without asking. */

@@ -127,7 +127,8 @@ function doubtAbout(name: string, file: string, search: ProgramSearch): Resolved
   const inside = places.find((place) => search.avoided.some((folder) => isBelow(place, folder)));
   if (inside !== undefined) return unsure(`${name} is ${inside}, a file of the project`);
   const shim = places.find((place) => isShimFolder(posix.dirname(place)));
-  if (shim !== undefined) return unsure(`${name} is ${shim}, which chooses by the folder what it runs`);
+  if (shim !== undefined)
+    return unsure(`${name} is ${shim}, which runs a different program depending on the folder`);
   const base = posix.basename(real);
   if (!isNamed(name, base)) return unsure(`${name} is ${real}, a program of another name`);
   const start = beginningOf(real);
@@ -216,7 +217,7 @@ function doubtAboutScript(
     const node = resolveIn("node", search);
     if (node.type !== "missing") return node.type === "found" ? undefined : node.reason;
   }
-  return `${name} is ${real}, a script, which may choose by the folder what it runs`;
+  return `${name} is ${real}, a script, which may run a different program depending on the folder`;
 }
 
 /** Whether the same file has other names beside this one, as copies of a version manager have. */

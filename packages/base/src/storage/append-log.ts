@@ -78,7 +78,7 @@ function makeFolder(file: string): readonly string[] {
       holders.push(dirname(folder));
     return holders;
   } catch (error) {
-    throw fileError("make the folder of", file, causeOf(dirname(file), error));
+    throw fileError("create the folder of", file, causeOf(dirname(file), error));
   }
 }
 
@@ -262,7 +262,7 @@ function inUse(file: string, answer: Extract<LockAnswer, { type: "held" }>): Ret
     `${file} is being written by ${who}, and only one process may do that at a time.`,
     {
       advice: isUnseen
-        ? `Whether it still runs cannot be seen from here. Without a sign of life it loses the file in ${seconds} s; \`--take-over\` takes it immediately.`
+        ? `From here it cannot be checked whether that process still runs. Without a heartbeat it loses the file in ${seconds} s; \`--take-over\` takes it immediately.`
         : "End that one first, continue in a copy of the session (`--fork-session`), or take it over with `--take-over`.",
     },
   );

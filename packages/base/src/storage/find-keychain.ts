@@ -4,7 +4,7 @@ import { runProcess } from "../foundation/start-process.ts";
 /** The system's own place for secrets. A secret never is an argument of a program, as others can see those. */
 export interface Keychain {
   read(account: string): Promise<string | undefined>;
-  /** False where the keychain did not take it. */
+  /** False where the keychain did not accept it. */
   write(account: string, secret: string): Promise<boolean>;
   remove(account: string): Promise<void>;
   /** A line for a shell that prints the secret. */

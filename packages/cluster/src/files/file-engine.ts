@@ -180,7 +180,7 @@ function wakeLater(engine: EngineState, { agent, id, options, delayMs }: LaterWa
 
 function startServer(engine: EngineState, run: Server["run"], options: Server["options"]): Worker {
   if (engine.server !== undefined)
-    throw new RetinueError("already-serving", "This process already is a worker of this store.");
+    throw new RetinueError("already-serving", "This process is already a worker of this store.");
   // Nothing else may keep the process alive while there is nothing to run; and what had to wait is looked for.
   const alive = setInterval(() => dispatch(engine), lookMs);
   const own: Server = { run, options, draining: new AbortController(), alive, onIdle: undefined };
@@ -242,7 +242,7 @@ async function drainServer(
     for (const agent of running()) {
       // It runs again when this store is served the next time.
       agent.wakes += 1;
-      agent.running?.abort(new RetinueError("draining", "The worker shut down before the turn had ended."));
+      agent.running?.abort(new RetinueError("draining", "The worker shut down before the turn ended."));
     }
   }, graceMs);
   await new Promise<void>((resolve) => {

@@ -75,7 +75,7 @@ function parseUrl(text: string): URL {
     );
   }
   if (url.protocol !== "postgres:" && url.protocol !== "postgresql:")
-    throw invalid(`it begins with ${url.protocol}`, "Begin it with postgres://.");
+    throw invalid(`it begins with ${url.protocol}`, "Start it with postgres://.");
   return url;
 }
 

@@ -50,7 +50,7 @@ export function createPostgresEngine(options: PostgresEngineOptions): Engine {
     },
     async serve(run, serve) {
       if (isServing)
-        throw new RetinueError("already-serving", "This process already is a worker of this store.");
+        throw new RetinueError("already-serving", "This process is already a worker of this store.");
       isServing = true;
       try {
         const worker = await startWorker({ ...options, agents, run, serve });
@@ -301,7 +301,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     async settle(graceMs) {
       if (live.size === 0) return;
       const timer = setTimeout(() => {
-        const reason = new RetinueError("draining", "The worker shut down before the turn had ended.");
+        const reason = new RetinueError("draining", "The worker shut down before the turn ended.");
         for (const { controller } of live) controller.abort(reason);
       }, graceMs);
       await new Promise<void>((resolve) => {

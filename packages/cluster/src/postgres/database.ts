@@ -206,17 +206,18 @@ function refusedConnection(label: string, cause: unknown): RetinueError | undefi
   if (code === "42501")
     return new RetinueError("store-forbidden", `The account of ${label} may not do this: ${detail}.`, {
       advice:
-        "Use the account that owns the tables, or let the owner give this one what a worker needs: retinue store setup --role ROLE --store URL",
+        "Use the account that owns the tables, or have the owner grant this one the rights that a worker needs: retinue store setup --role ROLE --store URL",
       cause,
     });
   if (detail === "The server does not support SSL connections")
     return new RetinueError("store-insecure", `The server of ${label} offers no TLS.`, {
-      advice: "Switch TLS on in the server; where the network itself is protected, add ?sslmode=disable.",
+      advice: "Enable TLS on the server; where the network itself is protected, add ?sslmode=disable.",
       cause,
     });
   if (certificateCodes.test(code))
     return new RetinueError("store-insecure", `The certificate of ${label} is not accepted: ${detail}.`, {
-      advice: "Name the authority that signed it with ?sslrootcert=FILE, and the server as it is certified.",
+      advice:
+        "Pass the certificate of the authority that signed it with ?sslrootcert=FILE, and use the host name that the certificate is for.",
       cause,
     });
   if (!code.startsWith("28")) return undefined;

@@ -92,7 +92,7 @@ async function checkLayout(database: Database, { schema, tenant }: Place): Promi
     "store-forbidden",
     `The account of ${database.label} may not use the tenant ${tenant}.`,
     {
-      advice: `Let the owner of the tables give it what a worker needs: retinue store setup --tenant ${tenant} --role ROLE --store URL`,
+      advice: `Have the owner of the tables grant it the rights that a worker needs: retinue store setup --tenant ${tenant} --role ROLE --store URL`,
     },
   );
 }

@@ -103,7 +103,7 @@ async function refuseLiveWorkers(client: PoolClient, schema: string): Promise<vo
     `Workers of an earlier version still run: ${rows.map(({ id }) => id).join(", ")}.`,
     {
       advice:
-        "End them with SIGTERM, so that they hand over what they run, set the store up, and start workers of this version.",
+        "Stop them with SIGTERM so that they hand over their agents, then set up the store and start workers of this version.",
     },
   );
 }

@@ -91,7 +91,9 @@ async function runWorkflow({
   readonly workflow: TravellingWorkflow;
 }): Promise<ProgramOutcome> {
   if (plan.workspace.type === "git")
-    return failedWorkflow("A workflow cannot have a workspace of git, because a branch has one writer.");
+    return failedWorkflow(
+      "A workflow cannot use a git workspace, because a branch can have only one writer.",
+    );
   await refuseWorkspace(plan.workspace, options.folders ?? []);
   const { directory } = plan.workspace;
   const accepts = acceptedOf(options, context.agent);
@@ -322,7 +324,7 @@ function resultsPrompt(results: readonly Message[]): Prompt {
     if (parsed?.type !== "child-ended") return [];
     const agentId = parsed.agent.slice(parsed.agent.lastIndexOf("/") + 1);
     const text = resultText({ agentId, description: agentId, ending: runEndingOf(parsed) });
-    return [`The agent ${agentId} that worked elsewhere has ended:\n\n${text}`];
+    return [`The agent ${agentId} that ran on another worker has ended:\n\n${text}`];
   });
   return {
     text: texts.join("\n\n"),

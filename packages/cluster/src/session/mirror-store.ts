@@ -349,7 +349,7 @@ async function answer(
   if (scope === "tree" || [until, maxUses, maxUsd].some((limit) => limit !== undefined))
     throw new RetinueError(
       "misuse",
-      "In a store an answer holds for the call, the agent or the session, without limits.",
+      "For agents in a store, an answer applies to the call, the agent or the session, and cannot have limits.",
     );
   const allowance: ApprovalAnswer =
     scope === "call" ? { type: "allow", for: scope } : { type: "allow", for: scope, rules };
@@ -357,7 +357,7 @@ async function answer(
   const [last] = await store.log.read(agentLog(agent.id), -1);
   const [approval] = toApprovals(agent.id, last);
   if (approval?.question.id !== question.id)
-    throw new RetinueError("already-answered", `${question.tool} does not wait for an answer now.`);
+    throw new RetinueError("already-answered", `${question.tool} is not waiting for an answer.`);
   await answerQuestion(store, approval, { answer: given, by: user });
   return `${question.tool} is ${action === "deny" ? "denied" : "allowed"}.`;
 }

@@ -117,7 +117,7 @@ export function readTravellingPlan(value: JsonValue): SessionPlan | PlannedChild
   if (typeof sessionId !== "string" || !isSessionId(sessionId))
     throw unreadable("its session id is not a UUID");
   if (type === "session") return readSessionPlan(value, sessionId);
-  if (type !== "plan") throw unreadable("it is neither of a session nor of a child");
+  if (type !== "plan") throw unreadable("it is the plan of neither a session nor a child");
   const output = isRecord(value["output"]) ? { output: value["output"] } : {};
   return {
     type,

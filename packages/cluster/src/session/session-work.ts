@@ -159,7 +159,7 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
       // No worker is kept busy by an agent that waits for hours.
       waitForQuota(event) {
         quota = event;
-        stop.abort(new RetinueError("parked", "The agent waits for a new quota."));
+        stop.abort(new RetinueError("parked", "The agent is waiting for a new quota."));
       },
     });
     if (quota !== undefined && ending === undefined) {

@@ -56,8 +56,8 @@ export function storeApprovals(store: Store): StoreApprovals {
     const found = all.filter(({ id, agent }) => id === written || agent === written);
     const [first, ...others] = found.length > 0 ? found : all.filter(isMeant);
     if (first === undefined) {
-      const message = `Nothing waits for an answer as ${JSON.stringify(written)}.`;
-      const advice = "`retinue approvals --store URL` lists what waits.";
+      const message = `No question that is waiting for an answer has the id ${JSON.stringify(written)}.`;
+      const advice = "`retinue approvals --store URL` lists the waiting questions.";
       throw (await findEarlier(store, written)) ?? new RetinueError("unknown-approval", message, { advice });
     }
     if (others.length === 0) return first;
@@ -155,7 +155,7 @@ function alreadyAnswered(id: string, { record, at }: LogEntry): RetinueError {
   return new RetinueError(
     "already-answered",
     `The question ${id} has been answered: it was ${what} by ${by} at ${new Date(at).toISOString()}.`,
-    { advice: "The first answer counts." },
+    { advice: "Only the first answer counts." },
   );
 }
 
@@ -192,7 +192,7 @@ export function createParkingApprover(
       open = question;
       await context.record([{ type: "asked", question: question as unknown as JsonValue }]);
     }
-    stop.abort(new RetinueError("parked", "The agent waits for a person."));
+    stop.abort(new RetinueError("parked", "The agent is waiting for a person."));
     return new Promise(() => undefined);
   };
   const approver: Approver = {

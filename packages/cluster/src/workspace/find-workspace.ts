@@ -50,10 +50,10 @@ export async function findWorkspace(options: FindWorkspaceOptions): Promise<Work
   const top = await ask("rev-parse", "--show-toplevel");
   const base = await ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}");
   const origin = await ask("remote", "get-url", "origin");
-  if (top === "" || base === "") throw unusable(`${directory} is in no git repository with a commit`);
+  if (top === "" || base === "") throw unusable(`${directory} is not in a git repository with a commit`);
   if (origin === "") throw unusable(`the repository in ${top} has no remote named origin`);
   if ((await ask("status", "--porcelain", "--untracked-files=all")) !== "")
-    throw unusable("there are changes that are not committed, which a worker would not see");
+    throw unusable("there are uncommitted changes, which a worker would not see");
   if ((await ask("branch", "--remotes", "--contains", base)) === "")
     throw unusable(`the commit ${base.slice(0, 12)} was not pushed, so no worker can fetch it`);
   const subdirectory = relative(top, directory);

@@ -117,9 +117,9 @@ async function openGitWorkspace(options: GitWorkspaceOptions): Promise<Workspace
     if ((await git(store, ["cat-file", "-e", `${start}^{commit}`])).type === "failed")
       throw new RetinueError(
         "workspace-missing",
-        `The commit ${start} is on no branch of ${plan.repository}.`,
+        `The commit ${start} is not on any branch of ${plan.repository}.`,
         {
-          advice: "Push it before the agent is started.",
+          advice: "Push it before you start the agent.",
         },
       );
     await must(git(store, ["update-ref", `refs/heads/${plan.branch}`, start]), "prepare");

@@ -485,7 +485,7 @@ function readMode(field: FrontmatterField, to: FieldReport): string | undefined 
     to.report(
       "warning",
       "unknown-permission-mode",
-      `There is no permission mode ${JSON.stringify(written.slice(0, 80))}; ${effect}.`,
+      `Unknown permission mode ${JSON.stringify(written.slice(0, 80))}; ${effect}.`,
       definitionFields.permissionMode.expected,
     );
   }
@@ -603,7 +603,7 @@ function readEffort(field: FrontmatterField, to: FieldReport): string | number |
   to.report(
     "warning",
     "unknown-effort",
-    `There is no effort ${JSON.stringify(word)}; the session's effort is used.`,
+    `Unknown effort ${JSON.stringify(word)}; the session's effort is used.`,
     definitionFields.effort.expected,
   );
   return word;

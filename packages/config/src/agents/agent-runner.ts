@@ -43,7 +43,7 @@ export const knownRunners: ReadonlyMap<string, KnownRunner> = new Map<string, Kn
       command: ["claude-agent-acp"],
       install: "npm install -g @agentclientprotocol/claude-agent-acp",
       unasked:
-        "reads and searches files, runs commands it takes for harmless, and calls tools its own settings allow",
+        "reads and searches files, runs commands that it considers harmless, and calls tools that its own settings allow",
       mode: "default",
       state: [".claude", ".claude.json"],
     },
@@ -63,7 +63,7 @@ export const knownRunners: ReadonlyMap<string, KnownRunner> = new Map<string, Kn
     {
       command: ["gemini", "--acp"],
       install: "npm install -g @google/gemini-cli",
-      unasked: "lists and searches files, and calls tools its own settings allow",
+      unasked: "lists and searches files, and calls tools that its own settings allow",
       mode: "default",
       state: [".gemini"],
     },
@@ -73,7 +73,7 @@ export const knownRunners: ReadonlyMap<string, KnownRunner> = new Map<string, Kn
     {
       command: ["qwen", "--acp"],
       install: "npm install -g @qwen-code/qwen-code",
-      unasked: "lists and searches files, and calls tools its own settings allow",
+      unasked: "lists and searches files, and calls tools that its own settings allow",
       mode: "default",
       state: [".qwen"],
     },
@@ -178,7 +178,7 @@ function readCommand(acp: unknown): CommandReading {
     const words = splitWords(acp);
     if (words === undefined)
       return unreadable(
-        `\`acp\` is not a plain command line, but ${quote(acp)}; no shell reads it, so write a list of words instead`,
+        `\`acp\` is not a plain command line, but ${quote(acp)}; it is not run in a shell, so write a list of words instead`,
       );
     return commandOf(words);
   }

@@ -65,7 +65,7 @@ export const lintModel: LintRule = ({ model }, { aliases }) => {
     ];
   }
   if (reference.type !== "id" || reference.nearest === undefined) return [];
-  const message = `There is no model alias ${quote(model)}, so it is taken as the id of a model.`;
+  const message = `Unknown model alias ${quote(model)}; it is used as the id of a model.`;
   const advice = `Did you mean \`${reference.nearest}\`?`;
   return [{ severity: "warning", code: "model-near-miss", message, advice, path }];
 };
@@ -145,8 +145,7 @@ const cases: readonly RightsCase[] = [
   {
     severity: "note",
     code: "servers-need-trust",
-    message:
-      "An MCP server that a project file brings starts only in a trusted folder; here it is held back.",
+    message: "An MCP server from a project file starts only in a trusted folder; here it is held back.",
     advice: howToTrust,
     path: ["mcpServers"],
     applies: ({ mcpServers = [] }, isHeldBack) =>

@@ -51,5 +51,5 @@ export function refuseVariable(name: string, by: "person" | "model"): string | u
   const spellings = [name, name.toUpperCase()];
   if (spellings.some((each) => isSteeringVariable(each) || isForbiddenToRepositories(each)))
     return `${name} changes which programs run or what they load`;
-  return spellings.some(isProviderKey) ? `${name} holds what pays for models` : undefined;
+  return spellings.some(isProviderKey) ? `${name} holds credentials for models` : undefined;
 }

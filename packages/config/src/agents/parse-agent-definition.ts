@@ -172,7 +172,7 @@ function nameFromFile(
     return { issues: [{ severity: "warning", code: "no-name", message, advice, path }] };
   }
   if (base === undefined || refuseAgentName(base) !== undefined) {
-    const message = "There is no `name`, and the file's name cannot serve as one.";
+    const message = "There is no `name`, and the file's name cannot be used as one.";
     return { issues: [{ severity: "error", code: "no-name", message, advice: "Add `name: …`.", path }] };
   }
   const message = `There is no \`name\`; the file's name is used: ${base}.`;

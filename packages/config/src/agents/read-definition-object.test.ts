@@ -101,8 +101,8 @@ describe("[DEF-10] agents defined in code", () => {
 
   test.each<[string, object, RegExp]>([
     ["a field that is none", { systemPrompt: "x" }, /`systemPrompt` is not a field/],
-    ["a mode", { permissionMode: "bypas" }, /no permission mode "bypas"/],
-    ["an effort", { effort: "hgh" }, /no effort "hgh"/],
+    ["a mode", { permissionMode: "bypas" }, /Unknown permission mode "bypas"/],
+    ["an effort", { effort: "hgh" }, /Unknown effort "hgh"/],
     ["a limit", { limits: { toolCals: 1 } }, /`toolCals` is not a limit; did you mean toolCalls\?/],
     ["a number", { maxTurns: -1 }, /`maxTurns` cannot be read/],
     ["a model", { model: { doStream: () => undefined } }, /`model` cannot be read/],

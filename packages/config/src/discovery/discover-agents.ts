@@ -218,7 +218,7 @@ function readSources(words: readonly string[] = defaultAgentSources): {
     diagnostics: unknown.map((word) => ({
       severity: "warning",
       code: "unknown-agent-source",
-      message: `There is no source of agents ${JSON.stringify(word)}; it was left out.`,
+      message: `Unknown source of agents ${JSON.stringify(word)}; it was left out.`,
       advice: `Write some of ${agentSourceNames.join(", ")}.`,
     })),
   };
@@ -319,7 +319,7 @@ function readFlagRules(options: DiscoverOptions): { rules: PermissionRule[]; dia
     const reading = parseRule(text, { list: "deny" });
     if (reading.type === "rule") rules.push(reading.rule);
     else {
-      const message = `--disallowedTools contains a rule that cannot be understood: ${reading.reason}.`;
+      const message = `--disallowedTools contains a rule that is not valid: ${reading.reason}.`;
       diagnostics.push({
         severity: "error",
         code: "invalid-permission-rule",

@@ -67,7 +67,7 @@ export function withListedServers(agent: PortableAgent, taker: FieldTaker, key: 
     if (!isListed(name))
       taker.loses(
         "mcp-dropped",
-        `The list of tools names none of the server ${quote(name)}; the agent has none of it, and it is left out.`,
+        `The list of tools contains no tool of the server ${quote(name)}, so the server was left out.`,
         key,
       );
   return { ...agent, mcp: listed.length === 0 ? undefined : listed };
@@ -106,7 +106,7 @@ export function needsText(taker: FieldTaker, key: string, format: FormatId): str
     taker.report(
       "error",
       key === "description" ? "no-description" : "no-name",
-      `${formatFacts[format].title} needs \`${key}\`, and there is none; the agent is not loaded.`,
+      `${formatFacts[format].title} needs \`${key}\`, which is missing; the agent is not loaded.`,
       key,
     );
   return text ?? "";

@@ -126,7 +126,9 @@ function ownServer(name: string, config: unknown, drops: (message: string) => vo
     (list) => Array.isArray(list) && list.length > 0,
   );
   if (!isWhole || narrowed) {
-    drops(`The server ${quote(name)} is narrowed to some tools, which cannot be kept here; it was left out.`);
+    drops(
+      `The server ${quote(name)} is narrowed to some tools, which cannot be expressed here; it was left out.`,
+    );
     return [];
   }
   const { http_url: httpUrl, httpUrl: otherUrl, type, ...others } = rest;
@@ -157,13 +159,13 @@ export function readWords(
       taker.report(
         "note",
         "unknown-tool",
-        `${product}: there is no tool here for ${quote(entry, 80)}; it grants nothing.`,
+        `${product}: Retinue has no tool for ${quote(entry, 80)}; it grants nothing.`,
         key,
       );
     return tools;
   });
   if (key === "tools" && read.length > 0 && read.every((tool) => tool.class === "other"))
-    taker.loses("tools-not-expressible", "`tools` names no tool that is here; the agent has none.", key);
+    taker.loses("tools-not-expressible", "`tools` names no tool that Retinue has; the agent has none.", key);
   return read;
 }
 

@@ -21,13 +21,17 @@ export function holdRestrictions(
   if (listed !== undefined)
     taker.loses(
       "tools-not-expressible",
-      `${product} ignores \`tools\` and gives the agent everything; here the list counts.`,
+      `${product} ignores \`tools\` and gives the agent everything; here the list applies.`,
       "tools",
     );
   if (denied !== undefined)
-    taker.loses("deny-dropped", `${product} ignores \`disallowedTools\`; here it counts.`, "disallowedTools");
+    taker.loses(
+      "deny-dropped",
+      `${product} ignores \`disallowedTools\`; here it applies.`,
+      "disallowedTools",
+    );
   if (mode !== undefined)
-    taker.loses("mode-dropped", `${product} ignores \`permissionMode\`; here it counts.`, "permissionMode");
+    taker.loses("mode-dropped", `${product} ignores \`permissionMode\`; here it applies.`, "permissionMode");
   if (listed === undefined && denied === undefined && mode === undefined) return agent;
   const { tools, deny } = agent;
   const read = (entries: readonly string[]) => entries.map(readOwnEntry).flatMap(withOtherWords);

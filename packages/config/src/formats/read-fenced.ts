@@ -82,7 +82,7 @@ function misspeltDiagnostic(written: string, key: string, { locate }: Frontmatte
   return {
     severity: "warning",
     code: "misspelt-key",
-    message: `\`${written}\` is no field of the product; it was read as \`${key}\`.`,
+    message: `\`${written}\` is not a field of the product; it was read as \`${key}\`.`,
     advice: `Write \`${key}\`.`,
     ...locate([written]),
   };
@@ -92,7 +92,7 @@ function twiceDiagnostic(key: string, lines: readonly number[], file: string): D
   return {
     severity: "error",
     code: "unreadable-restriction",
-    message: `\`${key}\` is there twice with different values (lines ${lines.join(" and ")}); the agent is not loaded, because guessing could grant more than was meant.`,
+    message: `\`${key}\` appears twice with different values (lines ${lines.join(" and ")}); the agent is not loaded, because guessing could grant more than was meant.`,
     advice: "Keep one of the two.",
     file,
     line: lines.at(-1) ?? 1,
@@ -197,7 +197,7 @@ export function readJson(
     const message =
       twice === undefined
         ? "The file is nested too deeply."
-        : `\`${twice.join(".")}\` is there twice; the agent is not loaded, because guessing could grant more than was meant.`;
+        : `\`${twice.join(".")}\` appears twice; the agent is not loaded, because guessing could grant more than was meant.`;
     const refusal = {
       severity: "error",
       code: "unreadable-restriction",

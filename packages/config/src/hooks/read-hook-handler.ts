@@ -53,7 +53,7 @@ function typeComplaint(value: JsonRecord): string {
   const written = value["type"];
   return written === undefined || written === null
     ? "This hook has no type and none of the fields command, url, prompt or server and tool"
-    : `There is no hook type ${quote(written)}`;
+    : `Unknown hook type ${quote(written)}`;
 }
 
 function typeAdvice(value: JsonRecord): string {
@@ -156,23 +156,23 @@ const fields: ReadonlyMap<string, FieldRule> = new Map<string, FieldRule>([
     { ...text, types: ["command"], means: "The command line, or the program where there are args." },
   ],
   ["args", { ...texts, types: ["command"], means: "Arguments of the program, without a shell." }],
-  ["url", { ...text, types: ["http"], means: "Where the event is sent as JSON." }],
+  ["url", { ...text, types: ["http"], means: "The URL that the event is sent to, as JSON." }],
   ["headers", { ...headers, types: ["http"], means: "Headers of the request." }],
-  ["allowedEnvVars", { ...texts, types: ["http"], means: "Variables that headers may name." }],
+  ["allowedEnvVars", { ...texts, types: ["http"], means: "Environment variables that headers may use." }],
   [
     "prompt",
-    { ...text, types: ["prompt", "agent"], means: "What a model or an agent is asked about the event." },
+    { ...text, types: ["prompt", "agent"], means: "The prompt about the event, for a model or an agent." },
   ],
-  ["model", { ...text, types: ["prompt", "agent"], means: "The model that is asked." }],
+  ["model", { ...text, types: ["prompt", "agent"], means: "The model to ask." }],
   ["server", { ...text, types: ["mcp_tool"], means: "The MCP server of the tool." }],
   ["tool", { ...text, types: ["mcp_tool"], means: "The tool that is called." }],
   ["input", { ...record, types: ["mcp_tool"], means: "The input of the tool." }],
   ["if", { ...text, means: "A permission rule: the hook runs only for calls that it matches." }],
-  ["timeout", { ...seconds, means: "Seconds after which it is stopped." }],
+  ["timeout", { ...seconds, means: "Timeout in seconds." }],
   ["async", { ...flag, types: ["command"], means: "The run does not wait for it." }],
   [
     "asyncRewake",
-    { ...flag, types: ["command"], means: "As async, and its exit code 2 is reported to the model." },
+    { ...flag, types: ["command"], means: "Like async, but exit code 2 is reported to the model." },
   ],
   ["shell", { ...oneOf("bash", "powershell"), types: ["command"], means: "The shell of the command." }],
   [
@@ -180,11 +180,11 @@ const fields: ReadonlyMap<string, FieldRule> = new Map<string, FieldRule>([
     {
       ...oneOf("continue", "block"),
       types: ["command", "http"],
-      means: "Whether a hook that fails stops what it is asked about.",
+      means: "Whether a failing hook blocks the event.",
     },
   ],
   ["statusMessage", { ...text, means: "Shown while it runs." }],
-  ["once", { ...flag, means: "It runs once in a session." }],
+  ["once", { ...flag, means: "It runs only once per session." }],
 ]);
 
 /** What `readHookHandler` takes: each type with its fields, or the fields alone where they show the type. */
@@ -199,7 +199,7 @@ export function hookHandlerDefinitions(): Readonly<Record<string, JsonSchema>> {
   };
   const has = (type: HookHandlerType) => ({ allOf: [{ $ref: `#/definitions/${type}Hook` }] });
   const named = hookHandlerTypes.map((type) => ({
-    properties: { type: { description: "What the hook is.", const: type } },
+    properties: { type: { description: "The kind of hook.", const: type } },
     required: ["type"],
     ...has(type),
   }));

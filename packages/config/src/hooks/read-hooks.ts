@@ -127,7 +127,7 @@ function readEvents(events: JsonRecord, path: DocumentPath, reading: Reading): v
     if (!isFiredEvent(name)) {
       // Runs have no such moment yet: the hook is kept, and its author is notified.
       reading.report("note", "hook-never-fires", eventPath, {
-        message: `The hook event ${name} does not happen here, so its hooks never run.`,
+        message: `The hook event ${name} is never fired by Retinue, so its hooks never run.`,
       });
     }
     if (Array.isArray(groups)) {
@@ -141,7 +141,7 @@ function readEvents(events: JsonRecord, path: DocumentPath, reading: Reading): v
 function reportUnknownEvent(name: string, path: DocumentPath, reading: Reading): void {
   const nearest = nearestName(name, hookEventNames) ?? beginsLike(name);
   reading.report("warning", "unknown-hook-event", path, {
-    message: `There is no hook event ${quote(name)}; what is under it never runs.`,
+    message: `Unknown hook event ${quote(name)}; its hooks never run.`,
     advice:
       nearest === undefined
         ? "Use one of the known events, such as PreToolUse, PostToolUse, UserPromptSubmit, Stop or SubagentStop."
@@ -256,7 +256,7 @@ function readListEntry(entry: JsonRecord, path: DocumentPath, reading: Reading):
     readEvents(entry, path, reading);
   } else {
     reading.report("warning", "hook-group-invalid", path, {
-      message: "This entry names no event that is known; it was left out.",
+      message: "This entry does not name a known event; it was left out.",
       advice: shapeAdvice,
     });
   }
@@ -295,7 +295,10 @@ function checkToolMatcher(matcher: string | undefined, path: DocumentPath): read
   if (!isPattern(matcher) || /mcp/i.test(matcher) || matchesSome(matcher, knownToolNames)) return [];
   const folded = [...knownToolNames].map((name) => name.toLowerCase());
   if (matchesSome(matcher, folded))
-    return report("hook-matcher-misspelt", "An expression respects case: write the tools as Bash or Edit.");
+    return report(
+      "hook-matcher-misspelt",
+      "Regular expressions are case-sensitive: write tools as Bash or Edit.",
+    );
   if (!/[\s=&"]/.test(matcher)) return [];
   return report(
     "hook-matcher-matches-nothing",

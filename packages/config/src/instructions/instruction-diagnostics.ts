@@ -40,7 +40,7 @@ export function foreignOwnerDiagnostic(file: string): Diagnostic {
     severity: "warning",
     code: "foreign-owner",
     message: "This file lies above the project and belongs to another user of the machine; it was not used.",
-    advice: "Delete it, or make it your own if you wrote it.",
+    advice: "Delete it, or change its owner to your user if you wrote it.",
     file,
   };
 }

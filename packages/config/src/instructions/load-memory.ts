@@ -75,7 +75,7 @@ function unusable(directory: string, reason: string): Diagnostic {
     severity: "warning",
     code: "memory-unusable",
     message: `The memory directory ${directory} cannot be used: ${reason}. The agent has no memory.`,
-    advice: "Make it an ordinary folder, or remove it: it is made when it is needed.",
+    advice: "Make it an ordinary folder, or remove it; it is created when it is needed.",
   };
 }
 

@@ -45,7 +45,7 @@ test("output styles are files of the organisation, the project and the person, a
   expect(findOutputStyle("TERSE", found).style?.text).toBe("Of the project.");
   expect(findOutputStyle("Default", found)).toEqual({});
   expect(findOutputStyle("tense", found).problem).toBe(
-    'There is no output style "tense", so answers are as always. There are default, terse, plain, explanatory, learning.',
+    'Unknown output style "tense"; the default is used. Available: default, terse, plain, explanatory, learning.',
   );
   const own = await loadOutputStyles(paths, { sources: ["user"] });
   expect(findOutputStyle("terse", own).style?.text).toBe("Few words.");

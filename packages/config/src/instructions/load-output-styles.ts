@@ -95,7 +95,7 @@ export function findOutputStyle(
   if (style !== undefined) return { style };
   const names = [defaultStyle, ...styles.map((one) => one.name)].join(", ");
   return {
-    problem: `There is no output style ${JSON.stringify(name)}, so answers are as always. There are ${names}.`,
+    problem: `Unknown output style ${JSON.stringify(name)}; the default is used. Available: ${names}.`,
   };
 }
 

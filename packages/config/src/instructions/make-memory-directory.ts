@@ -10,7 +10,7 @@ export async function makeMemoryDirectory({ scope, directory }: MemoryPlace): Pr
   if ((await findRealPath(directory)) !== directory) {
     throw new RetinueError(
       "memory-moved",
-      `The memory directory ${directory} leads elsewhere now, so it is not used.`,
+      `The memory directory ${directory} now points to another place, so it is not used.`,
     );
   }
   await mkdir(directory, { recursive: true, ...(scope === "user" ? { mode: 0o700 } : {}) });

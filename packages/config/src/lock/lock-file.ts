@@ -128,13 +128,13 @@ const rightsFields: Fields<Required<LockedRights>> = {
     isOptional: true,
   },
   memory: wordField("The memory of an agent.", ["user", "project", "local"]),
-  may: textsField("What it may do besides."),
-  mayNot: textsField("What forbids, guards or narrows."),
+  may: textsField("What else it may do."),
+  mayNot: textsField("What denies, guards or narrows its rights."),
   limits: {
     expected: "numbers by name",
     accepts: isMapOf((value) => typeof value === "number"),
     schema: {
-      description: "What it may take.",
+      description: "Its limits.",
       type: "object",
       additionalProperties: { type: "number" },
     },
@@ -144,13 +144,13 @@ const rightsFields: Fields<Required<LockedRights>> = {
     expected: "hashes by the name of a file",
     accepts: isMapOf(isHash),
     schema: {
-      description: "Files that it runs or brings along.",
+      description: "Files that it runs or includes.",
       type: "object",
       additionalProperties: hash,
     },
     isOptional: true,
   },
-  executable: textsField("Those of the files that can be run as they are."),
+  executable: textsField("The files among them that are executable."),
 };
 
 const entryFields: Fields<Required<LockEntry>> = {
@@ -212,7 +212,7 @@ export function readLock(source: string, file: string): LockReading {
   };
   const repeated = findRepeatedKeys(source);
   const [twice] = repeated ?? [];
-  if (repeated === undefined) refuse("A lock is not nested so deeply.");
+  if (repeated === undefined) refuse("The lock is nested too deeply.");
   else if (twice !== undefined) refuse(`${quote(twice.at(-1))} is written twice in one object.`, twice);
   else if (!isRecord(value)) refuse("A lock must be a JSON object.");
   else if (value["version"] !== version)
@@ -234,7 +234,7 @@ export function readLock(source: string, file: string): LockReading {
   return { entries, diagnostics: [] };
 }
 
-const repairAdvice = "`retinue agents lock` writes it anew; look at what it changes before you commit it.";
+const repairAdvice = "`retinue agents lock` rewrites it; review the changes before you commit it.";
 
 function checkObject(
   value: unknown,
@@ -254,7 +254,7 @@ function checkObject(
     else if (key === "rights") checkObject(value[key], rightsFields, [...path, key], refuse);
   }
   for (const key of Object.keys(value))
-    if (!Object.hasOwn(fields, key)) refuse(`\`${key}\` has no meaning in a lock.`, [...path, key]);
+    if (!Object.hasOwn(fields, key)) refuse(`\`${key}\` is not a key of a lock.`, [...path, key]);
 }
 
 /** The text of a lock: one order and one form, so that a change of it is small. */

@@ -60,7 +60,7 @@ describe("[MCP-1] a file with MCP servers", () => {
     [{ command: "x\0y" }, "stdio", /NUL/],
     [{ type: "ws", url: "wss://a.example" }, "ws", /WebSocket/],
     [{ url: "wss://a.example" }, "ws", /WebSocket/],
-    [{ type: "carrier-pigeon", url: "https://a.example" }, undefined, /not known/],
+    [{ type: "carrier-pigeon", url: "https://a.example" }, undefined, /is not one of stdio, http and sse/],
     [{ url: "file:///etc/passwd" }, "http", /not an http/],
     [{ url: "not a url" }, "http", /not a URL/],
     ["npx", undefined, /must be an object/],

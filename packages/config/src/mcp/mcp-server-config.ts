@@ -125,7 +125,7 @@ function readTimeout(
   issues.push({
     severity: "warning",
     code: "mcp-field-ignored",
-    message: `\`timeout\` of the MCP server ${quote(name)} must be milliseconds above 0, but it is ${quote(value)}; the usual limit holds.`,
+    message: `\`timeout\` of the MCP server ${quote(name)} must be milliseconds above 0, but it is ${quote(value)}; the default is used.`,
     advice: "Write a number such as 60000, or remove it.",
     path: [...path, "timeout"],
   });

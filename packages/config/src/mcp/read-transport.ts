@@ -23,10 +23,10 @@ export function readTransport(written: JsonRecord, to: Report): TransportReading
   if (kind === undefined) return { unusable: "it has neither a command nor a URL" };
   if (kind === "unknown") {
     const type = own(written, "type") ?? own(written, "transport");
-    return { unusable: `its type ${quote(type, 40)} is not known; the types are stdio, http and sse` };
+    return { unusable: `its type ${quote(type, 40)} is not one of stdio, http and sse` };
   }
   if (kind === "ws") return { kind, unusable: "WebSocket servers are not supported" };
-  if (kind === "sdk") return { kind, unusable: "it lives inside another program" };
+  if (kind === "sdk") return { kind, unusable: "it runs inside another program" };
   return kind === "stdio" ? readProcess(written, to) : readAddress(kind, written, to);
 }
 

@@ -237,7 +237,7 @@ export function resolveModelReference(
       const isMissing = target === undefined;
       const why = isMissing
         ? `there is no model alias "${current.alias}"`
-        : `the model alias "${current.alias}" leads back to itself; let it name a model id`;
+        : `the model alias "${current.alias}" refers to itself; make it name a model id`;
       return { type: "unclear", why };
     }
     seen.add(current.alias);
@@ -359,7 +359,7 @@ export function refuseModel(
 ): string | undefined {
   const name = model.provider === undefined ? model.id : `${model.provider}/${model.id}`;
   const names = (entry: string): boolean => isNamed(model, entry.trim(), aliases);
-  if (denied?.some(names)) return `Settings forbid the model ${name} (deniedModels).`;
+  if (denied?.some(names)) return `Settings do not allow the model ${name} (deniedModels).`;
   if (available === undefined || available.some(names)) return undefined;
   return `Settings do not list the model ${name} (availableModels: ${available.join(", ")}).`;
 }

@@ -146,7 +146,7 @@ function notADirectory(directory: string): Diagnostic {
     severity: "error",
     code: "plugin-directory-missing",
     file: directory,
-    message: "--plugin-dir names this place, but there is no folder here.",
+    message: "--plugin-dir names this folder, but it does not exist.",
     advice: "Give the folder that contains the plugin's `agents` or `.claude-plugin`.",
   };
 }
@@ -429,7 +429,7 @@ function missing(file: string): Diagnostic {
     severity: "warning",
     code: "plugin-path-missing",
     file,
-    message: "The plugin's manifest names this place under `agents`, but there is nothing here.",
+    message: "The plugin's manifest lists this path under `agents`, but it does not exist.",
     advice: "Fix the path in `.claude-plugin/plugin.json`, or add the file.",
   };
 }

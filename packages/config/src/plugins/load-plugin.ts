@@ -216,7 +216,8 @@ async function loadHooksOf(plugin: Plugin, dataDirectory: string): Promise<Plugi
 
 const missingHooks = {
   severity: "error",
-  message: "The plugin's manifest names this file under `hooks`, but there is none; its hooks do not run.",
+  message:
+    "The plugin's manifest lists this file under `hooks`, but it does not exist; its hooks do not run.",
 } as const;
 
 interface PluginServersOptions {
@@ -326,7 +327,7 @@ function isBundle(file: string): boolean {
 
 const missingServers = {
   severity: "warning",
-  message: "The plugin's manifest names this file under `mcpServers`, but there is none.",
+  message: "The plugin's manifest lists this file under `mcpServers`, but it does not exist.",
 } as const;
 
 function bundle(file: string): Diagnostic {
@@ -334,7 +335,7 @@ function bundle(file: string): Diagnostic {
     severity: "warning",
     code: "plugin-bundle-unsupported",
     file,
-    message: "This is a packed MCP server, and such bundles are not unpacked here; it is left out.",
+    message: "This is a bundled MCP server, and bundles are not supported; it was left out.",
     advice: "Configure the server with its command or URL.",
   };
 }

@@ -107,7 +107,7 @@ function readSource(entry: JsonObject, context: EntryContext): Pick<MarketplaceP
   }
   const kind = isJsonObject(written) ? ownValue(written, "source") : undefined;
   if (!isJsonObject(written) || typeof kind !== "string") {
-    context.issues.push(wrongTypeIssue(path, "a path, or an object that says its kind in `source`"));
+    context.issues.push(wrongTypeIssue(path, "a path, or an object with its kind in `source`"));
     return { places: [] };
   }
   const folder = ownValue(written, "path");

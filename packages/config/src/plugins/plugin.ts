@@ -220,8 +220,8 @@ function checkName(name: string | undefined, path: DocumentPath): Issue[] {
       code: isMissing ? "plugin-name-missing" : "plugin-name-unsafe",
       path: isMissing ? path : [...path, "name"],
       message: isMissing
-        ? "The plugin has no `name`; the name of its folder serves."
-        : `The plugin name ${JSON.stringify(name.slice(0, 200))} cannot be part of an id; the name of its folder serves.`,
+        ? "The plugin has no `name`; the name of its folder is used."
+        : `The plugin name ${JSON.stringify(name.slice(0, 200))} cannot be part of an id; the name of its folder is used.`,
       advice: "Give it a name of lower-case letters, digits and hyphens.",
     },
   ];

@@ -272,7 +272,7 @@ function events(): JsonSchema {
   const properties = hookEventNames.map((name) => {
     const { matches } = hookEvents[name];
     const subject = matches === undefined ? "It has no matcher." : `The matcher is for the ${matches}.`;
-    const description = `Hooks for ${name}. ${isFiredEvent(name) ? subject : "This event does not happen here."}`;
+    const description = `Hooks for ${name}. ${isFiredEvent(name) ? subject : "Retinue never fires this event."}`;
     return [name, { description, anyOf: [{ $ref: "#/definitions/hookGroups" }] }];
   });
   return Object.fromEntries(properties);
@@ -312,7 +312,7 @@ const described = {
   url: { description: "Its address, http or https; variables in it are replaced." },
   headers: { description: "Headers of each request; variables in them are replaced." },
   headersHelper: { description: "A command that prints more headers as JSON." },
-  oauth: { description: "How to log in, where the server does not say it all." },
+  oauth: { description: "How to log in, where the server's own metadata is not enough." },
 };
 
 /** A server that can be used, and one that lives in a program. */
@@ -323,15 +323,15 @@ export function mcpServerSchema(): JsonSchema {
     properties: {
       ...described,
       timeout: {
-        description: "Milliseconds that a call may take.",
+        description: "Timeout of a call, in milliseconds.",
         anyOf: [
           { type: "number", exclusiveMinimum: 0 },
           { type: "string", pattern: "^\\s*0*[1-9]\\d*\\s*$" },
           schemas.null,
         ],
       },
-      disabled: { description: "Whether it is switched off.", ...orNull({ type: "boolean" }) },
-      enabled: { description: "False switches it off.", ...orNull({ type: "boolean" }) },
+      disabled: { description: "Whether it is disabled.", ...orNull({ type: "boolean" }) },
+      enabled: { description: "False disables it.", ...orNull({ type: "boolean" }) },
       alwaysLoad: { description: "Its tools are always in the prompt.", ...orNull({ type: "boolean" }) },
     },
     anyOf: [

@@ -181,7 +181,7 @@ export function editJson(text: string | undefined, changes: readonly JsonChange[
   if (blocked !== undefined)
     return {
       type: "broken",
-      why: `${file} has something else at "${blocked.path.join(".")}"; it was not touched`,
+      why: `${file} has an unexpected value at "${blocked.path.join(".")}"; it was not touched`,
     };
   const formattingOptions = { insertSpaces: true, tabSize: 2, eol: before.includes("\r\n") ? "\r\n" : "\n" };
   const after = changes

@@ -139,7 +139,7 @@ describe("[MCP-1, PRM-11] a server of the project that wants a key of a model pr
     for (const held of [chosen(true, false), chosen(false, true)]) {
       expect(held.servers).toEqual([]);
       expect(held.held[0]?.reason).toMatch(
-        /wants to be given (?:ANTHROPIC_API_KEY|OPENAI_API_KEY|RETINUE_MCP_TOKEN|MISTRAL_API_KEY)/,
+        /asks for (?:ANTHROPIC_API_KEY|OPENAI_API_KEY|RETINUE_MCP_TOKEN|MISTRAL_API_KEY)/,
       );
     }
     expect(chosen(false, false).servers).toHaveLength(1);

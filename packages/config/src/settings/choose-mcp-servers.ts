@@ -115,7 +115,7 @@ function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: EntryFact
   const written = config.transport;
   if (written === undefined) return hold("unusable", config.unusable ?? "it cannot be used");
   const others = [...taken];
-  if (others.includes(config.name)) return hold("shadowed", "another of this name ranks above it");
+  if (others.includes(config.name)) return hold("shadowed", "another server of this name takes precedence");
   const same = findSameSpelling(config.name, others);
   if (same !== undefined) {
     const reason = `its tools would have the same names as those of ${quote(same)}`;
@@ -133,7 +133,7 @@ function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: EntryFact
   if (entry.fromRepository) {
     const hash = mcpDefinitionHash(config.written);
     const answer = facts.answers?.get(hash);
-    if (answer === false) return hold("not-approved", "the person refused it in this session");
+    if (answer === false) return hold("not-approved", "the user rejected it in this session");
     const verdict = decideProjectServer({ name: config.name, hash, replacesOwn, keys }, facts);
     if (verdict.type === "hold") return hold(verdict.code, verdict.reason, verdict.advice);
     if (verdict.type === "ask" && answer !== true)
@@ -162,19 +162,19 @@ function refuseBeforeAsking(
   { strict, exclusive, policy }: McpFacts,
 ): [HoldKind, string, string?] | undefined {
   if (exclusive && scope !== "managed")
-    return ["left-out", "the organisation's managed-mcp.json leaves no room for others"];
+    return ["left-out", "the organisation's managed-mcp.json allows no other servers"];
   if (strict && !["flag", "program"].includes(scope))
     return ["left-out", "--strict-mcp-config leaves it out"];
   const name = scope === "plugin" ? config.name.split(":").slice(2).join(":") : config.name;
   const reserved =
     scope !== "plugin" && /^plugin:/i.test(name)
-      ? "`plugin:` begins the names of plugins' servers"
+      ? "names that begin with `plugin:` are reserved for plugins' servers"
       : undefined;
   const badName = reserved ?? refuseServerName(name);
   if (badName !== undefined)
     return ["name-refused", badName, "Give it a name of letters, digits and hyphens."];
   if (config.disabled)
-    return ["disabled", "its configuration says `disabled`", "Remove `disabled` to use it."];
+    return ["disabled", "it is `disabled` in its configuration", "Remove `disabled` to use it."];
   if (config.transport === undefined) return ["unusable", config.unusable ?? "it cannot be used"];
   const denied = refuseByDenial({ name: config.name, scope, forms: [config.transport] }, policy);
   return denied === undefined ? undefined : ["denied", denied];
@@ -229,7 +229,7 @@ function unsetDiagnostic(entry: McpEntry, names: readonly string[]): Diagnostic 
   return {
     severity: "warning",
     code: "mcp-variable-unset",
-    message: `The MCP server ${quote(entry.config.name)} asks for ${list}, which is not set; it stays as it is written.`,
+    message: `The MCP server ${quote(entry.config.name)} asks for ${list}, which is not set; the placeholder was left as written.`,
     advice: `Set it, or write a default: \${${names[0]}:-…}.`,
     ...placeOf(entry),
   };
@@ -281,7 +281,7 @@ const untrusted = {
 } as const;
 
 function wantsKeys(keys: readonly string[]): string {
-  return `it wants to be given ${keys.join(", ")}, and that has not been approved`;
+  return `it asks for ${keys.join(", ")}, which has not been approved`;
 }
 
 /** Whether a server that came with a project may be started. */
@@ -301,7 +301,7 @@ export function decideProjectServer(
     const reason =
       recorded === "unreadable"
         ? "the record of what was approved cannot be read"
-        : "its definition is not the one that was approved";
+        : "its definition has changed since it was approved";
     return attended ? { type: "ask", reason } : { type: "hold", code: "changed", reason, advice };
   }
   // A person who approved a name, or all of them, was not informed that a key goes with it.
@@ -312,7 +312,7 @@ export function decideProjectServer(
   if (approvals.allEnabled || approvals.enabled.has(name)) return { type: "connect" };
   if (attended) return { type: "ask", reason: "it came with the project and has not been approved" };
   if (!replacesOwn) return { type: "connect" };
-  const reason = "it would take the place of your own server of this name, and that has not been approved";
+  const reason = "it would replace your own server of this name, and that has not been approved";
   return { type: "hold", code: "not-approved", reason, advice };
 }
 

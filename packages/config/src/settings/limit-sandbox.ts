@@ -152,7 +152,7 @@ function misspelt(key: string, meant: string, path: readonly string[]): Issue {
   return {
     severity: "error",
     code: "misplaced-restriction",
-    message: `There is no sandbox setting ${quote(key)}; what it should restrict would stay open.`,
+    message: `Unknown sandbox setting ${quote(key)}; what it should restrict would stay allowed.`,
     advice: `Did you mean "${meant}"?`,
     path,
   };

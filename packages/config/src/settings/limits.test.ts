@@ -28,7 +28,7 @@ describe("[LIM-3] limits of a settings file", () => {
       ["limits", "model", "firstTokenSeconds"],
       "it needs a number above 0",
     ],
-    [{ model: { seconds: 1 } }, ["limits", "model", "seconds"], "it is not known"],
+    [{ model: { seconds: 1 } }, ["limits", "model", "seconds"], "it is not a key"],
     [prototypeKey, ["limits", "__proto__"], "it is not known"],
   ])("%j is an error with its place and nothing is started with it", (limits, path, words) => {
     const { settings, issues } = readSettings({ limits }, { scope: "user" });

@@ -136,7 +136,7 @@ function flawOfClocks(value: unknown): Flaw | undefined {
   if (!isRecord(value)) return { reason: `needs an object, but is ${quote(value)}` };
   for (const [key, seconds] of Object.entries(value)) {
     if (!clocks.some((clock) => clock === key))
-      return { at: key, reason: `is not known; known are ${clocks.join(" and ")}` };
+      return { at: key, reason: `is not a key; expected ${clocks.join(" or ")}` };
     if (typeof seconds !== "number" || !Number.isFinite(seconds) || seconds <= 0)
       return { at: key, reason: `needs a number above 0, but is ${quote(seconds)}` };
   }

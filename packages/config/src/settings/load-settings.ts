@@ -156,7 +156,7 @@ async function refuseForeign(
   const file = layer?.source.scope === "managed" ? layer.source.file : undefined;
   const why = file === undefined ? undefined : await findForeignWriters(file, { footprint });
   if (layer === undefined || file === undefined || why === undefined) return reading;
-  const diagnostic = unsafeManagedDiagnostic(file, why, "counts only where it restricts");
+  const diagnostic = unsafeManagedDiagnostic(file, why, "only its restrictions apply");
   return { ...reading, layer: { ...layer, isUnsafe: true }, diagnostics: [diagnostic, ...diagnostics] };
 }
 

@@ -172,7 +172,7 @@ function invalidRule(
   path: DocumentPath,
 ): Issue {
   const restricts = rule.list !== "allow";
-  const effect = restricts ? "what it should restrict would stay open" : "it grants nothing";
+  const effect = restricts ? "what it should restrict would stay allowed" : "it grants nothing";
   return {
     severity: restricts ? "error" : "warning",
     code: "invalid-permission-rule",
@@ -186,7 +186,7 @@ function notUnderstood(list: RuleList, text: string, path: DocumentPath): Issue 
   return {
     severity: "warning",
     code: "rule-not-understood",
-    message: `The text in parentheses of ${quote(text)} means nothing for this tool; ${list === "allow" ? "the rule grants nothing" : "the rule is taken for the whole tool"}.`,
+    message: `The specifier of ${quote(text)} has no meaning for this tool; ${list === "allow" ? "the rule grants nothing" : "the rule applies to the whole tool"}.`,
     advice: text.startsWith("WebFetch(")
       ? "Write WebFetch(domain:example.com)."
       : "Remove the parentheses, or name a field as in Tool(field:value).",
@@ -286,7 +286,7 @@ function readUnknownKeys(entries: readonly (readonly [string, unknown])[]) {
     issues.push({
       severity: meantToRestrict ? "error" : "warning",
       code: "unknown-permission-key",
-      message: `There is no permission setting ${quote(key)}; it has no effect.`,
+      message: `Unknown permission setting ${quote(key)}; it has no effect.`,
       advice:
         nearest === undefined
           ? 'Rules are in the lists "allow", "ask" and "deny".'

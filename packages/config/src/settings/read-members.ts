@@ -37,7 +37,7 @@ interface ManagedOnly {
 
 export type Member = Value | Shape | Named | WithoutEffect | ManagedOnly;
 
-const ownProxy = "hosts are decided by the sandbox's own proxy";
+const ownProxy = "the sandbox's own proxy decides about hosts";
 /** As the sandbox and worktrees read them: a value of another kind counts as not written. */
 const list: Value = {
   expected: textList.expected,
@@ -49,7 +49,7 @@ const plainFlag: Value = {
 };
 
 const dollars: Value = {
-  expected: "a number of dollars for a million tokens",
+  expected: "US dollars per million tokens",
   read: (value) => (typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined),
 };
 

@@ -178,7 +178,7 @@ function misplacedRestriction(key: string): Issue {
   return {
     severity: "error",
     code: "misplaced-restriction",
-    message: `${quote(key)} should restrict, but is no setting where it is; what it should restrict would stay open.`,
+    message: `${quote(key)} is meant to restrict something, but is not a setting at this level; what it should restrict would stay allowed.`,
     advice: placeAdvice(key),
     path: [key],
   };

@@ -75,7 +75,7 @@ export async function updateFile(
     }
     return {
       type: "refused",
-      why: `${target} was changed by another program each time it was to be written`,
+      why: `${target} was changed by another program each time it was about to be written`,
     };
   } finally {
     await rmdir(lock).catch(() => undefined);

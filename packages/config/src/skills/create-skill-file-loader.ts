@@ -365,7 +365,7 @@ function missing({ path, kind }: SkillPlace): Diagnostic {
     severity: "warning",
     code: "plugin-path-missing",
     file: path,
-    message: `The plugin's manifest names this place under \`${kind}s\`, but there is nothing here.`,
+    message: `The plugin's manifest lists this path under \`${kind}s\`, but it does not exist.`,
     advice: "Fix the path in `.claude-plugin/plugin.json`, or add the file.",
   };
 }

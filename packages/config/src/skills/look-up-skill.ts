@@ -15,8 +15,8 @@ export function lookUpSkill(skills: readonly Skill[], name: string, caller: "mod
   if (skill === undefined) return { type: "refused", reason: unknownText(skills.filter(mayCall), name) };
   if (mayCall(skill)) return { type: "found", skill };
   const why = {
-    person: "it is for agents only; it says `user-invocable: false`",
-    model: "only a person may call it; it says `disable-model-invocation`",
+    person: "only agents may call it (`user-invocable: false`)",
+    model: "only users may call it (`disable-model-invocation`)",
   }[caller];
   return { type: "refused", reason: `The skill ${JSON.stringify(name)} was not loaded: ${why}.` };
 }

@@ -52,8 +52,8 @@ function notPreloadable(definition: Named, skill: Skill): Diagnostic {
   return {
     severity: "warning",
     code: "skill-not-preloadable",
-    message: `The agent \`${definition.name}\` names the skill \`${skill.name}\`, which only a person may call; it was left out.`,
-    advice: "Remove it, or take `disable-model-invocation` out of the skill.",
+    message: `The agent \`${definition.name}\` names the skill \`${skill.name}\`, which only users may call; it was left out.`,
+    advice: "Remove it, or remove `disable-model-invocation` from the skill.",
     ...placeOf(definition),
   };
 }

@@ -322,7 +322,7 @@ function readContext(field: FrontmatterField, to: FieldReport): "fork" | undefin
   if (word === "fork") return "fork";
   if (word !== undefined && ["", "inline", "main", "none"].includes(word)) return undefined;
   const written = JSON.stringify(field.value)?.slice(0, 80);
-  const message = `There is no context ${written}; the skill is read into the conversation that calls it.`;
+  const message = `Unknown context ${written}; the skill is loaded into the conversation that calls it.`;
   to.report("warning", "unknown-context", message, skillFieldReaders.context.expected);
   return undefined;
 }
@@ -364,7 +364,7 @@ function readShell(field: FrontmatterField, to: FieldReport): "bash" | "powershe
   const word = String(field.value).trim().toLowerCase();
   if (word === "bash" || word === "powershell") return word;
   if (word === "pwsh") return "powershell";
-  const message = `There is no shell ${JSON.stringify(word.slice(0, 80))} for commands in a skill; the usual one is used.`;
+  const message = `Unknown shell ${JSON.stringify(word.slice(0, 80))} for commands in a skill; the default shell is used.`;
   to.report("warning", "unknown-shell", message, skillFieldReaders.shell.expected);
   return undefined;
 }

@@ -99,7 +99,7 @@ export function skillGrants(
     const notes =
       skill.allowedTools === undefined
         ? deny.notes
-        : [...deny.notes, `The folder is not trusted, so \`allowed-tools\` of ${skill.name} does not count.`];
+        : [...deny.notes, `The folder is not trusted, so \`allowed-tools\` of ${skill.name} has no effect.`];
     return { allow: [], deny: deny.rules, notes };
   }
   const allow = readRules(skill, "allow", directory);
@@ -122,10 +122,10 @@ function readRules(
   for (const text of (list === "allow" ? skill.allowedTools : skill.disallowedTools) ?? []) {
     const reading = parseRule(text, { list });
     if (reading.type === "invalid")
-      notes.push(`In \`${key}\` of ${skill.name} a rule does not count: ${reading.reason}.`);
+      notes.push(`In \`${key}\` of ${skill.name} a rule was ignored: ${reading.reason}.`);
     else if (list === "allow" && interactiveTools.has(reading.rule.canonicalTool))
       notes.push(
-        `\`${key}\` of ${skill.name} cannot allow ${reading.rule.canonicalTool}: a person answers it.`,
+        `\`${key}\` of ${skill.name} cannot allow ${reading.rule.canonicalTool}: a user has to answer it.`,
       );
     else {
       const warning = warnOfRule(reading.rule);

@@ -187,7 +187,7 @@ function describeMatch(entry: string, { meaning, tools }: ToolMatch, path: Docum
           severity: "note",
           code: "absent-tool",
           path,
-          message: `There is no tool here that does what \`${shown}\` does; the entry has no effect.`,
+          message: `No tool does what \`${shown}\` does; the entry has no effect.`,
         },
       ];
     case "unknown":

@@ -39,7 +39,7 @@ export function readWorkflowScript(text: string, file?: string): WorkflowScript 
   });
   if (text.length > maxScript)
     return broken(
-      `The workflow has ${text.length} characters; the most is ${maxScript}.`,
+      `The workflow has ${text.length} characters; the maximum is ${maxScript}.`,
       "Move data out of the script and pass it with args.",
     );
   const module = parseAs("module", text);
@@ -61,7 +61,7 @@ export function readWorkflowScript(text: string, file?: string): WorkflowScript 
   if (script.type === "failed" || !isOneFunction(script.program, code))
     return broken(
       `The workflow does not parse as the body of a function${script.type === "failed" ? `: ${script.message}` : "."}`,
-      "Remove what only a module may hold, and comments that begin with <!--.",
+      "Remove syntax that is allowed only in modules, and comments that begin with <!--.",
       script.type === "failed" ? withoutOpening(script.place) : undefined,
     );
   const refused = findRefused(script.program);
@@ -147,7 +147,7 @@ function readMeta(first: Program["body"][number] | undefined): MetaReading {
     return failed("The first statement of a workflow must be `export const meta = {…}`.", first);
   const value = literalOf(declared.init);
   if (value.type === "failed")
-    return failed(`\`meta\` must be a plain literal, but has ${value.what} in it.`, value.node);
+    return failed(`\`meta\` must be a plain literal, but contains ${value.what}.`, value.node);
   if (!isRecord(value.value)) return failed("`meta` must be an object.", declared.init);
   for (const key of ["name", "description"] as const) {
     const text = value.value[key];
@@ -266,7 +266,7 @@ function refuseNode(node: AnyNode): Omit<Refused, "node"> | undefined {
   if (node.type === "ImportExpression" || (node.type === "MetaProperty" && node.meta.name === "import"))
     return {
       message: "A workflow cannot import anything.",
-      advice: "Let an agent do what needs files, programs or the network.",
+      advice: "Leave work that needs files, programs or the network to an agent.",
     };
   if (node.type === "NewExpression" && isNamed(node.callee, "Date") && node.arguments.length === 0)
     return { message: "A workflow has no clock: `new Date()` is refused.", advice: noClock };

@@ -104,10 +104,10 @@ async function isolation(
 }
 
 function noteWithout(facts: Exclude<RepositoryFacts, Repository>): string {
-  if (facts.type === "unclear") return `The state of the files is not known: ${facts.reason}.`;
+  if (facts.type === "unclear") return `The state of the files is unknown: ${facts.reason}.`;
   return facts.hasNoGit === true
-    ? "The program git was not found, so the state of the files is not known."
-    : "Git finds no repository here, so the state of the files is not known.";
+    ? "The program git was not found, so the state of the files is unknown."
+    : "Git finds no repository here, so the state of the files is unknown.";
 }
 
 function noteOn(status: GitOutput, timeoutMs: number): string | undefined {
@@ -115,9 +115,9 @@ function noteOn(status: GitOutput, timeoutMs: number): string | undefined {
     case "output":
       return undefined;
     case "late":
-      return `git status took longer than ${timeoutMs} ms, so the state of the files is not known.`;
+      return `git status took longer than ${timeoutMs} ms, so the state of the files is unknown.`;
     case "failed":
-      return "git status failed, so the state of the files is not known.";
+      return "git status failed, so the state of the files is unknown.";
   }
 }
 

@@ -23,7 +23,7 @@ export interface ToolUseBlock {
   readonly type: "tool_use";
   readonly id: string;
   readonly name: string;
-  /** A JSON object; where the model wrote something else, that value, or its text where it is no JSON. */
+  /** A JSON object; where the model wrote something else, that value, or its text where it is not JSON. */
   readonly input: unknown;
 }
 

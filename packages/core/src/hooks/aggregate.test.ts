@@ -36,7 +36,7 @@ describe("[HKS-6] several hooks about one call", () => {
     const outcome = aggregateCall([allow, broke()]);
     expect(outcome.type).toBe("deny");
     expect(outcome.reason).toBe(
-      "the broken hook failed, and a guard that fails lets nothing through: it was killed by SIGKILL",
+      "the broken hook failed, and a failing guard blocks the call: it was killed by SIGKILL",
     );
     expect(outcome.failures).toEqual(["The broken hook failed: it was killed by SIGKILL."]);
   });

@@ -64,7 +64,7 @@ export function aggregateCall(results: readonly HookResult[]): CallOutcome {
     .filter(({ input }) => JSON.stringify(input) !== JSON.stringify(first?.input))
     .map(
       ({ name }) =>
-        `The ${name} changed the input too; only the first change counts, that of the ${first?.name}.`,
+        `The ${name} changed the input too; only the first change is used, that of the ${first?.name}.`,
     );
   const updates =
     type === "allow" ? answers.flatMap(({ updatedPermissions }) => updatedPermissions ?? []) : [];
@@ -131,5 +131,5 @@ function reasonsOf(answers: readonly HookAnswer[], type: CallOutcome["type"]): r
 
 function brokenGuard({ name, reading }: HookResult): string {
   const why = reading.type === "failed" ? reading.reason : "";
-  return `the ${name} failed, and a guard that fails lets nothing through: ${why}`;
+  return `the ${name} failed, and a failing guard blocks the call: ${why}`;
 }

@@ -136,7 +136,7 @@ describe("[HKS-6, HKS-9] a guard that", () => {
     const outcome = await guard(handler);
     expect(outcome.type).toBe("deny");
     expect(outcome.reason).toMatch(why);
-    expect(outcome.reason).toContain("a guard that fails lets nothing through");
+    expect(outcome.reason).toContain("a failing guard blocks the call");
     expect(livingCommands(`82001${run}`)).toEqual([]);
   });
 
@@ -241,7 +241,7 @@ describe("a hook beside the work", () => {
       { isRepeated: false },
       { signal: never, cwd: directory },
     );
-    expect(outcome.failures[0]).toContain("50 hooks run beside the work already");
+    expect(outcome.failures[0]).toContain("50 hooks already run in the background");
     await hooks[Symbol.asyncDispose]();
     expect(livingCommands(`82007${run}`)).toEqual([]);
   }, 30_000);

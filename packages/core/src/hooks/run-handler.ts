@@ -106,7 +106,7 @@ async function runAsked({ handler }: SelectedHook, context: RunContext): Promise
       return readPrinted(event, await options.callTool({ server, tool, input: filled }, { signal }), false);
     }
     case "command":
-      return failed("a command is not asked but run");
+      return failed("a command hook is run, not asked");
   }
 }
 
@@ -114,7 +114,7 @@ async function runCommand(hook: SelectedHook, context: RunContext): Promise<Hook
   const { handler } = hook;
   const isConcurrencySafe = handler.async === true || handler.asyncRewake === true;
   if (isConcurrencySafe && context.lateCount() >= maxConcurrency)
-    return failed(`${maxConcurrency} hooks run beside the work already, so it was not started`);
+    return failed(`${maxConcurrency} hooks already run in the background, so it was not started`);
   const started = startCommandHook({
     event: context.event,
     handler,

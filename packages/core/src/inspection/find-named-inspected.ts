@@ -29,13 +29,13 @@ export async function findNamedInspected(
   const found = await findInspected(transcripts, written);
   if (found.type === "found") return found.inspected;
   if (written === undefined)
-    throw new RetinueError("session-missing", "There is no session in this folder yet.", {
-      advice: '`retinue -p "prompt"` makes one.',
+    throw new RetinueError("session-missing", "There are no sessions in this folder yet.", {
+      advice: '`retinue -p "prompt"` starts one.',
     });
   const what = JSON.stringify(written);
   if (found.type === "ambiguous")
     throw new RetinueError("session-ambiguous", `${what} matches several sessions or agents.`, {
-      advice: `Write one of these, or more of its beginning: ${found.ids.join(", ")}.`,
+      advice: `Pass one of these, or a longer prefix of its id: ${found.ids.join(", ")}.`,
     });
   const near = found.nearest === undefined ? "" : ` Did you mean ${JSON.stringify(found.nearest)}?`;
   throw new RetinueError("session-missing", `There is no session or agent ${what} in this folder.${near}`, {

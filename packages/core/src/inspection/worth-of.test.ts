@@ -145,7 +145,7 @@ describe("[LIM-4] what a delegation was worth", () => {
   test("a session without children says so, and an unknown price gives no share", () => {
     expect(worth(agent("main", []))).toMatchObject({
       children: [],
-      verdict: "Nothing was handed to children.",
+      verdict: "Nothing was delegated to children.",
     });
     const unknown: TurnStep = { ...turn(0, 5000, 50), costFrom: "unknown" };
     const { costUsd: _, ...free } = unknown;

@@ -59,7 +59,7 @@ export function worthOf({ session, agents, totals }: Inspection): SessionWorth {
     children,
     verdict:
       children.length === 0
-        ? "Nothing was handed to children."
+        ? "Nothing was delegated to children."
         : [
             `${paid.length} of ${children.length} delegations paid`,
             ...(unknown === 0 ? [] : [`, ${unknown} cannot be judged`]),
@@ -107,7 +107,7 @@ function judge(facts: Facts): Pick<ChildWorth, "paid" | "verdict"> {
   if (state !== "completed" && state !== "answered" && state !== "partial") return no(`it ended as ${state}`);
   if (again.length > 0 && again.length * 2 >= read)
     return no(`its parent read ${again.length} of its ${read} files again`);
-  if (largestContext === 0) return { verdict: "cannot be judged: its answers say nothing of tokens" };
+  if (largestContext === 0) return { verdict: "cannot be judged: its answers do not report tokens" };
   if (keptOut(facts) <= 0)
     return no(`it gave back ${tokensReturned} tokens of ${largestContext} that it took in`);
   return {

@@ -42,14 +42,14 @@ export async function forkSession({
   const values = at === undefined ? read.values : recordsUpTo(read.values, at);
   const lines = forkLines(values, { from, to: sessionId, ids, title });
   if (lines.length === 1)
-    throw new RetinueError("empty-session", `The session ${from} has no conversation that could be copied.`);
+    throw new RetinueError("empty-session", `The session ${from} has no conversation to copy.`);
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
   if (createWholeFile(file, text, { durable: true }) === "exists")
     throw new RetinueError(
       "session-exists",
-      `The session ${sessionId} already exists, so nothing was copied to it.`,
+      `The session ${sessionId} already exists, so nothing was copied into it.`,
       {
-        advice: "Leave the id of the copy out, or choose another.",
+        advice: "Leave out the id of the copy, or choose another.",
       },
     );
   return { sessionId, file, damage: findDamage(read) };

@@ -86,8 +86,7 @@ export function isRunId(text: string): boolean {
 
 export function badRunId(text: string): RetinueError {
   return new RetinueError("bad-run-id", `${quote(text)} is not the id of a workflow run.`, {
-    advice:
-      "It begins with wf_, such as wf_1a2b3c4d-5e6; `retinue workflow list --runs` shows those there are.",
+    advice: "It begins with wf_, such as wf_1a2b3c4d-5e6; `retinue workflow list --runs` lists them.",
   });
 }
 

@@ -20,7 +20,7 @@ test("a line that cannot be read is the one that is missed", () => {
   const damage = findDamage({ values, broken: 1, torn: false });
   expect(damage).toEqual({ broken: 1, missing: 0, torn: false });
   expect(describeDamage("x", damage)).toBe(
-    "The transcript x is damaged: 1 line cannot be read. The conversation continues without what is lost.",
+    "The transcript x is damaged: 1 line cannot be read. The conversation continues without the lost lines.",
   );
 });
 

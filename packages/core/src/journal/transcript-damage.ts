@@ -19,7 +19,7 @@ export function findDamage({ values, broken, torn }: ParsedLines): TranscriptDam
 export function describeDamage(
   name: string,
   { broken, missing, torn }: TranscriptDamage,
-  consequence = "The conversation continues without what is lost.",
+  consequence = "The conversation continues without the lost lines.",
 ): string | undefined {
   const parts = [
     ...(broken === 0 ? [] : [`${lines(broken)} cannot be read`]),

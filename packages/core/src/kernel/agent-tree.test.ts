@@ -133,7 +133,7 @@ describe("prompts", () => {
     await tree.close();
     expect((await waiting).outcome).toBe("withdrawn");
     expect(await running).toMatchObject({ isInterrupted: true });
-    await expect(runPrompt(tree, { content: "c" })).rejects.toThrow("takes no more prompts");
+    await expect(runPrompt(tree, { content: "c" })).rejects.toThrow("does not accept prompts");
   });
 });
 
@@ -192,7 +192,7 @@ describe("questions", () => {
     expect(tree.questions()).toEqual([]);
     const answer = { type: "allow" } as const;
     await expect(tree.submit("main", { type: "answer", question: "question-1", answer })).rejects.toThrow(
-      "no question question-1",
+      "no open question question-1",
     );
   });
 });
@@ -225,7 +225,7 @@ describe("while the session is opened", () => {
       },
     });
     await expect(opening).rejects.toThrow("The session was closed.");
-    await expect(refused[0]).rejects.toThrow("takes no prompt yet");
+    await expect(refused[0]).rejects.toThrow("does not accept prompt yet");
   });
 });
 
@@ -233,7 +233,7 @@ describe("configuration and children", () => {
   test("an unknown mode is refused, and bypassing where it was not allowed", async () => {
     const { tree } = await open([], { changesRights: "tree" });
     const configure = (mode: never) => tree.submit("main", { type: "configure", mode });
-    await expect(configure("everything" as never)).rejects.toThrow("no permission mode");
+    await expect(configure("everything" as never)).rejects.toThrow("unknown permission mode");
     await expect(configure("bypassPermissions" as never)).rejects.toThrow("not allowed at the start");
   });
 

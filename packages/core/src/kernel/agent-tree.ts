@@ -573,7 +573,7 @@ async function performEarly(
     default:
       throw new RetinueError(
         "session-opening",
-        `The session is being opened, so it takes no ${op.type} yet.`,
+        `The session is still being opened and does not accept ${op.type} yet.`,
       );
   }
 }
@@ -605,7 +605,7 @@ async function performForChild(
   }
   if (op.type === "background") return moveToBackground(session, emit, id);
   if (op.type !== "message" && op.type !== "prompt")
-    throw new RetinueError("not-for-children", `The op ${op.type} is for the main agent.`);
+    throw new RetinueError("not-for-children", `Only the main agent accepts the op ${op.type}.`);
   const text = op.type === "message" ? op.text : textOf({ role: "user", content: op.content });
   if (await session.messageTeammate(id, text)) return { text: "Sent; the teammate reads it next." };
   if (tasks.send(id, { role: "user", content: [{ type: "text", text }] }))

@@ -63,7 +63,7 @@ describe("[MDL-4] with no key and no model named", () => {
       from: `no key is set and LM Studio was found at ${server.url}`,
     });
     expect(session.plan.notes).toEqual([
-      `No key is set and LM Studio was found at ${server.url}, so lmstudio/scripted answers. RETINUE_LOCAL_MODELS=0 switches this off.`,
+      `No key is set and LM Studio was found at ${server.url}, so lmstudio/scripted answers. RETINUE_LOCAL_MODELS=0 disables this.`,
     ]);
     expect((await session.prompt("Hello?").result).text).toBe("From here.");
   });

@@ -62,8 +62,7 @@ export function modelFinder(
   current?: ChosenModel,
 ): (name: string) => Promise<Model> {
   return async (name) => {
-    if (runtime.model !== undefined)
-      throw new RetinueError("model-fixed", "the program has chosen the model.");
+    if (runtime.model !== undefined) throw new RetinueError("model-fixed", "the program chose the model.");
     const { model, chosen } = await chooseModel(runtime, { model: name }, undefined);
     if (current !== undefined && isServed(runtime, current) && !isServed(runtime, chosen))
       throw new RetinueError("model-unserved", "no provider is configured for it.");
@@ -150,7 +149,7 @@ async function findServing(runtime: RuntimeContext, selection: ModelSelection): 
     return { ...usual, notes: [`${found}, but the offline model answers: ${refusal}`] };
   try {
     const model = await runtime.models.model({ provider, id });
-    const note = `No key is set and ${found}, so ${written} answers. RETINUE_LOCAL_MODELS=0 switches this off.`;
+    const note = `No key is set and ${found}, so ${written} answers. RETINUE_LOCAL_MODELS=0 disables this.`;
     return { model, chosen: { provider, id }, from: `no key is set and ${found}`, notes: [note] };
   } catch (error) {
     if (!isRetinueError(error) || !error.code.startsWith("provider-package-")) throw error;
@@ -207,7 +206,7 @@ function select(
 }
 
 function unclearNotes({ unclear }: ModelSelection): readonly string[] {
-  return unclear.map(({ origin, why }) => `The model of ${originNames[origin]} does not count: ${why}.`);
+  return unclear.map(({ origin, why }) => `The model of ${originNames[origin]} was ignored: ${why}.`);
 }
 
 function budgetNotes(
@@ -219,6 +218,6 @@ function budgetNotes(
   const { tree, unknownPrice } = readLimitSettings(discovered.settings.settings.plain.limits);
   const isLimited = (maxBudgetUsd ?? limits?.tree?.usd ?? tree.usd) !== undefined;
   if (!isLimited) return [];
-  const effect = unknownPrice === "refuse" ? "its calls are refused" : "the budget cannot be kept";
-  return [`The price of ${facts.id} is not known, so ${effect}.`];
+  const effect = unknownPrice === "refuse" ? "its calls are refused" : "the budget cannot be enforced";
+  return [`The price of ${facts.id} is unknown, so ${effect}.`];
 }

@@ -107,7 +107,11 @@ export async function* compact(
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent, void> {
   refuseWhen(live.end.signal.aborted, "session-closed", "The session is closed, so it cannot be compacted.");
-  refuseWhen(live.isBusy, "session-busy", "The session works on a prompt, so it cannot be compacted now.");
+  refuseWhen(
+    live.isBusy,
+    "session-busy",
+    "The session is working on a prompt, so it cannot be compacted now.",
+  );
   setBusy(live, true);
   const stop = AbortSignal.any([signal, live.end.signal]);
   const input = live.history.input(undefined, { maxTurns: Number.POSITIVE_INFINITY });
@@ -133,9 +137,9 @@ async function* answer(
   refuseWhen(
     live.end.signal.aborted,
     "session-closed",
-    "The session is closed, so it takes no more prompts.",
+    "The session is closed, so it does not accept prompts.",
   );
-  refuseWhen(live.isBusy, "session-busy", "The session still works on the prompt before this one.");
+  refuseWhen(live.isBusy, "session-busy", "The session is still working on the previous prompt.");
   setBusy(live, true);
   // Reports of agents are verbatim; with a prompt of a person or program, work is not unattended any more.
   if (!verbatim) {

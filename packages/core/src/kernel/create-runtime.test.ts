@@ -474,7 +474,9 @@ describe("the budget of a session", () => {
   it("that cannot be kept, because the price is not known, is noted in the plan", async () => {
     await using sample = await createSampleRuntime([]);
     await using session = await sample.runtime.open({ maxBudgetUsd: 2 });
-    expect(session.plan.notes).toEqual(["The price of scripted is not known, so the budget cannot be kept."]);
+    expect(session.plan.notes).toEqual([
+      "The price of scripted is unknown, so the budget cannot be enforced.",
+    ]);
   });
 });
 

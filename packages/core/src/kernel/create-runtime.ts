@@ -252,7 +252,7 @@ function createStoreRuns(
   ): RetinueError =>
     new RetinueError(
       "not-portable",
-      `${name}() needs its agents in this process, and a store has them elsewhere.`,
+      `${name}() needs its agents in this process, and agents of a store run in other processes.`,
       { advice },
     );
   return {

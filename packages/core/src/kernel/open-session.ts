@@ -424,7 +424,7 @@ function reportFolder({ changed, discovered, live, notice = () => undefined }: R
   if (live?.showsTrust !== true) {
     if (changed !== undefined)
       notice(
-        `This folder counts as not trusted, because ${changed}. \`retinue trust\` shows what changed and asks; \`retinue agents lock\` accepts it for everybody.`,
+        `This folder is not trusted any more, because ${changed}. \`retinue trust\` shows what changed and asks; \`retinue agents lock\` accepts it for the whole team.`,
       );
     const held = settings.heldBack.filter(
       ({ key, reason }) => reason === "folder-not-trusted" && key.startsWith("hooks."),
@@ -433,7 +433,7 @@ function reportFolder({ changed, discovered, live, notice = () => undefined }: R
       const files = [...new Set(held.map(({ source }) => source.file ?? source.scope))].join(", ");
       const hooks = held.length === 1 ? "1 hook does" : `${held.length} hooks do`;
       notice(
-        `${hooks} not run, because this folder is not trusted (${files}). \`retinue trust\`, or /trust in the terminal, shows what waits; --trust lets it run once.`,
+        `${hooks} not run, because this folder is not trusted (${files}). \`retinue trust\`, or /trust in the terminal, shows what is held back; --trust allows it for one run.`,
       );
     }
   }
@@ -461,7 +461,7 @@ async function withEarlierChoices<Output>(
     throw new RetinueError(
       "unknown-agent",
       `The session ran as the agent ${JSON.stringify(agent)}, which ${what}.`,
-      { advice: 'Name another with --agent, or none with --agent "".' },
+      { advice: 'Choose another with --agent, or none with --agent "".' },
     );
   }
   // By its id the session is found again immediately, and is the same one even if another was written to meanwhile.

@@ -37,15 +37,19 @@ export async function chooseSession(
   if (from === undefined) {
     if (choice.forkSession !== true)
       return own === undefined ? { sessionId: ids.uuid(), isNew: true } : { sessionId: own };
-    throw new RetinueError("session-conflict", "There is no session to copy.", {
-      advice: "Say which: resume one by id or title, or continue the newest.",
+    throw new RetinueError("session-conflict", "No session to copy was given.", {
+      advice: "Resume one by id or title, or continue the latest.",
     });
   }
   if (choice.forkSession === true) return { sessionId: own ?? ids.uuid(), from };
   if (own === undefined || own === from) return { sessionId: from, from };
-  throw new RetinueError("session-conflict", "A resumed session keeps its id.", {
-    advice: "Leave the session id out, or fork the session.",
-  });
+  throw new RetinueError(
+    "session-conflict",
+    "A resumed session keeps its id, so it cannot be given another.",
+    {
+      advice: "Leave the session id out, or fork the session.",
+    },
+  );
 }
 
 async function findResumed(choice: SessionChoice, transcripts: string): Promise<string | undefined> {
@@ -54,7 +58,7 @@ async function findResumed(choice: SessionChoice, transcripts: string): Promise<
     const latest = await findLatestSession(transcripts);
     if (latest !== undefined) return latest.id;
     throw new RetinueError("session-missing", "There is no session in this folder to continue.", {
-      advice: "Start one: leave that option out.",
+      advice: "Leave out that option to start one.",
     });
   }
   const found = await findSession(transcripts, choice.resume);
@@ -172,7 +176,7 @@ function refuseMissingLine({ records }: LoadedSession, { until, drops }: LoadOpt
     if (drops === undefined) return;
     throw new RetinueError(
       "session-conflict",
-      "A turn can only be left out together with the line to resume at.",
+      "A turn can be dropped only together with the message to resume at.",
     );
   }
   const { lines } = selectChain(records);

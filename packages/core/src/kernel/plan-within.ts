@@ -19,7 +19,7 @@ export async function planWithin(
     throw new RetinueError(
       "unreadable-plan",
       `The plan is for ${directory}, which is not in the folder of its session.`,
-      { advice: "Plan it again in the folder where it is carried out." },
+      { advice: "Create the plan again in the folder where it is carried out." },
     );
   const planned = await session.planAgent({
     agentType: task.agentType,

@@ -64,7 +64,7 @@ export function createQuestionRegistry(options: QuestionRegistryOptions): Questi
         .update(update)
         .catch((error: unknown) =>
           options.updateFailed(
-            `A permission update was not followed: ${error instanceof Error ? error.message : String(error)}`,
+            `A permission update was not applied: ${error instanceof Error ? error.message : String(error)}`,
           ),
         );
   }
@@ -73,8 +73,7 @@ export function createQuestionRegistry(options: QuestionRegistryOptions): Questi
     open: () => [...open.values()].map(({ question }) => question),
     answer(id, answer) {
       const found = open.get(id);
-      if (found === undefined)
-        throw new RetinueError("unknown-question", `There is no question ${id}, or it is answered.`);
+      if (found === undefined) throw new RetinueError("unknown-question", `There is no open question ${id}.`);
       found.resolve(answer);
     },
     ask,

@@ -67,7 +67,7 @@ export class TurnDriver {
 
   add(prompt: PromptInput): QueuedPrompt {
     if (this.#isClosed)
-      throw new RetinueError("session-closed", "The session is closed, so it takes no more prompts.");
+      throw new RetinueError("session-closed", "The session is closed, so it does not accept prompts.");
     const queued = this.#queue.add(prompt);
     this.continue();
     return queued;

@@ -323,7 +323,7 @@ function priceNotes(
   if (!isLimited || isPriced?.(model) !== false) return [];
   const isRefused = limits?.settings?.unknownPrice === "refuse";
   const effect = isRefused ? "its calls are refused" : "its calls are not counted in money";
-  return [`The price of ${model.id} is not known, so ${effect}.`];
+  return [`The price of ${model.id} is unknown, so ${effect}.`];
 }
 
 function describeTask(

@@ -250,7 +250,7 @@ export async function deny({ host }: CommandContext, id: string, message: string
 export async function revokeApproval({ host }: CommandContext, id: string): Promise<number> {
   refuseAgents(host);
   const { question } = openApprovals(host, { everywhere: true }).revoke(id, author());
-  host.stdout.write(`${question.id} is revoked; what it has allowed before stays done.\n`);
+  host.stdout.write(`${question.id} is revoked; calls that it already allowed are not undone.\n`);
   return 0;
 }
 

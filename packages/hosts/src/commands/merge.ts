@@ -111,7 +111,7 @@ function decideChecks(host: CliHost, written: readonly string[]): NonNullable<Ru
     if (!host.canAsk)
       return {
         behavior: "deny",
-        message: "no allow rule matches and nobody can be asked; name it with --check",
+        message: "no allow rule matches and no one can be asked; pass it with --check",
       };
     const known = answers.get(command) ?? askAbout(host, command);
     answers.set(command, known);

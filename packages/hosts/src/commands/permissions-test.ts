@@ -121,6 +121,6 @@ function explanation({ request, policy, modeFrom, decision, trust }: PermissionT
       ? []
       : [`not understood: ${facts.shell.analysis.opaque}`]),
     "order: input and granted tools, deny rules, ask rules, guards, the mode, allow rules, then asking",
-    ...(decision === "ask" ? ["with -p nobody can be asked, and the call is refused"] : []),
+    ...(decision === "ask" ? ["with -p no one can be asked, so the call is refused"] : []),
   ];
 }

@@ -410,7 +410,7 @@ export async function workflowStop(context: CommandContext, written: string): Pr
     context.host.stdout.write(
       isStopped
         ? `${run.runId} was stopped. \`retinue workflow resume ${run.runId}\` continues it.\n`
-        : `${run.runId} does not run; it is ${run.status}.\n`,
+        : `${run.runId} is not running; it is ${run.status}.\n`,
     );
   } finally {
     forget();

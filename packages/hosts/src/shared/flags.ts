@@ -694,7 +694,7 @@ export const absentWhenEmpty: ReadonlySet<string> = new Set(
 export function checkRules(option: string, list: RuleList, rules: readonly string[]): void {
   const bad = rules.length === 0 ? undefined : findBadRule(list, rules);
   if (bad !== undefined)
-    throw misuse(`${option} contains a rule that cannot be understood: ${bad.reason}.`, bad.advice);
+    throw misuse(`${option} contains a rule that is not valid: ${bad.reason}.`, bad.advice);
 }
 
 function checkFolders(option: string, folders: readonly string[], cwd: string): void {

@@ -79,7 +79,7 @@ describe("the options of retinue -p [CLI-1]", () => {
     ],
     [{ jsonSchema: "[1]" }, /--json-schema/],
     [{ jsonSchema: "{bad" }, /--json-schema is not a JSON Schema object/],
-    [{ allowedTools: ["Bash("] }, /--allowedTools contains a rule that cannot be understood/],
+    [{ allowedTools: ["Bash("] }, /--allowedTools contains a rule that is not valid/],
     [{ includePartialMessages: true }, /--include-partial-messages has no meaning without/],
     [{ replayUserMessages: true, outputFormat: "json" }, /--replay-user-messages has no meaning without/],
     [{ inputFormat: "stream-json" }, /the prompts come from stdin alone/],

@@ -60,7 +60,7 @@ describe("the page of a session in one file", () => {
     const cut = fitting(whole, 700_000);
     expect(JSON.stringify(cut).length).toBeLessThan(700_000);
     expect(cut.session.notes).toEqual([
-      "Texts of more than 2000 characters are cut in this file, to keep it small.",
+      "To keep this file small, texts of more than 2000 characters are cut.",
     ]);
     const short = fitting(whole, 50_000);
     expect(JSON.stringify(short).length).toBeLessThan(50_000);

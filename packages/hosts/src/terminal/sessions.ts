@@ -24,7 +24,7 @@ export async function sessions(context: CommandContext, options: SessionsOptions
 export async function sessionsList({ host }: CommandContext, options: SessionsOptions): Promise<number> {
   const found = await createSessionRecords(host).list();
   if (found.length === 0 && options.json !== true) {
-    host.stderr.write("There is no session in this folder yet.\n");
+    host.stderr.write("There are no sessions in this folder yet.\n");
     return 0;
   }
   return print(found, host, options);

@@ -61,7 +61,7 @@ export const clineFormat: AgentFormat = {
       taker.report(
         "note",
         "tools-omitted",
-        "Without `tools` the clients of Cline differ; here the agent reads and searches only.",
+        "The clients of Cline disagree on what a missing `tools` means; here the agent can only read and search.",
         "name",
       );
     const provider = taker.text("providerId");

@@ -150,7 +150,7 @@ function serversOf(taker: FieldTaker): readonly string[] | undefined {
   const names = typeof value === "string" ? value.split(",").map((name) => name.trim()) : value;
   if (Array.isArray(names) && names.every((name) => typeof name === "string"))
     return names.filter((name) => name !== "");
-  return taker.fails("mcpServers", "it is no list of names");
+  return taker.fails("mcpServers", "it is not a list of names");
 }
 
 function toolsOf(taker: FieldTaker, written: unknown): "all" | readonly PortableTool[] {

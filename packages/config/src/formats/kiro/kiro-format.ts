@@ -141,7 +141,7 @@ function readAgent(fields: SourceFields, context: ReadContext, format: FormatId)
   if (taker.has("allowedTools"))
     taker.loses(
       "mode-dropped",
-      "`allowedTools` says what needs no question; here the session decides that.",
+      "`allowedTools` lists what Kiro runs without asking; here the session decides that.",
       "allowedTools",
     );
   const written: PortableAgent = {
@@ -212,7 +212,7 @@ function ofOwnServers(
 
 const globs = { hasClasses: true };
 
-/** A pattern that cannot be kept here takes the tool away instead of opening it. */
+/** A pattern that cannot be expressed here takes the tool away instead of opening it. */
 function limitTools(
   tools: "all" | readonly PortableTool[],
   settings: Readonly<Record<string, unknown>>,
@@ -229,7 +229,7 @@ function limitTools(
     const sections = names.map((name) => settings[name] ?? {});
     if (!sections.every(isRecord)) return taker.fails("toolsSettings", `${quote(names[0])} is not an object`);
     const values = sections.map((section) => section[key] ?? undefined).filter((each) => each !== undefined);
-    if (values.length > 1) return taker.fails("toolsSettings", `\`${key}\` is there under two names`);
+    if (values.length > 1) return taker.fails("toolsSettings", `\`${key}\` is set under two names`);
     const [value] = values;
     if (value === undefined) return undefined;
     if (Array.isArray(value) && value.every((entry) => typeof entry === "string")) return value;
@@ -258,7 +258,7 @@ function limitTools(
       if (pattern === undefined)
         taker.loses(
           "pattern-dropped",
-          `The expression ${quote(commands[index])} cannot be kept here; the commands it allows are not allowed.`,
+          `The expression ${quote(commands[index])} cannot be expressed here; the commands it allows are not allowed.`,
           "toolsSettings",
         );
     narrow(
@@ -271,7 +271,7 @@ function limitTools(
     if (pattern === undefined)
       taker.loses(
         "pattern-dropped",
-        `The expression ${quote(command)} cannot be kept here; no command is allowed.`,
+        `The expression ${quote(command)} cannot be expressed here; no command is allowed.`,
         "toolsSettings",
       );
     deny.push({ class: "shell", raw: "shell", pattern });
@@ -294,7 +294,7 @@ function limitTools(
     if (limit === undefined || limited.length === 0) continue;
     taker.loses(
       "pattern-dropped",
-      `\`toolsSettings\` limits ${quote(name)} by ${quote(limit)}, which cannot be kept here; the agent does not have the tool.`,
+      `\`toolsSettings\` limits ${quote(name)} by ${quote(limit)}, which cannot be expressed here; the agent does not have the tool.`,
       "toolsSettings",
     );
     deny.push(...limited.filter((tool) => tool.class === "mcp"));
@@ -361,11 +361,11 @@ function deniedByRules(taker: FieldTaker): readonly PortableTool[] {
   const written = taker.take("permissions");
   if (written === undefined) return [];
   const rules = isRecord(written) ? written["rules"] : written;
-  if (!Array.isArray(rules)) return taker.fails("permissions", "it is no list of rules") ?? [];
+  if (!Array.isArray(rules)) return taker.fails("permissions", "it is not a list of rules") ?? [];
   if (rules.some((rule) => isRecord(rule) && (rule["effect"] === "allow" || rule["effect"] === "ask")))
     taker.loses(
       "mode-dropped",
-      "`permissions` says what needs no question and what does; here the session decides that.",
+      "`permissions` sets what Kiro asks about; here the session decides that.",
       "permissions",
     );
   return rules.flatMap((rule: unknown) => deniedByRule(rule, taker));
@@ -380,7 +380,7 @@ function deniedByRule(rule: unknown, taker: FieldTaker): readonly PortableTool[]
     return (
       taker.fails(
         "permissions",
-        "a rule has no `capability` and `effect` that are known, or its `match` is no list of patterns",
+        "a rule has no `capability` and `effect` that are known, or its `match` is not a list of patterns",
       ) ?? []
     );
   if (exclude !== undefined)
@@ -411,7 +411,7 @@ function deniedCalls(
     return patterns.map((each) => ({ ...tool, pattern: each.replaceAll("?", "*") }));
   taker.loses(
     "pattern-dropped",
-    `Which calls ${patterns.map((each) => quote(each)).join(", ")} of a rule denies cannot be kept here; none is allowed.`,
+    `Which calls ${patterns.map((each) => quote(each)).join(", ")} of a rule denies cannot be expressed here; none is allowed.`,
     "permissions",
   );
   return [tool];

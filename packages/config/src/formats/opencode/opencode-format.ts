@@ -141,7 +141,7 @@ function settingsAbove({ file, above }: ReadContext): readonly Settings[] | Sour
 
 function unreadableSettings(file: string): Diagnostic {
   const message =
-    "This cannot be read, and may limit the agents of the project; none is loaded that it counts for.";
+    "This file cannot be read and may restrict the agents of the project; those that it applies to are not loaded.";
   return { severity: "error", code: "unreadable-restriction", message, file, line: 1, column: 1 };
 }
 
@@ -161,7 +161,7 @@ function withSettings(
   const note: Diagnostic = {
     severity: "note",
     code: "settings-count-too",
-    message: `opencode.json has settings of ${quote(name)} too; both count.`,
+    message: `opencode.json has settings of ${quote(name)} too; both apply.`,
     file,
     ...(fields.locate(["name"]) ?? fields.locate(["description"])),
   };
@@ -210,7 +210,7 @@ function readAgent(
         {
           severity: "note",
           code: "agent-disabled",
-          message: `The agent ${quote(name)} is switched off in its file.`,
+          message: `The agent ${quote(name)} is disabled in its file.`,
           file: context.file,
           ...fields.locate(["disable"]),
         },
@@ -463,7 +463,7 @@ export function readPermission(
   if (servers.denies.length > 0)
     taker.loses(
       "pattern-dropped",
-      "A rule for every tool denies some calls; which calls of MCP servers it means cannot be kept here, and none is allowed.",
+      "A rule for every tool denies some calls; which calls of MCP servers it means cannot be expressed here, and none is allowed.",
       "permission",
     );
   const ofEvery: readonly PortableTool[] = servers.denies.length > 0 ? [{ class: "mcp", raw: "*" }] : [];
@@ -491,7 +491,7 @@ function denied(key: string, pattern: string, taker: FieldTaker): readonly (stri
   if (key === "webfetch") return [pattern];
   taker.loses(
     "pattern-dropped",
-    `Which calls ${quote(pattern)} of \`permission.${key}\` denies cannot be kept here; none is allowed.`,
+    `Which calls ${quote(pattern)} of \`permission.${key}\` denies cannot be expressed here; none is allowed.`,
     "permission",
   );
   return [undefined];
@@ -507,7 +507,7 @@ function allowed(key: string, pattern: string, taker: FieldTaker): readonly stri
   if (isSaid) return [pattern];
   taker.loses(
     "pattern-dropped",
-    `Which calls ${quote(pattern)} of \`permission.${key}\` allows cannot be kept here; they are not allowed.`,
+    `Which calls ${quote(pattern)} of \`permission.${key}\` allows cannot be expressed here; they are not allowed.`,
     "permission",
   );
   return [];
@@ -557,7 +557,7 @@ function settle(rules: readonly Rule[], key: string | undefined, taker: FieldTak
       if (state.denies.length > 0)
         taker.loses(
           "pattern-dropped",
-          `\`permission.${rule.key}\` opens ${quote(pattern)} again inside what it denies; here the denial holds.`,
+          `\`permission.${rule.key}\` allows ${quote(pattern)} again inside what it denies; here it stays denied.`,
           "permission",
         );
     }
@@ -571,7 +571,7 @@ function matchesKey(pattern: string, key: string): boolean {
 }
 
 /**
- * Rules that name tools of servers, or of plugins, one by one. Which calls of such a tool a pattern means cannot be kept here: a
+ * Rules that name tools of servers, or of plugins, one by one. Which calls of such a tool a pattern means cannot be expressed here: a
  * tool of which some calls are denied is denied.
  */
 function namedTools(rules: readonly Rule[]): {
@@ -636,7 +636,7 @@ function withKnownKey(rule: Rule, taker: FieldTaker): Rule {
   if (action === "deny" && isKnown(meant)) {
     taker.loses(
       "deny-dropped",
-      `opencode has no key ${quote(key)} and ignores it; here it counts as \`${meant}\`.`,
+      `opencode has no key ${quote(key)} and ignores it; here it is read as \`${meant}\`.`,
       taker.has("permission") ? "permission" : "tools",
     );
     return { ...rule, key: meant };
@@ -645,7 +645,7 @@ function withKnownKey(rule: Rule, taker: FieldTaker): Rule {
     taker.report(
       "note",
       "unknown-tool",
-      `opencode: there is no tool here for ${quote(key, 80)}.`,
+      `opencode: Retinue has no tool for ${quote(key, 80)}.`,
       "permission",
     );
   return rule;
@@ -657,7 +657,7 @@ function readRuleList(value: unknown, taker: FieldTaker): readonly Rule[] | unde
     if (value !== undefined)
       taker.loses(
         "deny-dropped",
-        "`permissions` that is no list is nothing in opencode; here it counts as `permission`.",
+        "opencode ignores `permissions` that is not a list; here it is read as `permission`.",
         "permissions",
       );
     return readRules(value, "permissions", taker);
@@ -669,7 +669,7 @@ function readRuleList(value: unknown, taker: FieldTaker): readonly Rule[] | unde
     const calls = resource ?? pattern ?? "*";
     const action = actionOf(effect);
     if (typeof key !== "string" || typeof calls !== "string" || action === undefined)
-      return taker.fails("permissions", "an entry is no rule with `permission`, `resource` and `effect`");
+      return taker.fails("permissions", "an entry is not a rule with `permission`, `resource` and `effect`");
     rules.push({ key, pattern: calls, action });
   }
   return rules;

@@ -179,20 +179,12 @@ function modeOf(taker: FieldTaker, approval: string | undefined): PortableMode |
   if (approval !== undefined) {
     if (modes.has(approval)) return modes.get(approval);
     if (approval.toLowerCase() === "plan") return "plan";
-    taker.loses(
-      "mode-dropped",
-      `There is no approval mode ${quote(approval)}; the agent asks.`,
-      "approvalMode",
-    );
+    taker.loses("mode-dropped", `Unknown approval mode ${quote(approval)}; the agent asks.`, "approvalMode");
     return claude === "plan" ? "plan" : undefined;
   }
   if (claude === undefined) return "edit";
   if (claudeModes.has(claude)) return claudeModes.get(claude);
-  taker.loses(
-    "mode-dropped",
-    `There is no permission mode ${quote(claude)}; the agent asks.`,
-    "permissionMode",
-  );
+  taker.loses("mode-dropped", `Unknown permission mode ${quote(claude)}; the agent asks.`, "permissionMode");
   return undefined;
 }
 

@@ -251,7 +251,7 @@ function registerHooks(
 ): readonly string[] {
   if (hooks.length === 0 || registered.has(skill.name)) return [];
   if (parts.hooks === undefined)
-    return [`The hooks of ${skill.name} are registered in sessions that begin after it was added.`];
+    return [`The hooks of ${skill.name} are registered only in sessions that start after it was added.`];
   registered.add(skill.name);
   const agent = { id: parts.plan.agent.id, isSubagent: parts.isSubagent };
   parts.hooks.add(registeredHooks({ name: skill.name, hooks, plugin: skill.source.plugin }, agent));
@@ -325,7 +325,7 @@ async function modelOf(
     if (!isRetinueError(error)) throw error;
     return {
       changes: own,
-      notes: [`The model ${JSON.stringify(model)} of ${name} does not count: ${error.message}`],
+      notes: [`The model ${JSON.stringify(model)} of ${name} was ignored: ${error.message}`],
     };
   }
 }

@@ -48,7 +48,7 @@ export function approvalRouting(
   };
 }
 
-const isUnattended = "it needs approval, and in the background nobody is asked";
+const isUnattended = "it needs approval, and agents in the background cannot ask";
 
 /** A child that was moved to the background asks no more questions; before that the program answers first. */
 function whileAttended(

@@ -132,7 +132,7 @@ describe("asking a person about a call", () => {
   it("allows only the call, and says so, when a rule of the person cannot be read", async () => {
     const { write, reported } = askWith([{ type: "allow", for: "save", rules: ["Edit("] }, { type: "deny" }]);
     expect(await write(join(outside, "a.md"))).toEqual({ type: "allowed" });
-    expect(reported).toEqual(["Not understood as a rule, so only this call was allowed: Edit("]);
+    expect(reported).toEqual(["These are not valid rules, so only this call was allowed: Edit("]);
     expect(approvals.rulesFor("child")).toEqual([]);
   });
 
@@ -151,7 +151,7 @@ describe("asking a person about a call", () => {
       saveRules: async () => "the disk is full",
     });
     expect(await write(join(outside, "a.md"))).toEqual({ type: "allowed" });
-    expect(reported).toEqual(["The rules hold for this session, but were not saved: the disk is full"]);
+    expect(reported).toEqual(["The rules apply to this session, but were not saved: the disk is full"]);
     expect(await write(join(outside, "b.md"))).toEqual({ type: "allowed-by-policy" });
   });
 

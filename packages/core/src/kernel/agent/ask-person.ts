@@ -144,12 +144,12 @@ async function remember(
   const readings = texts.map((text) => ({ text, reading: parseRule(text, { list: "allow" }) }));
   const broken = readings.filter(({ reading }) => reading.type === "invalid").map(({ text }) => text);
   if (broken.length > 0)
-    notice?.(`Not understood as a rule, so only this call was allowed: ${broken.join(", ")}`);
+    notice?.(`These are not valid rules, so only this call was allowed: ${broken.join(", ")}`);
   const rules = readings.flatMap(({ reading }) =>
     reading.type === "rule" && broken.length === 0 ? [{ rule: reading.rule, anchor: directory }] : [],
   );
   approvals.grantRules(rules, holder);
   if (answer.for !== "save" || rules.length === 0) return;
   const trouble = await saveRules(texts);
-  if (trouble !== undefined) notice?.(`The rules hold for this session, but were not saved: ${trouble}`);
+  if (trouble !== undefined) notice?.(`The rules apply to this session, but were not saved: ${trouble}`);
 }

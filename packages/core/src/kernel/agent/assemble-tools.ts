@@ -408,7 +408,7 @@ export async function prepareMemory(
     await makeMemoryDirectory(memory);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    notice?.(`The memory directory ${memory.directory} could not be made: ${why}`);
+    notice?.(`The memory directory ${memory.directory} could not be created: ${why}`);
   }
 }
 

@@ -240,7 +240,7 @@ export function refusePlan(
   }
   const { switches } = runtime.discovered.settings.settings.permissions;
   if (plan.policy.mode === "bypassPermissions" && switches.disableBypassPermissionsMode === "disable")
-    return "its plan bypasses permissions, which settings forbid here";
+    return "its plan bypasses permissions, which the settings do not allow here";
   const own = new Set((plan.mcpServers ?? []).flatMap((server) => (server.own ? [server.name] : [])));
   const known = new Set([
     ...tools.tools.map(({ name }) => name),

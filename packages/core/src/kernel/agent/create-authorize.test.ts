@@ -47,7 +47,7 @@ describe("without rules, everything but reading inside the folder is refused", (
   ])("%s", async (_, call, isDenied) => {
     const result = await tryCall(call);
     expect(result.isDenied).toBe(isDenied);
-    if (isDenied) expect(result.reason).toMatch(/was not allowed: .*, and nobody can be asked here\./);
+    if (isDenied) expect(result.reason).toMatch(/was not allowed: .*, and no one can be asked here\./);
   });
 });
 

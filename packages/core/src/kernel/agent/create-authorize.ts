@@ -345,7 +345,7 @@ async function askPersonOf(
   const { plan, askPerson, onAsk } = dependencies;
   const { request, reason } = judged;
   if (askPerson === undefined)
-    return denied(tool, `${reason}, and nobody can be asked here`, wayOutOf(judged, plan.directory));
+    return denied(tool, `${reason}, and no one can be asked here`, wayOutOf(judged, plan.directory));
   onAsk?.({ call, tool, input });
   const directory = dependencies.directory();
   const quote = judged.question?.quote;
@@ -492,10 +492,10 @@ export function createRuleGrants(anchor: string, giver: string): RuleGrants {
 
   function takeUpdate(update: unknown): readonly string[] {
     if (!isRecord(update) || update["type"] !== "addRules")
-      return ["only rules can be added; modes and folders stay as they are"];
+      return ["only rules can be added; modes and folders cannot be changed"];
     const { destination, behavior, rules } = update;
     if (destination !== "session")
-      return [`it wants to save to ${quote(destination)}, and only a person saves rules; write "session"`];
+      return [`it wants to save to ${quote(destination)}, and only users can save rules; write "session"`];
     if (behavior !== "allow" && behavior !== "deny")
       return [`"behavior" must be allow or deny, but it is ${quote(behavior)}`];
     return (Array.isArray(rules) ? rules : [undefined]).flatMap((rule) => takeRule(rule, behavior));
@@ -505,7 +505,7 @@ export function createRuleGrants(anchor: string, giver: string): RuleGrants {
     take: (updates) =>
       updates
         .flatMap(takeUpdate)
-        .map((why) => `An entry of "updatedPermissions" of ${giver} was not used: ${why}.`),
+        .map((why) => `An entry of "updatedPermissions" from ${giver} was ignored: ${why}.`),
     rights: () => lists,
   };
 }

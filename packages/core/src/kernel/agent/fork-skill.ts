@@ -30,7 +30,7 @@ export function createForkSkill({
   readonly plan: AgentPlan;
   readonly children: () => { readonly spawner: { readonly spawn: Spawn }; readonly tool: Tool };
 }): ForkSkill {
-  const refusal = plan.spawn === "none" ? "this agent may not start others" : undefined;
+  const refusal = plan.spawn === "none" ? "this agent may not start other agents" : undefined;
   return {
     refusal,
     async run({ skill, text, powers }, { callId, signal }, authorize) {
@@ -52,7 +52,7 @@ export function createForkSkill({
 /** A skill that is given as text although it asks for an agent of its own says so. */
 export function noteForText(skill: Skill, fork: ForkSkill | undefined): readonly string[] {
   if (skill.context !== "fork") return [];
-  const why = fork?.refusal ?? "an agent that was started by another starts none";
+  const why = fork?.refusal ?? "an agent that was started by another agent cannot start agents";
   return [
     `${skill.name} is meant to run in an agent of its own (${agentType(skill)}), but ${why}. Follow it yourself.`,
   ];
@@ -104,9 +104,9 @@ function skillHooks(
     note: `The hooks of ${skill.name} were not registered: ${why}.`,
   });
   if (!mayGrant(skill, trusted)) return refuse("the folder is not trusted");
-  if (settings.plain.disableAllHooks === true) return refuse("settings switch hooks off");
+  if (settings.plain.disableAllHooks === true) return refuse("settings disable hooks");
   const isManagedOnly = settings.plain.allowManagedHooksOnly === true && skill.source.scope !== "managed";
-  return isManagedOnly ? refuse("only hooks of the organisation are permitted") : { hooks };
+  return isManagedOnly ? refuse("only the organisation's hooks are allowed") : { hooks };
 }
 
 /** The same tied to the agent that called the skill. */
@@ -210,7 +210,7 @@ function refuseCommands(
   }: { readonly trusted: boolean; readonly isOff: boolean; readonly hasShell: boolean },
 ): string | undefined {
   if (!mayGrant(skill, trusted)) return "the folder is not trusted";
-  if (isOff) return "settings switch off commands in skills";
-  if (skill.shell === "powershell") return "it is written for PowerShell, and there is none here";
+  if (isOff) return "settings disable commands in skills";
+  if (skill.shell === "powershell") return "it is written for PowerShell, which is not installed here";
   return hasShell ? undefined : "there is no shell in this session";
 }

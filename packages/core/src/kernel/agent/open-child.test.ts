@@ -291,7 +291,7 @@ describe("[BGR-1, BGR-2] in the background", () => {
     await spawn({ background: true });
     expect(await tasks.ended("a1")).toMatchObject({
       status: "completed",
-      ending: { denials: [{ reason: expect.stringContaining("nobody can be asked") }] },
+      ending: { denials: [{ reason: expect.stringContaining("no one can be asked") }] },
     });
   });
 

@@ -160,7 +160,7 @@ export function openChildPlan(
     // A plan that was made elsewhere names the working tree it was made for.
     if (task.isolation !== undefined) {
       if (directory === plan.sessionDirectory)
-        return refused("its plan asks for a working tree of its own and none was made for it yet");
+        return refused("its plan asks for a worktree of its own, and none was created for it yet");
       const worktree = await makeChildWorktree(
         { ...plan, task: { ...task, resumed: true } },
         session,
@@ -267,7 +267,7 @@ async function preapprove(
         subagent_type: sketch.task.agentType,
         prompt: sketch.task.prompt,
       },
-      reason: `in the background it can ask for nothing more, and it may use ${needed.join(", ")}`,
+      reason: `in the background it cannot ask for approval, and it may use ${needed.join(", ")}`,
       suggestedRules: needed,
     },
     { signal: AbortSignal.any([signal, AbortSignal.timeout(answerTimeoutMs)]) },
@@ -367,7 +367,7 @@ async function loadHistory(
   if (transcript !== files.transcript && !isInside(transcript, [files.directory]))
     throw new RetinueError(
       "unreadable-plan",
-      `The plan continues ${transcript}, which is not a file of its session.`,
+      `The plan continues ${transcript}, which does not belong to its session.`,
     );
   const loaded = await loadSession(transcript);
   return loaded.messages.slice(0, messages);
@@ -396,10 +396,10 @@ async function openPlanned(
   const unable = await prepareModel(plan, session, resources);
   if (unable !== undefined) return unable;
   const { model, servers, worktree } = resources;
-  if (model === undefined) return refused("its model could not be made");
+  if (model === undefined) return refused("its model could not be created");
   if (task.resumed) await settleChild(id, session, { definition: plan.definition });
   // From here on it is on disk; a caller that was stopped before that gets no child.
-  if (signal.aborted) return refused("it was stopped before it began");
+  if (signal.aborted) return refused("it was stopped before it started");
   const forked = task.forksContext ? await forksFrom() : [];
   const own = files.agent(id);
   const record = await openChildRecord(plan, {

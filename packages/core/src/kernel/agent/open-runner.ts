@@ -37,8 +37,8 @@ export function openRunner(
   if (output !== undefined)
     throw new RetinueError(
       "runner-output",
-      `${runner.name} cannot be asked for an output of a certain form, because it does not have the tool that takes it.`,
-      { advice: "Ask for a text, or for JSON in the prompt." },
+      `${runner.name} cannot return output that matches a schema, because it does not have the tool for that.`,
+      { advice: "Ask for text, or for JSON in the prompt." },
     );
   let { session } = runner;
   const setup: RunnerSetup = {
@@ -108,7 +108,7 @@ async function prepare(plan: ChildPlan, { runner, runtime, signal }: Preparing):
 function unsafe(name: string, why: string): RetinueError {
   return new RetinueError(
     "runner-unguarded",
-    `${name} was not started, because nothing would keep it to the rules here. ${why}`,
+    `${name} was not started, because nothing would enforce the rules on it here. ${why}`,
   );
 }
 
@@ -122,7 +122,7 @@ function environmentOf(
     throw new RetinueError(
       "runner-variable",
       `The variable ${missing}, which \`runner.env\` names for ${name}, is not set.`,
-      { advice: "Set it where you start Retinue, or take its name out of the definition." },
+      { advice: "Set it where you start Retinue, or remove its name from the definition." },
     );
   return {
     ...passedEnvironment(environment),
@@ -147,7 +147,7 @@ function portable({ name, transport }: McpServer, runner: string): AcpServer {
   const entries = (values: Readonly<Record<string, string>>) =>
     Object.entries(values).map(([key, value]) => ({ name: key, value }));
   const unusable = (why: string): RetinueError =>
-    new RetinueError("runner-servers", `The MCP server ${name} cannot be handed to ${runner}: ${why}.`, {
+    new RetinueError("runner-servers", `The MCP server ${name} cannot be passed to ${runner}: ${why}.`, {
       advice: "Leave it out of `mcpServers` of the definition.",
     });
   switch (transport.type) {
@@ -156,10 +156,10 @@ function portable({ name, transport }: McpServer, runner: string): AcpServer {
       return { name, command: transport.command, args: [...transport.args], env: entries(transport.env) };
     case "http":
     case "sse":
-      if (transport.headersHelper !== undefined) throw unusable("a command makes its headers");
-      if (transport.oauth !== undefined) throw unusable("it is logged in at by Retinue");
+      if (transport.headersHelper !== undefined) throw unusable("its headers come from a command");
+      if (transport.oauth !== undefined) throw unusable("Retinue holds its login");
       return { type: transport.type, name, url: transport.url, headers: entries(transport.headers) };
     case "sdk":
-      throw unusable("it lives in the memory of the program");
+      throw unusable("it runs inside this program");
   }
 }

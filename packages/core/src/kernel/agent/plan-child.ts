@@ -67,7 +67,7 @@ export async function gatherChild(
   const { files, asking, runtime } = services;
   const previous = asked.resume === undefined ? undefined : await loadPreviousRun(asked.resume, session);
   if (asked.resume !== undefined && previous === undefined)
-    return refused(`There is no agent ${asked.resume} that could be resumed.`);
+    return refused(`There is no agent ${asked.resume} to resume.`);
   const { plan } = session.parent;
   const foreign = previous && refuseForeign(asked, previous.parentId, plan);
   if (foreign !== undefined) return refused(foreign);
@@ -142,8 +142,8 @@ function refuseForeign(
 ): string | undefined {
   if (parentId === (task === undefined ? undefined : agent.id)) return undefined;
   return parentId === undefined
-    ? `The agent ${resume} was started by the main agent, and only that can resume it.`
-    : `The agent ${resume} was started by the agent ${parentId}, and only that can resume it; resume ${parentId} instead.`;
+    ? `The agent ${resume} was started by the main agent, and only that agent can resume it.`
+    : `The agent ${resume} was started by the agent ${parentId}, and only that agent can resume it; resume ${parentId} instead.`;
 }
 
 /** Below a subagent there is no memory that the subagent does not have, so nothing of it is in the prompt either. */
@@ -177,7 +177,7 @@ async function findStart(
   if (folder === undefined)
     return {
       type: "refused",
-      reason: `\`cwd\` of ${from} is ${quote(written, 200)}, which is not there.`,
+      reason: `\`cwd\` of ${from} is ${quote(written, 200)}, which does not exist.`,
     };
   return { type: "found", cwd: { value: folder, from } };
 }

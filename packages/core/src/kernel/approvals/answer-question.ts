@@ -44,7 +44,7 @@ export function answerQuestion(
   const entry = files.read().find(({ question }) => question.id === id);
   if (entry === undefined)
     throw new RetinueError("unknown-approval", `There is no question ${quote(id)}.`, {
-      advice: "`retinue approvals` lists the questions that wait.",
+      advice: "`retinue approvals` lists the waiting questions.",
     });
   const { question, answer } = entry;
   refuseUnknownKeys(given);
@@ -52,7 +52,7 @@ export function answerQuestion(
   if (given.type === "deny" && given.message !== undefined && typeof given.message !== "string")
     throw unusable("The message of a refusal must be a string.");
   if (digest !== undefined && digest !== question.digest)
-    throw new RetinueError("changed-call", `The question ${id} is about another call than the answer.`);
+    throw new RetinueError("changed-call", `The question ${id} is about a different call than the answer.`);
   const facts = {
     version: 1,
     question: id,
@@ -102,7 +102,9 @@ function alreadyAnswered(id: string, { type, by }: ApprovalRecord): RetinueError
   const what = type === "allow" ? "allowed" : "denied";
   return new RetinueError("already-answered", `The question ${id} was ${what} by ${by} before.`, {
     advice:
-      type === "allow" ? `\`retinue approvals revoke ${id}\` takes it back.` : "The first answer counts.",
+      type === "allow"
+        ? `\`retinue approvals revoke ${id}\` takes it back.`
+        : "Only the first answer counts.",
   });
 }
 
@@ -116,7 +118,7 @@ function checkGrant(
     throw unusable(`The answer must be "deny", or "allow" with a scope of ${grantScopes.join(", ")}.`);
   if (scope !== "call" && everyTime)
     throw unusable(
-      `Every call of this kind is asked about (${reason}), so it can only be allowed for the call.`,
+      `Every call of this kind is asked about (${reason}), so it can only be allowed for this call.`,
       "A grant is never wider than your own settings.",
     );
   if (scope === "call" && rules.length > 0)
@@ -128,7 +130,8 @@ function checkGrant(
     if (reading.type === "invalid")
       throw unusable(`The rule ${quote(rule)} is not valid: ${reading.reason}.`);
   }
-  if (until !== undefined && !(until > now)) throw unusable("The time until which it is valid has passed.");
+  if (until !== undefined && !(until > now))
+    throw unusable("The time until which the grant is valid has passed.");
   if (maxUses !== undefined && !(Number.isSafeInteger(maxUses) && maxUses > 0))
     throw unusable("The number of uses must be a whole number from 1.");
   if (maxUsd !== undefined && !(Number.isFinite(maxUsd) && maxUsd > 0))
@@ -156,7 +159,7 @@ function checkAnswers(
   const missing = asked.find((text) => typeof given[text] !== "string" || given[text].trim() === "");
   if (missing !== undefined)
     throw unusable(
-      `The question ${quote(missing, 200)} has no answer.`,
+      `The question ${quote(missing, 200)} was not answered.`,
       "Give one answer for each question, in their order: `retinue approve ID --answer TEXT …`.",
     );
   return { answers: Object.fromEntries(asked.map((text) => [text, String(given[text])])) };

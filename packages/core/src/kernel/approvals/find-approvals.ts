@@ -73,7 +73,7 @@ export function findApprovals(
     const [first, ...others] = found;
     if (first === undefined)
       throw new RetinueError("unknown-approval", `There is no question ${quote(written)}.`, {
-        advice: "`retinue approvals` lists the questions that wait.",
+        advice: "`retinue approvals` lists the waiting questions.",
       });
     if (others.length === 0) return first;
     throw new RetinueError("ambiguous-approval", `Several questions begin with ${quote(written)}.`, {
@@ -82,7 +82,8 @@ export function findApprovals(
   };
   const show = ({ files, id }: ReturnType<typeof locate>): Approval => {
     const entry = files.read().find(({ question }) => question.id === id);
-    if (entry === undefined) throw new RetinueError("unknown-approval", `The question ${id} is gone.`);
+    if (entry === undefined)
+      throw new RetinueError("unknown-approval", `The question ${id} no longer exists.`);
     return describe(entry, now());
   };
   return {

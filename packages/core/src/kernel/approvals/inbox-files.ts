@@ -134,7 +134,7 @@ function answerTo(question: ApprovalQuestion, value: unknown): ApprovalRecord | 
   const answer = readAnswer(value);
   if (answer === undefined) return "it is not an answer of this version";
   if (answer.question !== question.id) return "it answers another question";
-  return answer.digest === question.digest ? answer : "the call it was given for is another one";
+  return answer.digest === question.digest ? answer : "it was given for a different call";
 }
 
 function readRevocation(value: unknown): InboxEntry["revoked"] {
@@ -180,8 +180,8 @@ function listOwnFolder(directory: string): readonly string[] {
     const facts = lstatSync(directory);
     const foreign = facts.isDirectory() ? foreignWriter(facts) : "it is not a folder";
     if (foreign !== undefined)
-      throw new RetinueError("unsafe-inbox", `The approvals in ${directory} do not count: ${foreign}.`, {
-        advice: "Make the folder your own, with mode 700, or remove it.",
+      throw new RetinueError("unsafe-inbox", `The approvals in ${directory} are ignored: ${foreign}.`, {
+        advice: "Make yourself the owner of the folder and set its mode to 700, or remove it.",
       });
     return readdirSync(directory).toSorted();
   } catch (error) {
@@ -216,7 +216,7 @@ function readOwnFile(
     if (facts.size > maxBytes) return { type: "refused", reason: "it is too large" };
     return { type: "read", value: JSON.parse(readFileSync(descriptor, "utf8")) };
   } catch {
-    return { type: "refused", reason: "it is no JSON" };
+    return { type: "refused", reason: "it is not JSON" };
   } finally {
     closeSync(descriptor);
   }
@@ -238,7 +238,7 @@ export function watchFolder(directory: string): FolderWatch {
     const why = error instanceof Error ? error.message : String(error);
     next.reject(
       new RetinueError("cannot-watch", `The approvals in ${directory} cannot be watched: ${why}.`, {
-        advice: "On Linux, raise fs.inotify.max_user_watches or max_user_instances.",
+        advice: "On Linux, raise fs.inotify.max_user_watches or fs.inotify.max_user_instances.",
         cause: error,
       }),
     );

@@ -35,10 +35,9 @@ export function openInbox(runtime: RuntimeContext, plan: AgentPlan): SessionInbo
   if (!runtime.keepsTranscripts)
     throw new RetinueError(
       "invalid-option",
-      "Questions can only wait in a session that is kept, and this one keeps no transcript.",
+      "Questions can wait only in a session that keeps a transcript, and this one does not.",
       {
-        advice:
-          "Use `transcripts: true`, or leave out --no-session-persistence; or do without waiting approvals.",
+        advice: "Use `transcripts: true`, leave out --no-session-persistence, or turn waiting approvals off.",
       },
     );
   const { approvals: directory } = sessionFiles(runtime.discovered.paths.transcripts, plan.sessionId);

@@ -347,7 +347,7 @@ describe("a grant", () => {
     expect(question).toMatchObject({ everyTime: true });
     const { answer } = inbox.runtime.approvals;
     await expect(answer(question.id, { type: "allow", scope: "session" })).rejects.toThrow(
-      "it can only be allowed for the call",
+      "it can only be allowed for this call",
     );
     await answer(question.id, { type: "allow" });
     const { denials } = await run.result;

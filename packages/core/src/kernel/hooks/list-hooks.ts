@@ -10,11 +10,11 @@ import type { SettingsScope } from "@retinue/config/settings/settings.ts";
 /** What each event is about, for choosing one from a list. */
 const summaries: Readonly<Record<FiredEvent, string>> = {
   PreToolUse: "Before a tool call",
-  PostToolUse: "After a tool call that worked",
+  PostToolUse: "After a tool call that succeeded",
   PostToolUseFailure: "After a tool call that failed",
   PermissionRequest: "Before a person is asked about a call",
   Notification: "When the person is notified",
-  UserPromptSubmit: "When a prompt is handed in",
+  UserPromptSubmit: "When a prompt is submitted",
   SessionStart: "When a session begins or is resumed",
   SessionEnd: "When a session ends",
   Stop: "Before the main agent ends its answer",

@@ -69,7 +69,7 @@ export function createPromptHooks(dependencies: PromptHookDependencies): PromptH
       const reason = reasons.filter((part) => part !== undefined && part !== "").join("\n");
       if (reason === "" || outcome.stop !== undefined) return undefined;
       if (rounds >= maxRounds) {
-        const failure = `Hooks made the agent continue ${rounds} times in a row; now it may stop.`;
+        const failure = `Hooks made the agent continue ${rounds} times in a row, so now it stops.`;
         report({ systemMessages: [], failures: [failure] });
         return undefined;
       }

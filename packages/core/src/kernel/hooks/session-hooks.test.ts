@@ -90,7 +90,7 @@ describe("[HKS-6] before a call", () => {
       permissionMode: "bypassPermissions",
       skipPermissions: true,
     }).result;
-    expect(denials[0]?.reason).toContain("a guard that fails lets nothing through");
+    expect(denials[0]?.reason).toContain("a failing guard blocks the call");
     expect(await exists(sample, "made")).toBe(false);
     expect(sample.notices).toHaveLength(1);
   });
@@ -163,7 +163,7 @@ describe("[HKS-6] a permission that is asked for", () => {
     const hooks = on("PermissionRequest", "exit 1");
     await using sample = await setUp([bash("touch made"), read("a.txt"), "Done."], { hooks });
     const { denials } = await sample.runtime.run("Go.").result;
-    expect(denials[0]?.reason).toContain("nobody can be asked here");
+    expect(denials[0]?.reason).toContain("no one can be asked here");
     expect(sample.notices).toHaveLength(1);
   });
 });
@@ -268,7 +268,7 @@ describe("[HKS-6] at the end", () => {
     const steps = Array.from({ length: 9 }, (_, index) => `Answer ${index + 1}.`);
     await using sample = await setUp(steps, { hooks: on("Stop", "echo 'again' >&2; exit 2") });
     expect(await sample.runtime.run("Go.").result).toMatchObject({ text: "Answer 9." });
-    expect(sample.notices).toEqual(["Hooks made the agent continue 8 times in a row; now it may stop."]);
+    expect(sample.notices).toEqual(["Hooks made the agent continue 8 times in a row, so now it stops."]);
   });
 });
 
@@ -549,11 +549,11 @@ describe("[HKS-6] rules that a hook adds while it allows a call", () => {
   });
 
   test.each<[string, object, string]>([
-    ["a settings file", rules("allow", "touch *", "localSettings"), "only a person saves rules"],
+    ["a settings file", rules("allow", "touch *", "localSettings"), "only users can save rules"],
     [
       "another mode",
       { type: "setMode", mode: "bypassPermissions", destination: "session" },
-      "modes and folders stay",
+      "modes and folders cannot be changed",
     ],
     ["what is no rule", { ...rules("allow", ""), rules: [{ toolName: 7 }] }, "which is not a rule"],
     ["a word that means nothing", rules("always", "touch *"), "must be allow or deny"],

@@ -568,7 +568,7 @@ async function readVariables(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
   const bash = bashes.find((path) => existsSync(path));
-  if (bash === undefined) throw new RetinueError("no-bash", "it needs bash, and there is none.");
+  if (bash === undefined) throw new RetinueError("no-bash", "it needs bash, which is not installed.");
   const before = new Map(
     Object.entries(environment()).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );

@@ -38,7 +38,7 @@ export function fitting(whole: ExportedSession, limit = maxCharacters): Exported
         ...agent,
         entries: agent.entries.map(([at, entry]) => [at, shortened(entry, length)]),
       })),
-      `Texts of more than ${length} characters are cut in this file, to keep it small.`,
+      `To keep this file small, texts of more than ${length} characters are cut.`,
     );
   }
   for (const kept of keptEntries) {
@@ -46,7 +46,7 @@ export function fitting(whole: ExportedSession, limit = maxCharacters): Exported
     const shorter = changeAgents(fitted, (agent) => newest(agent, kept));
     fitted = withNote(
       shorter,
-      `Of each agent the newest ${kept} entries are in this file, to keep it small.`,
+      `To keep this file small, only the newest ${kept} entries of each agent are included.`,
     );
   }
   return fitted;

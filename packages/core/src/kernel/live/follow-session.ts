@@ -61,7 +61,8 @@ function checkExists({ transcripts, sessionId }: SessionPlace): void {
   const { transcript, directory } = sessionFiles(transcripts, sessionId);
   if (!existsSync(transcript) && !existsSync(directory))
     throw new RetinueError("session-missing", `There is no session ${sessionId} here.`, {
-      advice: "It may have been removed, or belong to another folder: `retinue studio --all` shows all.",
+      advice:
+        "It may have been removed, or belong to another folder; `retinue studio --all` shows the sessions of all folders.",
     });
 }
 

@@ -69,14 +69,14 @@ export function createLivePolicy(options: LivePolicyOptions): LivePolicy {
           if (type === "addDirectories") changes.directories.add(path);
           else changes.directories.delete(path);
         }
-      } else throw refused(`there is no permission update ${JSON.stringify(type)}`);
+      } else throw refused(`unknown permission update ${JSON.stringify(type)}`);
     },
   };
 }
 
 function setMode(text: unknown, changes: PolicyChanges, options: LivePolicyOptions): PermissionMode {
   const wanted = typeof text === "string" ? parsePermissionMode(text) : undefined;
-  if (wanted === undefined) throw refused(`there is no permission mode ${JSON.stringify(text)}`);
+  if (wanted === undefined) throw refused(`unknown permission mode ${JSON.stringify(text)}`);
   if (wanted === "bypassPermissions" && !options.mayBypass())
     throw refused(
       "the mode bypassPermissions was not allowed at the start (--allow-dangerously-skip-permissions)",
@@ -119,7 +119,7 @@ async function changeRules(
     const { toolName, ruleContent } = isRecord(each) ? each : {};
     const written = `${String(toolName)}${typeof ruleContent === "string" ? `(${ruleContent})` : ""}`;
     const reading = parseRule(written, { list: behavior });
-    if (reading.type !== "rule") throw refused(`the rule ${written} cannot be understood: ${reading.reason}`);
+    if (reading.type !== "rule") throw refused(`the rule ${written} is not valid: ${reading.reason}`);
     return { rule: reading.rule, anchor };
   });
   const texts = named.map(({ rule }) => formatRule(rule));

@@ -138,17 +138,16 @@ async function performOnRun(performing: Performing<ActContext>): Promise<ActOutc
     throw new RetinueError("unknown-run", `There is no workflow run ${runId} in this session.`);
   const isRunning = run.status === "running";
   if (action === "stop") {
-    if (!isRunning) throw new RetinueError("not-running", `${runId} does not run; it is ${run.status}.`);
+    if (!isRunning) throw new RetinueError("not-running", `${runId} is not running; it is ${run.status}.`);
     const { journal } = workflowFiles(context.transcripts, sessionId, runId);
     const options = { ...context, timeoutMs: runTimeoutMs };
     await submitElsewhere({ type: "stop", agent: runId }, { sessionId, transcript: journal }, options);
-    return { outcome: `${run.name} was stopped. What is done is kept; resuming continues with the rest.` };
+    return { outcome: `${run.name} was stopped. Finished steps are kept; resume it to run the rest.` };
   }
-  if (action !== "resume")
-    throw new RetinueError("misuse", "A run of a workflow can be stopped and resumed, nothing else.");
+  if (action !== "resume") throw new RetinueError("misuse", "A workflow run can only be stopped or resumed.");
   if (isRunning) throw new RetinueError("still-running", `${runId} is still running.`);
   await startCommand(["workflow", "resume", runId], performing);
-  return { outcome: `${run.name} was resumed; what is done is not run again.` };
+  return { outcome: `${run.name} was resumed; finished steps are not run again.` };
 }
 
 /** Submits an op to the process that runs the agent. */
@@ -256,7 +255,7 @@ function hasText({ text = "" }: Request): boolean {
 function answer(request: Request, { transcripts, user }: ActAuthor): ActOutcome {
   const { action, question: id, digest, grant, text, sessionId } = request;
   const { approvals } = sessionFiles(transcripts, sessionId);
-  if (id === undefined) throw new RetinueError("misuse", "An answer names its question.");
+  if (id === undefined) throw new RetinueError("misuse", "An answer needs the id of its question.");
   const known = readApprovals(approvals, { now: Date.now }).find(({ question }) => question.id === id);
   if (known === undefined) throw new RetinueError("unknown-approval", `There is no question ${id}.`);
   const files = openInboxFiles(approvals);
@@ -264,12 +263,12 @@ function answer(request: Request, { transcripts, user }: ActAuthor): ActOutcome 
     if (known.answer?.type !== "allow")
       throw new RetinueError(
         "nothing-granted",
-        `The question ${id} is ${known.state}; nothing can be revoked.`,
+        `The question ${id} is ${known.state}, so there is nothing to revoke.`,
       );
     files.revoke(id, user, Date.now());
-    return { outcome: `${id} is revoked; what it has allowed before stays done.` };
+    return { outcome: `${id} is revoked; calls that it already allowed are not undone.` };
   }
-  if (digest === undefined) throw new RetinueError("misuse", "An answer names the digest of the call.");
+  if (digest === undefined) throw new RetinueError("misuse", "An answer needs the digest of the call.");
   const given =
     action === "deny"
       ? ({ type: "deny", message: text } as const)

@@ -204,13 +204,13 @@ export interface ActOutcome {
 
 /** Reads what a viewer wants done; throws where it cannot be understood. */
 export function toActRequest(value: unknown): ActRequest {
-  if (!isRecord(value)) throw misuse("An act is a JSON object.");
+  if (!isRecord(value)) throw misuse("An act must be a JSON object.");
   const { project, sessionId, agentId } = value;
   const action = studioActions.find((known) => known === value.action);
-  if (action === undefined) throw misuse(`An act is one of ${studioActions.join(", ")}.`);
+  if (action === undefined) throw misuse(`An act must be one of ${studioActions.join(", ")}.`);
   if (typeof project !== "string" || typeof sessionId !== "string")
-    throw misuse("An act names its project and sessionId.");
-  if (typeof agentId !== "string" || !isAgentId(agentId)) throw misuse("An act names its agentId.");
+    throw misuse("An act needs a project and a sessionId.");
+  if (typeof agentId !== "string" || !isAgentId(agentId)) throw misuse("An act needs an agentId.");
   return {
     project,
     sessionId,
@@ -225,7 +225,7 @@ function textsOf(value: JsonRecord): Pick<ActRequest, "text" | "message" | "ques
   const names = ["text", "message", "question", "digest"] as const;
   for (const name of names)
     if (value[name] !== undefined && typeof value[name] !== "string")
-      throw misuse(`The ${name} of an act is a string.`);
+      throw misuse(`The ${name} of an act must be a string.`);
   return Object.fromEntries(
     names.flatMap((name) => (value[name] === undefined ? [] : [[name, value[name]]])),
   );
@@ -233,20 +233,20 @@ function textsOf(value: JsonRecord): Pick<ActRequest, "text" | "message" | "ques
 
 /** Numbers and rules are checked again where the answer is written down. */
 function readGrant(value: unknown): GivenGrant {
-  if (!isRecord(value)) throw misuse("The grant of an act is an object.");
+  if (!isRecord(value)) throw misuse("The grant of an act must be an object.");
   const scope = grantScopes.find((known) => known === value.scope);
-  if (scope === undefined) throw misuse(`The scope of a grant is one of ${grantScopes.join(", ")}.`);
+  if (scope === undefined) throw misuse(`The scope of a grant must be one of ${grantScopes.join(", ")}.`);
   const { rules, until, maxUses, maxUsd, answers } = value;
   const areAnswers =
     answers === undefined ||
     (isRecord(answers) && Object.values(answers).every((text) => typeof text === "string"));
-  if (!areAnswers) throw misuse("The answers of a grant are strings by question.");
+  if (!areAnswers) throw misuse("The answers of a grant must be strings keyed by question.");
   const areRules =
     rules === undefined || (Array.isArray(rules) && rules.every((rule) => typeof rule === "string"));
-  if (!areRules) throw misuse("The rules of a grant are a list of strings.");
+  if (!areRules) throw misuse("The rules of a grant must be a list of strings.");
   for (const number of [until, maxUses, maxUsd])
     if (number !== undefined && typeof number !== "number")
-      throw misuse("The limits of a grant are numbers.");
+      throw misuse("The limits of a grant must be numbers.");
   return JSON.parse(JSON.stringify({ scope, rules, until, maxUses, maxUsd, answers }));
 }
 

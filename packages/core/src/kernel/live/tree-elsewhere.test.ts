@@ -98,7 +98,7 @@ test("an op that another process cannot take is refused with its reason [CLI-3]"
   await runPrompt(tree, { content: "Begin." });
   const { elsewhere } = await look();
   await expect(elsewhere.submit("main", { type: "rename", title: "other" })).rejects.toThrow(
-    "takes no rename",
+    "does not accept rename",
   );
   await tree.close();
   await expect(elsewhere.submit("main", { type: "prompt", content: "More." })).rejects.toThrow(

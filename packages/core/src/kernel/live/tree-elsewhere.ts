@@ -188,7 +188,10 @@ function remoteOp(op: Op, agent: AgentId): RemoteOp {
     case "background":
       return { ...op, agent: op.agent ?? agent };
     default:
-      throw new RetinueError("not-supported", `Another process has this session; it takes no ${op.type}.`);
+      throw new RetinueError(
+        "not-supported",
+        `Another process has this session open, which does not accept ${op.type}.`,
+      );
   }
 }
 

@@ -53,7 +53,7 @@ export async function applyMerge(
   if (!(await isAncestor(place, head, tip)))
     return note({
       type: "not-applied",
-      reason: `${personal} has moved, and ${branch} does not continue it`,
+      reason: `${personal} has moved, and ${branch} is not based on it`,
       commands: [`git merge ${shellWord(branch)}`],
     });
   const dirty = await whyNotClean(place);
@@ -66,13 +66,13 @@ export async function applyMerge(
   const [inTheWay, ...more] = await findInTheWay(place, head, tip);
   if (inTheWay !== undefined)
     return refuse(
-      `${inTheWay}${more.length === 0 ? " is" : ` and ${more.length} more are`} there without being in git, and would be overwritten`,
+      `${inTheWay}${more.length === 0 ? " is" : ` and ${more.length} more are`} there but not tracked by git, and would be overwritten`,
     );
   await note({ type: "applying", branch: personal, from: head, to: tip });
   const words = ["merge", "--ff-only", "--quiet", "--no-stat", "--no-overwrite-ignore", tip];
   const merged = await git(top, words, { isUnstoppable: true });
   if (merged.type === "failed" && (await headOf(place)) !== tip)
-    return refuse(`git did not bring it forward (${merged.reason})`);
+    return refuse(`git could not fast-forward it (${merged.reason})`);
   await note({ type: "applied", branch: personal, from: head, to: tip });
 }
 

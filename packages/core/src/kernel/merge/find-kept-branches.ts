@@ -54,9 +54,8 @@ export async function findMergeSession(place: Place, written: string | undefined
   const [newest] = [...tasks].sort((a, b) => b.lastSignAt - a.lastSignAt);
   if (written === undefined) {
     if (newest !== undefined) return newest.sessionId;
-    throw new RetinueError("nothing-to-merge", "No session of this folder has a worktree that was kept.", {
-      advice:
-        "Agents with `isolation: worktree` work in one, and it is kept when they have changed something.",
+    throw new RetinueError("nothing-to-merge", "No session of this folder has a worktree with changes.", {
+      advice: "Agents with `isolation: worktree` work in one, which is kept if they changed something.",
     });
   }
   const sessions = [...new Set(tasks.map(({ sessionId }) => sessionId))];
@@ -71,13 +70,13 @@ export async function findMergeSession(place: Place, written: string | undefined
   if (folders.length === 1 && folders[0] !== undefined) return folders[0];
   if (meant.length > 1 || found.type === "ambiguous")
     throw new RetinueError("session-ambiguous", `Several sessions match ${JSON.stringify(written)}.`, {
-      advice: "Write more of the id; `retinue sessions list` shows them.",
+      advice: "Pass more of the id; `retinue sessions list` shows the ids.",
     });
   throw new RetinueError(
     "session-missing",
     `There is no session ${JSON.stringify(written)} in this folder.`,
     {
-      advice: "`retinue sessions list` shows those there are.",
+      advice: "`retinue sessions list` lists them.",
     },
   );
 }

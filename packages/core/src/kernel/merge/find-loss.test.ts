@@ -28,7 +28,7 @@ describe("what a resolver has lost [MRG-1]", () => {
     [
       "a removal",
       text(...good.slice(0, 8), "gone", "five", "six"),
-      'brings back "gone", which a side has removed',
+      'restores "gone", which one side has removed',
     ],
     ["two lines for one", without("four", "clean A").replace("three", "three\nall of it"), 'drops "four"'],
   ])("%s", (_what, result, expected) => {

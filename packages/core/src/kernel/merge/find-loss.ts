@@ -18,7 +18,7 @@ export function findLoss({ merged, result, base }: ResolvedText): string | undef
   const baseLines = new Set(linesOf(base));
   const known = new Set([...clean, ...sides, ...common]);
   const restored = resultLines.find((line) => hasWords(line) && baseLines.has(line) && !known.has(line));
-  if (restored !== undefined) return `brings back ${shown(restored)}, which a side has removed`;
+  if (restored !== undefined) return `restores ${shown(restored)}, which one side has removed`;
   const dropped =
     findDropped(clean, resultLines, seams) ?? findLeftOut({ sides, common, known }, resultLines);
   return dropped === undefined ? undefined : `drops ${shown(dropped)}`;

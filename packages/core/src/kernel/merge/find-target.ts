@@ -33,10 +33,10 @@ export async function findTarget(
   if (folder !== undefined)
     throw new RetinueError(
       "branch-in-use",
-      `The branch ${branch} is checked out in ${folder}, so it is not advanced behind its back.`,
+      `The branch ${branch} is checked out in ${folder}, so it was not advanced: the files there would no longer match it.`,
       {
         advice:
-          "Leave --into out and add --apply, which brings it forward at the end if nothing there is changed.",
+          "Leave out --into and add --apply, which fast-forwards it at the end if nothing is changed there.",
       },
     );
   const personal = oneLine(await git(top, ["symbolic-ref", "--quiet", "--short", "HEAD"]));

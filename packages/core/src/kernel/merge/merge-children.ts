@@ -282,14 +282,14 @@ async function integrate(round: Round, child: QueuedChild, all: readonly QueuedC
   }
   await note({ type: "taken", agent, tip, base, files });
   if (base === tip || files.length === 0) {
-    await note({ type: "empty", agent, tip, reason: "it has changed nothing" });
+    await note({ type: "empty", agent, tip, reason: "it changed nothing" });
     return "integrated";
   }
   const scratch = await ports.openScratch();
   const built = await build(round, { child, all, range, scratch });
   if (typeof built !== "string") return leave(round, child, built);
   if (built === onto) {
-    await note({ type: "empty", agent, tip, reason: "its changes are there already" });
+    await note({ type: "empty", agent, tip, reason: "its changes are already there" });
     return "integrated";
   }
   if (request.checks.length > 0) {
@@ -348,7 +348,7 @@ async function build(round: Round, building: Building): Promise<string | Left> {
   await resetScratch(scratch, onto);
   const pick = await pickRange(scratch, range);
   if (pick.type === "failed")
-    return { because: "unusable", reason: `its changes could not be put on top (${pick.reason})` };
+    return { because: "unusable", reason: `its changes could not be applied (${pick.reason})` };
   if (pick.type === "conflict") return settleConflict(round, building, pick);
   return commitTree(ports, child, { tree: pick.tree, onto });
 }
@@ -374,10 +374,10 @@ async function settleConflict(
   const onto = target.tip;
   const names = conflict.files.map(({ path }) => path);
   await note({ type: "conflicted", agent, tip, onto, files: names });
-  const where = `it conflicts with what is there in ${names.join(", ")}`;
+  const where = `it conflicts with the integration branch in ${names.join(", ")}`;
   if (request.resolver === false) return { because: "conflict", reason: where };
   if (earlier.given.has(`${agent} ${tip}`))
-    return { because: "conflict", reason: `${where}; it was given to ${request.resolver} before` };
+    return { because: "conflict", reason: `${where}; ${request.resolver} already tried to resolve it` };
   const { resolver } = request;
   await note({ type: "resolving", agent, tip, onto, resolver });
   const prompt = await describeConflict(round, { child, all, range, conflict });

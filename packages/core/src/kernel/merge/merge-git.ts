@@ -48,7 +48,7 @@ export async function takeChanges(
   const tip = await tipOf({ git, repository }, kept, dryRun);
   if (tip.type === "left") return tip;
   const base = await findBase({ git, repository }, kept);
-  if (base === undefined) return unusable(`it is not known which commit ${kept.branch} began with`);
+  if (base === undefined) return unusable(`it is unknown which commit ${kept.branch} started from`);
   const { main } = repository;
   const raw = await git(main, [
     "diff-tree",
@@ -67,7 +67,7 @@ export async function takeChanges(
     return {
       type: "left",
       because: "submodule",
-      reason: `it changes the submodule ${submodule.path}, and submodules are merged by hand`,
+      reason: `it changes the submodule ${submodule.path}, and submodules have to be merged by hand`,
     };
   return { type: "taken", base, tip: tip.commit, files: entries.map(({ path }) => path) };
 }
@@ -85,14 +85,15 @@ async function tipOf(place: MergeRepository, kept: KeptBranch, dryRun: boolean):
   const branchTip = oneLine(
     await git(repository.main, ["rev-parse", "--verify", "--quiet", `${reference}^{commit}`]),
   );
-  if (branchTip === undefined || branchTip === "") return unusable(`the branch ${branch} names no commit`);
+  if (branchTip === undefined || branchTip === "")
+    return unusable(`the branch ${branch} does not point to a commit`);
   if (worktree === undefined) return { type: "tip", commit: branchTip };
   const { mark, administration } = worktree;
   const inUse = whyInUse(mark);
   if (inUse !== undefined) return { type: "left", because: "not-ended", reason: inUse };
   if (listPending(repository.commonDirectory).some(({ path }) => path === mark.path))
     return unusable(
-      `its worktree ${mark.path} is being made or removed; \`retinue clean\` finishes what was cut off`,
+      `its worktree ${mark.path} is being made or removed; \`retinue clean\` finishes what was interrupted`,
     );
   const strange = await whyNotOurs(worktree);
   if (strange !== undefined) return unusable(`its worktree cannot be used: ${strange.reason}`);
@@ -110,11 +111,11 @@ async function tipOf(place: MergeRepository, kept: KeptBranch, dryRun: boolean):
   const hidden = await hiddenEdit(git, mark.path);
   if (hidden !== undefined)
     return unusable(
-      `git is told not to look at ${hidden} in its worktree, and it is edited; \`git -C ${shellWord(mark.path)} update-index --no-assume-unchanged --no-skip-worktree -- ${shellWord(hidden)}\` shows it to git`,
+      `${hidden} in its worktree is edited, but git is configured to ignore changes to it; \`git -C ${shellWord(mark.path)} update-index --no-assume-unchanged --no-skip-worktree -- ${shellWord(hidden)}\` shows it to git`,
     );
   const { head } = found.repository;
   if (head !== branchTip && !(await isAncestor(place, branchTip, head)))
-    return unusable(`its branch ${branch} and what is checked out in ${mark.path} have gone different ways`);
+    return unusable(`its branch ${branch} and what is checked out in ${mark.path} have diverged`);
   const snapshot = await writeSnapshotCommit(git, found.repository, firstLine(kept.description));
   if (snapshot.type === "failed") return unusable(`its changes could not be committed (${snapshot.reason})`);
   const commit = oneLine(snapshot) ?? head;
@@ -357,7 +358,7 @@ export async function readResolution(
 > {
   const unresolved = (reason: string) => ({ type: "unresolved", reason }) as const;
   const head = oneLine(await git(path, ["rev-parse", "HEAD"]));
-  if (head !== onto) return unresolved("it has made commits of its own");
+  if (head !== onto) return unresolved("it made commits of its own");
   const open = new Set((await conflictedFiles({ git, path })).map((file) => file.path));
   for (const file of files) {
     if ((await readMarked(join(path, file.path))) !== undefined)
@@ -374,16 +375,16 @@ export async function readResolution(
   const changed = new Map(readRaw(must(await git(path, words))).map((entry) => [entry.path, entry]));
   const allowed = new Set([...may, ...[...files, ...settled].map((file) => file.path)]);
   const strange = [...changed.keys()].find((name) => !allowed.has(name));
-  if (strange !== undefined) return unresolved(`it has changed ${strange}, which neither side has touched`);
+  if (strange !== undefined) return unresolved(`it changed ${strange}, which neither side has touched`);
   if (changed.size === 0 && files.some((file) => file.marked === undefined))
-    return unresolved("nothing of what the agent has done is in it");
+    return unresolved("it contains none of the agent's changes");
   const read = async (name: string): Promise<string> => {
     const answer = await git(path, ["cat-file", "blob", name]);
     return answer.type === "done" ? answer.text : "";
   };
   for (const file of files) {
     if (await isOneSided({ git, path }, tree, file))
-      return unresolved(`of ${file.path} it keeps only what one side has`);
+      return unresolved(`it keeps only one side's version of ${file.path}`);
     if (file.marked === undefined) continue;
     const result = await read(`${tree}:${file.path}`);
     const before = file.sides.base === undefined ? "" : await read(file.sides.base);
@@ -407,7 +408,7 @@ async function lossOfSettled(
   { read, base }: { readonly read: (name: string) => Promise<string>; readonly base: string },
 ): Promise<string | undefined> {
   if (merged.after === result?.after) return undefined;
-  if (result === undefined) return "takes back what a side has done";
+  if (result === undefined) return "reverts what one side has done";
   const [[mode = "", blob = ""], [newMode = "", newBlob = ""]] = [
     merged.after.split(" "),
     result.after.split(" "),

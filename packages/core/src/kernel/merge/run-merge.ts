@@ -55,9 +55,9 @@ export async function runMerge(
   if (!runtime.keepsTranscripts)
     throw new RetinueError(
       "nothing-kept",
-      "Nothing is kept of this session, so its children's changes cannot be merged.",
+      "This session keeps no transcript, so its children's changes cannot be merged.",
       {
-        advice: "Run it with transcripts; without them, `git merge` of their branches is the way.",
+        advice: "Run it with transcripts, or merge the branches with `git merge`.",
       },
     );
   const { transcripts, cwd } = runtime.discovered.paths;
@@ -69,7 +69,7 @@ export async function runMerge(
   const found = await findWorktreeRepository(git, cwd);
   if (found.type === "refused")
     throw new RetinueError("no-merge", `Nothing can be merged: ${found.reason}.`, {
-      advice: "Merge in the repository that the agents worked in.",
+      advice: "Run the merge in the repository that the agents worked in.",
     });
   const place = { git, repository: found.repository, transcripts };
   const sessionId =
@@ -166,7 +166,7 @@ function lockRepository(commonDirectory: string): Disposable {
   if (answer.type === "taken") return { [Symbol.dispose]: () => answer.lock.release() };
   const by = answer.by === undefined ? "" : ` (process ${answer.by.pid})`;
   throw new RetinueError("merge-running", `Another merge of this repository is running${by}.`, {
-    advice: "Wait until it has ended; if no such process is running, try again in a few seconds.",
+    advice: "Wait until it ends; if no such process is running, try again in a few seconds.",
   });
 }
 

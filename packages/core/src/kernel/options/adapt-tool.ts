@@ -41,7 +41,7 @@ export function toOutcome(value: unknown): ToolOutcome {
   if (value === undefined) return { content: "Done." };
   const json: string | undefined = JSON.stringify(value);
   if (json === undefined)
-    return { content: `The tool returned ${kindOf(value)}, which is not a result.`, isError: true };
+    return { content: `The tool returned ${kindOf(value)}, which is not a valid result.`, isError: true };
   return { content: json, data: value };
 }
 

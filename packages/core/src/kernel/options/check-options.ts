@@ -316,7 +316,7 @@ function checkNeeds(taker: string, options: Readonly<Record<string, unknown>>): 
   const isSet = (key: string): boolean => options[key] !== undefined && options[key] !== false;
   for (const [key, others] of Object.entries(needs)) {
     if (!isSet(key) || others.some(isSet)) continue;
-    throw invalid(`The option ${key} of ${taker}() means nothing without ${others.join(" or ")}.`);
+    throw invalid(`The option ${key} of ${taker}() has no effect without ${others.join(" or ")}.`);
   }
 }
 

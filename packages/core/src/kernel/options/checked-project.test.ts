@@ -96,7 +96,7 @@ describe("every argument that JavaScript passes wrongly is refused in one senten
     [
       "resumeAt of no session",
       (r) => r.run("x", { resumeAt: "x" }),
-      /resumeAt of run\(\) means nothing without resume or continue\./,
+      /resumeAt of run\(\) has no effect without resume or continue\./,
     ],
     [
       "an effort above 100",
@@ -137,7 +137,7 @@ describe("every argument that JavaScript passes wrongly is refused in one senten
 
 it.each([
   [{ model: any(5) }, /The option settings of createRuntime\(\) cannot be used: The setting "model" must be/],
-  [{ permissions: any({ alow: ["Read"] }) }, /There is no permission setting "alow"/],
+  [{ permissions: any({ alow: ["Read"] }) }, /Unknown permission setting "alow"/],
 ])("settings of the program that cannot be used are refused: %j [SDK-1]", async (settings, sentence) => {
   await using sample = await createSampleRuntime([], { settings });
   await expect(sample.runtime.open()).rejects.toThrow(sentence);
@@ -151,7 +151,7 @@ it("a program is warned of a budget that cannot be kept [LIM-3]", async () => {
   await sample.runtime.run("Go.", { maxBudgetUsd: 1 }).result;
   await sample.runtime.spawn("Explore", "Go.", { maxBudgetUsd: 1 }).result;
   expect(warnings).toEqual(
-    Array(2).fill("The price of scripted is not known, so the budget cannot be kept."),
+    Array(2).fill("The price of scripted is unknown, so the budget cannot be enforced."),
   );
 });
 
@@ -302,8 +302,12 @@ describe("canUseTool adds rules as in the Agent SDK [SDK-1]", () => {
   });
 
   it.each([
-    ["a rule that is to be saved", [update("localSettings")], /only a person saves rules/],
-    ["a mode", [{ type: "setMode", mode: "bypassPermissions", destination: "session" }], /modes .* stay/],
+    ["a rule that is to be saved", [update("localSettings")], /only users can save rules/],
+    [
+      "a mode",
+      [{ type: "setMode", mode: "bypassPermissions", destination: "session" }],
+      /modes .* cannot be changed/,
+    ],
     ["no list", "all", /must be a list, but is "all"/],
   ])("refuses the call with the reason for %s", async (_, updatedPermissions, reason) => {
     await using sample = await createSampleRuntime([touch("a"), "Done."], {

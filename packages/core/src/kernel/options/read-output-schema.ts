@@ -87,7 +87,7 @@ function fromJson(schema: Readonly<Record<string, unknown>>): z.ZodType {
     Array.isArray(schema) ||
     !(Object.keys(schema).length === 0 || jsonSchemaWords.some((word) => word in schema))
   )
-    throw unusable("it says nothing that a JSON Schema says, such as type or properties");
+    throw unusable("it has no keyword of a JSON Schema, such as type or properties");
   try {
     return z.fromJSONSchema(schema);
   } catch (error) {

@@ -33,7 +33,7 @@ export function readSchema(schema: unknown, names: SchemaNames): SchemaReading {
   if (isZod3(schema)) return { jsonSchema: zod3JsonSchema(schema), check: standardCheck(names, schema) };
   if (isStandard(schema)) {
     const jsonSchema = ownJsonSchema(schema) ?? plainSchema(names.written);
-    if (jsonSchema === undefined) throw unusable(names, "its library gives no JSON Schema");
+    if (jsonSchema === undefined) throw unusable(names, "its library cannot convert it to a JSON Schema");
     return { jsonSchema, check: standardCheck(names, schema) };
   }
   if (!isRecord(schema)) throw unusable(names, "it is not an object");

@@ -265,7 +265,7 @@ export interface RunOptions<Output = unknown> extends SessionOptions<Output> {
 }
 
 interface CommonConfig {
-  /** Milliseconds that a call may take. */
+  /** Timeout of a call, in milliseconds. */
   readonly timeout?: number | undefined;
   readonly disabled?: boolean | undefined;
   /** True: its tools are in every prompt, however many there are. */
@@ -287,7 +287,7 @@ interface HttpConfig extends CommonConfig {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** A command that prints more headers as a JSON object. */
   readonly headersHelper?: string | undefined;
-  /** How to log in, where the server does not say it all. */
+  /** How to log in, where the server's own metadata is not enough. */
   readonly oauth?: Partial<McpOauth> | undefined;
 }
 

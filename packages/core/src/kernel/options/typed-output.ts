@@ -80,7 +80,7 @@ export function createChildOutputs(options: { readonly maxRetries?: number | und
 export const outputToolName = "StructuredOutput";
 
 /** Sent to an agent that stopped without handing in its value. */
-export const outputReminder = `Hand in your result now by calling ${outputToolName}; a text alone does not count.`;
+export const outputReminder = `Hand in your result now by calling ${outputToolName}; text alone is not accepted.`;
 
 export interface TypedOutputOptions {
   readonly maxRetries?: number | undefined;

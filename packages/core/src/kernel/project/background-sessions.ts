@@ -162,8 +162,8 @@ export function openBackgroundSessions({
           });
         writeRecord(file, { ...about, process: identity });
         if (await endsAtOnce(identity, { projects, sessionId }))
-          throw new RetinueError("not-started", `The session could not begin. ${whyEnded({ output })}`, {
-            advice: "Nothing is running; correct it and start it again.",
+          throw new RetinueError("not-started", `The session could not start. ${whyEnded({ output })}`, {
+            advice: "Nothing is running; fix the problem and start it again.",
           });
         return { id, output };
       } catch (error) {
@@ -200,13 +200,13 @@ function reserve(file: string, record: BackgroundRecord): Promise<() => void> {
     if (known !== undefined && known.sessionId !== sessionId)
       throw new RetinueError(
         "id-taken",
-        `The session ${known.sessionId} in the background is ${id} already.`,
+        `The id ${id} is already used by the background session ${known.sessionId}.`,
         {
-          advice: `Leave out --session-id, choose one that begins otherwise, or forget that one: retinue rm ${id}.`,
+          advice: `Leave out --session-id, choose one that starts differently, or remove that session: retinue rm ${id}.`,
         },
       );
     if (known !== undefined && livenessOf(known.process) !== "gone")
-      throw new RetinueError("session-open", `${id} runs already.`, {
+      throw new RetinueError("session-open", `${id} is already running.`, {
         advice: `\`retinue attach ${id}\` opens it.`,
       });
     writeRecord(file, record);
@@ -310,7 +310,7 @@ async function end(session: BackgroundSession, signal: AbortSignal): Promise<voi
   if (livenessOf(identity) === "running") process.kill(identity.pid, "SIGTERM");
   if (await isGone(identity, signalledMs, signal)) return;
   throw new RetinueError("not-stopped", `${session.id} still runs: process ${identity.pid} does not end.`, {
-    advice: `End it by hand; what it has done so far stays in its transcript: kill -9 ${identity.pid}`,
+    advice: `Kill it by hand; its work so far stays in its transcript: kill -9 ${identity.pid}`,
   });
 }
 

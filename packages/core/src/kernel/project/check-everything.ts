@@ -143,7 +143,7 @@ function placesOf(path: string, written: string, configDirectory: string): reado
       `${quote(written, 300)} is not a Markdown file, and agents are defined in Markdown files.`,
       {
         advice:
-          "Name a .md file or a folder; JSON with agents is checked with --agents FILE, and a file of another product where that product keeps it.",
+          "Name a .md file or a folder; JSON with agents is checked with --agents FILE, and files of other products are checked where those products keep them.",
       },
     );
   const inner = [join(path, ".claude", "agents"), ...(isPluginRoot(path) ? [join(path, "agents")] : [])];

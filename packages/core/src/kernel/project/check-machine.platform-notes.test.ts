@@ -5,19 +5,19 @@ import { platformNotes } from "./check-machine.ts";
 
 describe("what only Linux has is reported on other systems [PUB-3]", () => {
   test.each<[NodeJS.Platform, readonly RegExp[]]>([
-    ["darwin", [/not isolated on macOS/, /left their group/]],
+    ["darwin", [/not isolated on macOS/, /left their process group/]],
     [
       "win32",
       [
         /not isolated on Windows/,
-        /left their group/,
+        /left their process group/,
         /Git for Windows/,
         /is killed/,
         /rights/,
-        /not been tried/,
+        /not been tested/,
       ],
     ],
-    ["freebsd", [/not isolated on freebsd/, /left their group/, /freebsd is unknown/]],
+    ["freebsd", [/not isolated on freebsd/, /left their process group/, /freebsd is unknown/]],
   ])("on %s", (platform, expected) => {
     const notes = platformNotes(platform);
     expect(notes).toEqual(expected.map((pattern) => expect.stringMatching(pattern)));
@@ -39,7 +39,12 @@ describe("what only Linux has is reported on other systems [PUB-3]", () => {
   test("the page has every sentence", () => {
     const page = readFileSync("docs/platforms.md", "utf8");
     for (const name of ["Linux", "macOS", "Windows"]) expect(page).toContain(name);
-    for (const word of ["CLAUDE_CODE_GIT_BASH_PATH", "isolat", "left their group", "managed settings"])
+    for (const word of [
+      "CLAUDE_CODE_GIT_BASH_PATH",
+      "isolat",
+      "left their process group",
+      "managed settings",
+    ])
       expect(page).toContain(word);
   });
 });

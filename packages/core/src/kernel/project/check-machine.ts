@@ -52,7 +52,7 @@ function checkConfigDirectory({ discovered, nameOf }: DoctorFacts): Checkup {
     return {
       name,
       state: "ok",
-      text: `${shown} does not exist yet; it is created when something is kept in it.`,
+      text: `${shown} does not exist yet; it is created when it is first needed.`,
     };
   }
   if (!stats.isDirectory()) {
@@ -152,8 +152,8 @@ function checkGit({ environment, discovered }: DoctorFacts): Checkup {
     folders: [cwd, projectRoot],
   });
   if (version !== undefined) return { name, state: "ok", text: `${version.trim()}.` };
-  const advice = "Install git, and see that it is on the PATH.";
-  return { name, state: "warning", text: "git does not run; `isolation: worktree` needs it.", advice };
+  const advice = "Install git, and make sure that it is on the PATH.";
+  return { name, state: "warning", text: "git could not be run; `isolation: worktree` needs it.", advice };
 }
 
 /** Where settings ask for the sandbox it is started and tried, for only that shows whether commands can run in it. */
@@ -167,7 +167,7 @@ async function checkSandbox({ platform, environment, discovered }: DoctorFacts):
       return { name, state: "ok", text: "Commands run in a sandbox, and it works." };
     const { why, advice } = start;
     return settings.mayRunUnprotected
-      ? { name, state: "warning", text: `Commands run without protection: ${why}.`, advice }
+      ? { name, state: "warning", text: `Commands run without a sandbox: ${why}.`, advice }
       : { name, state: "error", text: `No command can run: ${why}.`, advice };
   }
   const off = "Commands run without a sandbox (`sandbox.enabled` is not set)";
@@ -213,8 +213,8 @@ export function platformNotes(platform: NodeJS.Platform): readonly string[] {
   if (platform === "linux") return [];
   const name = names.get(platform) ?? platform;
   return [
-    `Read-only commands are not isolated on ${name}: in folders that are not trusted, more is asked.`,
-    "After a crash, processes that left their group are not found and keep running.",
+    `Read-only commands are not isolated on ${name}, so there are more questions in folders that are not trusted.`,
+    "After a crash, processes that left their process group are not found and keep running.",
     ...(platform === "win32" ? windowsNotes : []),
     ...(names.has(platform) ? [] : [`${name} is unknown; it is treated like other Unix systems.`]),
   ];
@@ -227,7 +227,7 @@ const names: ReadonlyMap<string, string> = new Map([
 
 const windowsNotes = [
   "Commands need the bash of Git for Windows (CLAUDE_CODE_GIT_BASH_PATH names another).",
-  "Commands survive a process that is killed: nothing watches over them.",
-  "Files have the rights of their folder, and the owner of managed settings is not looked at.",
-  "The permission rules have not been tried there: keep to the default mode.",
+  "Commands keep running when their process is killed: nothing supervises them.",
+  "Files inherit the rights of their folder, and the owner of managed settings is not checked.",
+  "The permission rules have not been tested there: use only the default mode.",
 ];

@@ -19,15 +19,18 @@ export async function findIsolation({
   if (!isolatesReadOnlyCommands)
     return {
       isIsolated: false,
-      text: `What runs without a question is not isolated (\`sandbox.isolateReadOnlyCommands\` is false). ${withoutIt}`,
+      text: `Commands that run without asking are not isolated (\`sandbox.isolateReadOnlyCommands\` is false). ${withoutIt}`,
     };
   const start = await createWall({ platform }).start();
   if (start.type === "ready")
-    return { isIsolated: true, text: `What runs without a question is isolated: ${howItHolds[start.kind]}.` };
+    return {
+      isIsolated: true,
+      text: `Commands that run without asking are isolated: ${howItHolds[start.kind]}.`,
+    };
   const advice = start.advice === undefined ? {} : { advice: start.advice };
   return {
     isIsolated: false,
-    text: `What runs without a question is not isolated: ${start.why}. ${withoutIt}`,
+    text: `Commands that run without asking are not isolated: ${start.why}. ${withoutIt}`,
     ...advice,
   };
 }
@@ -35,10 +38,10 @@ export async function findIsolation({
 const withoutIt = "In folders that are not trusted, git and developer tools are asked about.";
 
 const howItHolds: Readonly<Record<WallKind, string>> = {
-  namespaces: "it can write nothing, reaches no network, and sees no other process (namespaces)",
+  namespaces: "they cannot write files, reach the network or see other processes (namespaces)",
   "shared-processes":
-    "it can write nothing and reaches no network and no other process, but sees their names (namespaces, shared /proc)",
-  bubblewrap: "it can write nothing, reaches no network, and sees no other process (bubblewrap)",
+    "they cannot write files, reach the network or reach other processes, but they see their names (namespaces, shared /proc)",
+  bubblewrap: "they cannot write files, reach the network or see other processes (bubblewrap)",
   landlock:
-    "it can write nothing and reaches no network and no other process, but sees their names (Landlock)",
+    "they cannot write files, reach the network or reach other processes, but they see their names (Landlock)",
 };

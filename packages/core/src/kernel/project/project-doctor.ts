@@ -130,7 +130,7 @@ async function checkLocalModels({
     { name: "local models", state, text, advice },
   ];
   if (readEnvironment(environment).options.localModels === false)
-    return checkup("note", "Not looked for: RETINUE_LOCAL_MODELS is off.");
+    return checkup("note", "Not checked: RETINUE_LOCAL_MODELS is off.");
   const places = localPlaces(environment);
   const local = chooseLocalModel(await findLocalServers(places));
   if (local === undefined) {
@@ -145,7 +145,7 @@ async function checkLocalModels({
     () => true,
     () => false,
   );
-  if (isThere) return checkup("ok", `${found}: ${provider}/${id} answers where no model is named.`);
+  if (isThere) return checkup("ok", `${found}: ${provider}/${id} is used when no model is named.`);
   return checkup(
     "warning",
     `${found} has ${id}, but the package ${packageName} is not installed.`,
@@ -153,7 +153,7 @@ async function checkLocalModels({
   );
 }
 
-const runCheck = "Run `retinue agents check` to see each with its place.";
+const runCheck = "Run `retinue agents check` to see where each is.";
 
 /** One line per settings file that is there, and one that says so when none is. */
 function checkSettings({ discovered, nameOf }: DoctorFacts): Checkup[] {
@@ -175,7 +175,7 @@ function checkSettings({ discovered, nameOf }: DoctorFacts): Checkup[] {
     ...(inline.length === 0 ? [] : [settingsLine("--settings", inline)]),
     ...(files.some((file) => file === managed || file.startsWith(paths.settings.managedDropIns))
       ? []
-      : [{ name: "managed", state: "ok" as const, text: "No settings of an organisation on this machine." }]),
+      : [{ name: "managed", state: "ok" as const, text: "There are no managed settings on this machine." }]),
   ];
 }
 
@@ -208,7 +208,7 @@ function checkTrust({ discovered, trust }: DoctorFacts): Checkup {
       return asks && !mayWiden(source, false) && mayWiden(source, true);
     });
   if (held.length + agents.length === 0) {
-    return { name, state: "ok", text: "This folder is not trusted, and nothing in it waits for that." };
+    return { name, state: "ok", text: "This folder is not trusted, and nothing in it needs trust." };
   }
   const parts = [
     ...(held.length === 0 ? [] : [plural(held.length, "setting")]),
@@ -218,7 +218,7 @@ function checkTrust({ discovered, trust }: DoctorFacts): Checkup {
     name,
     state: "warning",
     text: `This folder is not trusted, so parts of ${parts.join(" and ")} are held back (hooks, servers, modes, allow rules).`,
-    advice: "`retinue trust` lists them and asks; for one run add --trust.",
+    advice: "`retinue trust` lists them and asks; --trust trusts the folder for one run.",
   };
 }
 
@@ -308,7 +308,7 @@ function checkMcpServers({ servers: listed, brokenConfig, diagnostics }: McpOver
     name,
     state: isChosen ? "note" : "warning",
     text: `${reported === "" ? "none is connected" : reported}; held back: ${reasons.join(", ")}.`,
-    advice: "`retinue mcp list` shows what each needs.",
+    advice: "`retinue mcp list` shows what each server needs.",
   };
 }
 

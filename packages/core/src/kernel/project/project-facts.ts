@@ -74,7 +74,7 @@ export async function gatherProject(options: ProjectOptions): Promise<ProjectFac
 export function factsOfRuntime(context: RuntimeContext): ProjectFacts {
   const { discovered, trusted, additionalDirectories, platform } = context;
   const folder = discovered.paths.cwd;
-  const why = trusted ? "the program or a person trusts it" : "nobody has trusted it";
+  const why = trusted ? "the program or a person trusts it" : "no one has trusted it";
   return {
     ...derivedFacts(context),
     trust: { trusted, folder, why },

@@ -96,14 +96,20 @@ export function projectKeys(gather: () => Promise<ProjectFacts>): ProjectKeys {
       const command = keychain.readCommand(keyVariable);
       refuseOtherHelper(facts, command);
       if (!(await keychain.write(keyVariable, key)))
-        throw notKept("the keychain did not take it", "Unlock it, or keep the key in your settings instead.");
+        throw notKept(
+          "the keychain did not accept it",
+          "Unlock it, or keep the key in your settings instead.",
+        );
       await writeSettings(facts, [{ path: ["apiKeyHelper"], value: command }]);
       return "the keychain";
     },
     async useVariable(name) {
       const facts = await gather();
       if (!isSet(facts.environment, name) || !/^[A-Za-z_]\w*$/.test(name))
-        throw notKept(`there is no variable ${name}`, "Name one that is set.");
+        throw notKept(
+          `the environment variable ${name} is not set`,
+          "Pass the name of a variable that is set.",
+        );
       refuseToken(facts);
       refuseVariable(facts);
       const command = `printf %s "$${name}"`;
@@ -171,22 +177,22 @@ function refuseNoKey(key: string): void {
   throw notKept(
     key === ""
       ? "nothing was given"
-      : "this is not a key: it has spaces or other characters, or is too short",
-    "Paste the key alone, as the provider shows it once.",
+      : "this is not a key: it is too short, or contains spaces or other invalid characters",
+    "Paste only the key, exactly as the provider showed it.",
   );
 }
 
 /** A token goes before a key, so a key beside it would be kept for nothing. */
 function refuseToken({ environment }: ProjectFacts): void {
   if (isSet(environment, "ANTHROPIC_AUTH_TOKEN"))
-    throw notKept("ANTHROPIC_AUTH_TOKEN is set and goes before a key", "Unset it first.");
+    throw notKept("ANTHROPIC_AUTH_TOKEN is set and takes precedence over a key", "Unset it first.");
 }
 
 function refuseVariable({ environment }: ProjectFacts): void {
   if (isSet(environment, keyVariable))
     throw notKept(
-      `${keyVariable} is set and goes before it`,
-      "Unset it first, or keep the key in your settings, which go before it.",
+      `${keyVariable} is set and takes precedence over it`,
+      "Unset it first, or keep the key in your settings, which take precedence over it.",
     );
 }
 

@@ -234,9 +234,9 @@ async function logInAt(facts: ProjectFacts, name: string, options: McpLoginOptio
   const { servers } = await facts.servers();
   const transport = servers.find((server) => server.name === name)?.transport;
   if (transport === undefined || !isRemote(transport))
-    throw misuse(`\`${name}\` is not reached over HTTP, so there is nowhere to log in.`);
+    throw misuse(`\`${name}\` is not an HTTP server, so it has no login.`);
   if (transport.oauth?.grant === "client_credentials")
-    throw misuse(`\`${name}\` logs in by itself, with its client credentials.`);
+    throw misuse(`\`${name}\` logs in automatically with its client credentials.`);
   const { logIn } = await import("../../mcp/oauth/log-in.ts");
   const secret = transport.oauth?.clientId === undefined ? undefined : facts.environment["MCP_CLIENT_SECRET"];
   return logIn(name, transport, {
@@ -254,7 +254,7 @@ async function logOutOf(facts: ProjectFacts, name: string): Promise<{ readonly w
   const transport =
     servers.find((server) => server.name === name)?.transport ?? listed?.entry.config.transport;
   if (transport === undefined || !isRemote(transport) || !URL.canParse(transport.url))
-    throw misuse(`\`${name}\` is not reached over HTTP, so there is no login to forget.`);
+    throw misuse(`\`${name}\` is not an HTTP server, so it has no login to forget.`);
   const { logOut } = await import("../../mcp/oauth/log-in.ts");
   return { wasLoggedIn: await logOut(transport, credentialsOf(facts)) };
 }
@@ -346,7 +346,7 @@ async function addServer(
 /** Says why a name cannot be the name of a server. */
 export function refuseName(name: string): void {
   const why = /^plugin:/i.test(name)
-    ? "`plugin:` begins the names of plugins' servers"
+    ? "names that begin with `plugin:` are reserved for plugins' servers"
     : refuseServerName(name);
   if (why === undefined) return;
   throw misuse(
@@ -365,9 +365,9 @@ async function removeServer(
     if (outcome.type === "absent") continue;
     return { file: orError(outcome).files[0] ?? "", scope };
   }
-  const where = wanted === undefined ? "No file that can be written here" : `No file of the scope ${wanted}`;
+  const where = wanted === undefined ? "No writable file here" : `No file of the scope ${wanted}`;
   throw new RetinueError("unknown-mcp-server", `${where} has an MCP server \`${name}\`.`, {
-    advice: "`retinue mcp list` shows where each is; those of plugins and settings are changed there.",
+    advice: "`retinue mcp list` shows where each is; change servers of plugins and settings in their files.",
   });
 }
 
@@ -387,7 +387,7 @@ async function reject(facts: ProjectFacts, name: string): Promise<void> {
   if (!findNamed(servers, name).some(({ entry }) => entry.fromRepository))
     throw misuse(
       `\`${name}\` does not come from the project.`,
-      `\`retinue mcp remove ${name}\` takes it out of its file.`,
+      `\`retinue mcp remove ${name}\` removes it from its file.`,
     );
   orError(await rejectMcpServers(facts.discovered.paths, [name]));
 }
@@ -409,10 +409,7 @@ function chooseServers(servers: readonly ListedServer[], name: string | undefine
   const fromProject = servers.filter(({ entry }) => entry.fromRepository);
   if (name === undefined) {
     if (fromProject.length === 0)
-      throw new RetinueError(
-        "unknown-mcp-server",
-        "The project brings no MCP servers, so none needs approval.",
-      );
+      throw new RetinueError("unknown-mcp-server", "The project has no MCP servers, so none needs approval.");
     const names = new Set(fromProject.map(({ entry }) => entry.config.name));
     return [...names].flatMap((each) => fromProject.find(({ entry }) => entry.config.name === each) ?? []);
   }

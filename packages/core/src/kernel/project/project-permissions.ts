@@ -148,7 +148,7 @@ async function writeRule(
 ): Promise<{ readonly file: string; readonly changed: readonly string[] }> {
   const reading = parseRule(rule, { list });
   if (reading.type === "invalid" && !removes)
-    throw misuse(`The rule ${rule} cannot be understood: ${reading.reason}.`, reading.advice);
+    throw misuse(`The rule ${rule} is not valid: ${reading.reason}.`, reading.advice);
   const { projectRoot, settings } = paths;
   const files = { user: settings.user, project: join(projectRoot, ".claude", "settings.json") };
   const outcome = await writeLocalRules(projectRoot, {
@@ -196,7 +196,7 @@ function readCall(call: TestedCall): ReadCall {
   if (typeof call !== "string") return call;
   const reading = readCallText(call);
   if (reading.type === "call") return reading;
-  throw misuse(`The call cannot be understood: ${reading.reason}.`, reading.advice);
+  throw misuse(`The call is not valid: ${reading.reason}.`, reading.advice);
 }
 
 function misuse(message: string, advice?: string): RetinueError {

@@ -91,7 +91,7 @@ function findPlugin(name: string, plugins: readonly Plugin[]): Plugin {
   const [plugin] = found;
   if (plugin === undefined)
     throw new RetinueError("unknown-plugin", `There is no plugin \`${name}\`.`, {
-      advice: "`retinue plugin list` lists those that were found.",
+      advice: "`retinue plugin list` lists the installed plugins.",
     });
   if (found.length === 1) return plugin;
   throw new RetinueError("misuse", `\`${name}\` is the name of ${found.length} plugins.`, {

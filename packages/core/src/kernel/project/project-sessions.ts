@@ -92,7 +92,7 @@ async function findNamed(transcripts: string, written: string): Promise<SessionS
     });
   const near = found.nearest === undefined ? "" : ` Did you mean ${JSON.stringify(found.nearest)}?`;
   throw new RetinueError("session-missing", `There is no session ${what} in this folder.${near}`, {
-    advice: "`retinue sessions list` shows those there are.",
+    advice: "`retinue sessions list` lists them.",
   });
 }
 

@@ -142,8 +142,8 @@ async function findNamedTask(transcripts: string, written: string): Promise<Foun
       {
         advice:
           all.length === 0
-            ? "No session of this folder has started an agent."
-            : "`retinue tasks --all` lists all there are.",
+            ? "No session in this folder has started an agent."
+            : "`retinue tasks --all` lists all agents.",
       },
     );
   if (others.length === 0) return first;

@@ -186,7 +186,7 @@ async function refuseLed(name: string, places: Paths, paths: PathsOf): Promise<v
   const [team] = await openFound(findKnown(name, places), places, paths);
   if (team?.isLed === true)
     throw new RetinueError("team-led", `A running process leads the team ${name}.`, {
-      advice: `End it, or stop its members with \`retinue teams stop ${name}\`.`,
+      advice: `Stop it, or stop its members with \`retinue teams stop ${name}\`.`,
     });
 }
 

@@ -111,7 +111,7 @@ function brokenLock({ diagnostics: [first] }: Extract<LockJudgement, { readonly 
     "lock-broken",
     `Trust was not changed: ${first?.message ?? "the lock is broken."}`,
     {
-      advice: first?.advice ?? "`retinue agents lock` writes it anew.",
+      advice: first?.advice ?? "`retinue agents lock` rewrites it.",
     },
   );
 }

@@ -66,7 +66,7 @@ function choose(runs: readonly FoundRun[], written: string): FoundRun {
       "unknown-run",
       `There is no workflow run ${JSON.stringify(written)} in this folder.`,
       {
-        advice: "`retinue workflow list --runs` shows those there are.",
+        advice: "`retinue workflow list --runs` lists them.",
       },
     );
   if (others.some(({ runId }) => runId !== found.runId))

@@ -44,13 +44,13 @@ export async function submitElsewhere(
       throw new RetinueError(
         "not-taken",
         `The process that runs the agent did not take the ${op.type === "message" ? "message" : "request"}.`,
-        { advice: "It works on no prompt, or has ended: resume it with a prompt instead." },
+        { advice: "It is not working on a prompt, or it has ended; resume it with a prompt instead." },
       );
     const why = existsSync(file)
       ? "the process that runs it did not take the request"
-      : "it was asked to stop and has not ended yet";
+      : "it was asked to stop, but has not ended yet";
     throw new RetinueError("not-stopped", `${op.agent} still runs after ${timeoutMs / 1000} s: ${why}.`, {
-      advice: "End the process that runs it; what it has done so far is in its transcript.",
+      advice: "Kill the process that runs it; its work so far is in its transcript.",
     });
   } finally {
     takeBack();

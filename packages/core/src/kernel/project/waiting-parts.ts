@@ -116,7 +116,7 @@ function agentParts(definition: AgentDefinition, { pathText }: TrustFacts): read
       (server): WaitingPart => ({
         kind: "runs",
         name: `agent ${name}, MCP server ${server.name}`,
-        value: server.type === "inline" ? inlineServerText(server.config) : "as it is configured elsewhere",
+        value: server.type === "inline" ? inlineServerText(server.config) : "as configured elsewhere",
         from,
       }),
     ),

@@ -9,7 +9,7 @@ function held(name: string, code: HeldServer["code"], reason: string): HeldServe
 test("a server that was rejected or disabled is not reported at each start [MCP-1]", () => {
   const servers = [
     held("rejected", "rejected", "`disabledMcpjsonServers` names it"),
-    held("disabled", "disabled", "its configuration says `disabled`"),
+    held("disabled", "disabled", "it is `disabled` in its configuration"),
     held("unusable", "unusable", "it names no command"),
   ];
   expect(heldNotices({ held: servers })).toEqual([

@@ -422,7 +422,7 @@ async function refuseResume(runId: string, { runs, session }: Starting): Promise
   const sessions = await sessionsOfRun(runtime.discovered.paths.transcripts, runId);
   if (known === undefined && sessions.length === 0)
     throw new RetinueError("unknown-run", `There is no workflow run ${runId} in this project.`, {
-      advice: "`retinue workflow list --runs` shows those there are.",
+      advice: "`retinue workflow list --runs` lists them.",
     });
   const { transcripts } = runtime.discovered.paths;
   const hasJournal = sessions.some((session) =>

@@ -184,6 +184,6 @@ async function workflowOf(store: Store, id: string): Promise<TravellingWorkflow>
   const travelling = plan === undefined ? undefined : readTravellingPlan(plan);
   if (travelling?.type === "session" && travelling.workflow !== undefined) return travelling.workflow;
   throw new RetinueError("unknown-run", `There is no workflow ${JSON.stringify(id)} in this store.`, {
-    advice: "`retinue tasks --store URL` lists what is there.",
+    advice: "`retinue tasks --store URL` lists what is in the store.",
   });
 }

@@ -40,7 +40,7 @@ export async function tasks({ host }: CommandContext, options: TasksOptions): Pr
     return 0;
   }
   if (found.length === 0 && waiting.length === 0) {
-    host.stderr.write("No session of this folder has started an agent.\n");
+    host.stderr.write("No session in this folder has started an agent.\n");
     return 0;
   }
   const now = Date.now();

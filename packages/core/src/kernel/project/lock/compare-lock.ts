@@ -193,7 +193,9 @@ function otherWidenings(before: LockedRights, after: LockedRights): readonly str
   const programs = Object.entries(after.programs ?? {}).flatMap(([file, hash]) => {
     const old = before.programs?.[file];
     if (old === hash) return [];
-    return [old === undefined ? `it brings ${file}, which is new` : `it brings ${file}, which is different`];
+    return [
+      old === undefined ? `it includes ${file}, which is new` : `it includes ${file}, which is different`,
+    ];
   });
   const limits = Object.entries(before.limits ?? {}).flatMap(([key, amount]) => {
     const now = after.limits?.[key];
@@ -231,7 +233,7 @@ function otherNarrowings(before: LockedRights, after: LockedRights): readonly st
     ...(after.mayNot ?? []).filter((sentence) => !had.has(sentence)).map((sentence) => `now: it ${sentence}`),
     ...Object.keys(before.programs ?? {})
       .filter((file) => after.programs?.[file] === undefined && !lostGuards(before, after).includes(file))
-      .map((file) => `it no longer brings ${file}`),
+      .map((file) => `it no longer includes ${file}`),
     ...limits.map(([key, amount]) => `the limit ${key} is ${amount} now`),
   ];
 }

@@ -79,7 +79,7 @@ describe("a script that the configuration runs", () => {
       { ...settings, "scripts/guard.sh": "exit 2" },
       { "scripts/guard.sh": "exit 0" },
     );
-    expect(found).toEqual(["it brings scripts/guard.sh, which is different"]);
+    expect(found).toEqual(["it includes scripts/guard.sh, which is different"]);
   });
 
   it("is missed where it guards and is gone, or leads out of the project [PRT-4]", async () => {
@@ -88,7 +88,7 @@ describe("a script that the configuration runs", () => {
       "it is guarded by scripts/guard.sh, which is gone",
     ]);
     expect(await widenings(before, { "scripts/guard.sh": () => "/bin/sh" })).toEqual([
-      "it brings scripts/guard.sh, which is different",
+      "it includes scripts/guard.sh, which is different",
     ]);
   });
 
@@ -132,7 +132,7 @@ describe("a script that the configuration runs", () => {
     ["a command file", { ".claude/commands/c.md": skill("!`./run.sh`") }],
   ])("is part of %s [PRT-4]", async (_of, files) => {
     expect(await widenings({ ...files, "run.sh": "1" }, { "run.sh": "2" })).toEqual([
-      "it brings run.sh, which is different",
+      "it includes run.sh, which is different",
     ]);
   });
 
@@ -141,7 +141,7 @@ describe("a script that the configuration runs", () => {
     const below = { "packages/api/.claude/settings.json": hook("$CLAUDE_PROJECT_DIR/run.sh") };
     const before = { ...server, ...below, "tools/run.js": "1", "packages/api/run.sh": "1" };
     expect((await widenings(before, { "tools/run.js": "2", "packages/api/run.sh": "2" })).toSorted()).toEqual(
-      ["it brings packages/api/run.sh, which is different", "it brings tools/run.js, which is different"],
+      ["it includes packages/api/run.sh, which is different", "it includes tools/run.js, which is different"],
     );
   });
 
@@ -153,7 +153,7 @@ describe("a script that the configuration runs", () => {
       ".claude/skills/s/scripts": () => "../../../lib",
     };
     expect(await widenings(before, { "lib/run.sh": "2" })).toEqual([
-      "it brings .claude/skills/s/scripts/run.sh, which is different",
+      "it includes .claude/skills/s/scripts/run.sh, which is different",
     ]);
   });
 });
@@ -177,7 +177,7 @@ describe("a lock", () => {
       { [path]: agent("tools: Read\nrunner: { acp: other-agent --fast, unguarded: true }") },
     );
     expect(found).toEqual([
-      "it has a runner that starts although rules do not reach it",
+      "it has a runner that starts although rules cannot be enforced on it",
       "it is run by other-agent '--fast'",
     ]);
   });

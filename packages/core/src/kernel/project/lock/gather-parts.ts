@@ -121,9 +121,8 @@ export async function gatherAllParts(place: LockPlace): Promise<LockedParts> {
   const cut: Diagnostic = {
     severity: "error",
     code: "lock-search-cut",
-    message:
-      "There are too many files to look through for configuration; what lies deeper is not in the lock.",
-    advice: "Keep folders that are not part of the project out of it.",
+    message: "There are too many files to search for configuration; deeper folders are not in the lock.",
+    advice: "Move folders that are not part of the project out of it.",
     file: root,
   };
   return {

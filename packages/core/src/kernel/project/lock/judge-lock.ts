@@ -105,5 +105,5 @@ function refusalOf(
     .map(({ kind, name, status }) => `${kind} ${name} ${status}`);
   const shown = parts.slice(0, 3).join(", ");
   const more = parts.length > 3 ? ` and ${parts.length - 3} more` : "";
-  return `its files do not fit ${lockName} (${shown}${more})`;
+  return `its files do not match ${lockName} (${shown}${more})`;
 }

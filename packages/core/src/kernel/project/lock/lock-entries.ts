@@ -86,8 +86,8 @@ export function skillEntry(skill: Skill, from: PartSource): LockEntry {
       mayNot: [
         ...disallowedTools.map((rule) => `denies ${plainEntry(rule)}`),
         ...guardSentences(hooks),
-        ...(skill.disableModelInvocation ? ["is called by a person only"] : []),
-        ...(skill.userInvocable ? [] : ["is called by a model only"]),
+        ...(skill.disableModelInvocation ? ["can only be called by users"] : []),
+        ...(skill.userInvocable ? [] : ["can only be called by the model"]),
       ],
     }),
     ...programsOf(from),
@@ -165,7 +165,7 @@ export function settingEntry(layer: SettingsLayer, from: PartSource): LockEntry 
         ...rules,
         ...switches.map(([key, value]) => settingSentence(`permissions.${key}`, value)),
         ...narrowing.flatMap(([key, value]) => narrowingSentences(key, value)),
-        ...(permissions.defaultMode === "plan" ? ["starts in the mode plan"] : []),
+        ...(permissions.defaultMode === "plan" ? ["starts in plan mode"] : []),
       ],
     }),
     ...programsOf(from),
@@ -221,7 +221,7 @@ function runnerSentences(runner: AgentDefinition["runner"]): readonly string[] {
   return [
     `is run by ${command.map(shellWord).join(" ")}`,
     ...env.map((name) => `gives its runner the variable ${name}`),
-    ...(unguarded === true ? ["has a runner that starts although rules do not reach it"] : []),
+    ...(unguarded === true ? ["has a runner that starts although rules cannot be enforced on it"] : []),
   ];
 }
 

@@ -30,7 +30,7 @@ async function textOf(file: string): Promise<{ readonly text: string } | string>
   const handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
     const found = await handle.stat();
-    if (!found.isFile()) return "it is no file";
+    if (!found.isFile()) return "it is not a file";
     if (found.size > maxBytes) return `it is larger than ${maxBytes / 1024 / 1024} MB`;
     return { text: await handle.readFile("utf8") };
   } finally {
@@ -43,7 +43,7 @@ function unreadable(file: string, reason: string): LockReading {
     severity: "error",
     code: "unreadable-file",
     message: `${lockName} cannot be read: ${reason}.`,
-    advice: "Check that it is a file that you may read; `retinue agents lock` writes it anew.",
+    advice: "Check that it is a file that you may read; `retinue agents lock` rewrites it.",
     file,
   };
   return { diagnostics: [finding] };

@@ -134,7 +134,7 @@ function lossesOf(
       `The agent could do more than before: ${widenings.map(({ text }) => text).join("; ")}.`,
     );
   if (again === undefined)
-    return [...losses, { code: "field-dropped", message: "The result cannot be read again." }];
+    return [...losses, { code: "field-dropped", message: "The converted file cannot be read back." }];
   losses.push(...toolLosses(agent, again, compared));
   const mode = asThere(again).mode;
   if ((agent.mode ?? "ask") !== (mode ?? "ask"))
@@ -152,7 +152,10 @@ function lossesOf(
   if (agent.mcp !== undefined && !isDeepStrictEqual(agent.mcp, again.mcp))
     lose("mcp-dropped", `Servers are lost: ${agent.mcp.map(({ name }) => name).join(", ")}.`);
   if (agent.model !== undefined && agent.model.value !== again.model?.value)
-    lose("model-dropped", `The model ${agent.model.value} has no certain name there; the parent's is used.`);
+    lose(
+      "model-dropped",
+      `The model ${agent.model.value} has no known name there; the parent's model is used.`,
+    );
   if (agent.memory !== undefined && agent.memory !== again.memory)
     lose("memory-dropped", `The memory of scope ${agent.memory} is lost.`);
   if (agent.isolation !== undefined && agent.isolation !== again.isolation)
@@ -194,7 +197,7 @@ function toolLosses(
   if (wider.length > 0 && there.tools !== "all")
     losses.push({
       code: "tools-coarser",
-      message: `Tools can only be named together: ${[...new Set(wider.map(({ class: kind }) => kind))].join(", ")}.`,
+      message: `The target can only grant these tools together: ${[...new Set(wider.map(({ class: kind }) => kind))].join(", ")}.`,
     });
   else if (wider.length === 0 && changed.length > 0)
     losses.push({
@@ -233,7 +236,7 @@ function toolLosses(
   if (lostWords.length > 0)
     losses.push({
       code: "tools-not-expressible",
-      message: `There is no word for ${lostWords.map(({ raw }) => raw).join(", ")}.`,
+      message: `The target has no equivalent for ${lostWords.map(({ raw }) => raw).join(", ")}.`,
     });
   return losses;
 }
@@ -251,5 +254,5 @@ function sizeLosses({ prompt }: PortableAgent, to: FormatId): readonly Loss[] {
 
 function noteOf({ origin }: PortableAgent, widenings: readonly Widening[]): string {
   const what = widenings.map(({ text }) => text.replace(/[\r\n]+/g, " ")).join("; ");
-  return `rights-widened: this agent may do more than the ${formatFacts[origin.format].title} file it was made from: ${what}`;
+  return `rights-widened: this agent can do more than the ${formatFacts[origin.format].title} file it was made from: ${what}`;
 }

@@ -126,7 +126,7 @@ function withAgent(
   const settings: unknown = parseJson(before, errors, { allowTrailingComma: true });
   if (errors.length > 0 || !isRecord(settings))
     throw new RetinueError("misuse", `${quote(file, 300)} is not valid JSON, so nothing was added to it.`, {
-      advice: "Fix the file first; `retinue agents check` names the place.",
+      advice: "Fix the file first; `retinue agents check` shows where.",
     });
   const { agent } = settings;
   if (isRecord(agent) && Object.hasOwn(agent, name) && !replaces) return undefined;
@@ -152,13 +152,9 @@ async function compare({ discovered }: ProjectFacts, before: string, after: stri
     return [{ name: old.agent.id, before: fileOf(old), after: fileOf(other), ...compareAgents(old, other) }];
   });
   if (agents.length === 0)
-    throw new RetinueError(
-      "misuse",
-      `There is no agent in both ${quote(before, 200)} and ${quote(after, 200)}.`,
-      {
-        advice: "Name two agent files, or two folders with agents of the same names.",
-      },
-    );
+    throw new RetinueError("misuse", `No agent is in both ${quote(before, 200)} and ${quote(after, 200)}.`, {
+      advice: "Name two agent files, or two folders with agents of the same names.",
+    });
   const only = (some: readonly FoundAgent[], others: readonly FoundAgent[]) =>
     isOnePair
       ? []
@@ -173,7 +169,7 @@ function fileOf({ agent }: ReadAgent): string {
 function knownFormat(word: string): FormatId {
   const format = formatOf(word);
   if (format !== undefined) return format;
-  throw new RetinueError("misuse", `There is no format ${quote(word)}.`, {
+  throw new RetinueError("misuse", `Unknown format ${quote(word)}.`, {
     advice: `Write one of ${formatIds.join(", ")}.`,
   });
 }
@@ -215,9 +211,13 @@ function findSources(
   if (stats.isFile()) {
     const format = given ?? formatOfFile(path) ?? formatOfName(basename(path));
     if (format === undefined)
-      throw new RetinueError("misuse", `The format of ${quote(source, 300)} cannot be told from its place.`, {
-        advice: "Say it with --from FORMAT.",
-      });
+      throw new RetinueError(
+        "misuse",
+        `The format of ${quote(source, 300)} cannot be inferred from its path.`,
+        {
+          advice: "Pass it with --from FORMAT.",
+        },
+      );
     return readPlaces([{ path, format, within: folderAbove(path, format) ?? dirname(path) }]);
   }
   const inside =
