@@ -1,3 +1,6 @@
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { installOnDemand } from "../test/on-demand/install-on-demand.ts";
 import { startOtlpReceiver } from "../test/telemetry/otlp-receiver.ts";
 import { median, printTable } from "./measure.ts";
 import { startProvider } from "./provider.ts";
@@ -13,10 +16,13 @@ const limit = 1.03;
 
 /** A turn with tracing and metrics on, sent to a collector, against the same without: the slope from 50 to 200 turns. */
 export async function benchTelemetry(): Promise<boolean> {
+  const { folder, missing } = await installOnDemand("telemetry");
+  if (missing !== undefined) throw new Error(`The OpenTelemetry SDK is not installed: ${missing}`);
   using place = createWorkplace();
+  symlinkSync(join(folder, "node_modules"), join(place.project, "node_modules"), "junction");
   await using provider = await startProvider({ deltaSize: 1000 });
   await using receiver = await startOtlpReceiver();
-  const program = [programFile, "-p", "--output-format", "json", "--model", "claude-sonnet-4-5"];
+  const program = [programFile, "-p", "--trust", "--output-format", "json", "--model", "claude-sonnet-4-5"];
   const measuring = {
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.address,
     OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",

