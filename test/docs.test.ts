@@ -22,6 +22,7 @@ import { commandFlags, runFlags } from "@retinue/hosts/shared/flags.ts";
 import { longName } from "@retinue/hosts/shared/option-entry.ts";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { withFieldTable, withOptionTables } from "../scripts/option-tables.ts";
+import { installOnDemand } from "./on-demand/install-on-demand.ts";
 import { type ProjectFile, projectRoot, readProjectFile, readProjectFiles } from "./project-files.ts";
 import { type Ended, runPrograms } from "./run-programs.ts";
 import { type AtEnd, createPlace } from "./scenarios/run-command.ts";
@@ -47,6 +48,9 @@ const pages = [
 ];
 const blocks = pages.flatMap(readBlocks);
 const runnable = blocks.filter(({ language, mark }) => /^(ts|sh)$/.test(language) && mark.startsWith("run"));
+const needsTelemetry = ({ mark }: Block): boolean => /\bwith=telemetry\b/.test(mark);
+const telemetry = await installOnDemand("telemetry");
+const skipped = telemetry.missing === undefined ? "" : ` (skipped: ${telemetry.missing})`;
 
 describe("examples on the pages do what the pages say", () => {
   test("there are examples of both kinds, and every output belongs to one", () => {
@@ -70,7 +74,7 @@ describe("examples on the pages do what the pages say", () => {
     return (await ended)[programs.indexOf(block)] ?? { status: null, stdout: "", stderr: "It did not run." };
   };
 
-  test.each(runnable.map((block) => [block.place, block] as const))("%s", async (_, block) => {
+  const check = async (_: string, block: Block): Promise<void> => {
     const { status, stdout, stderr } = await run(block);
     const expectedStatus = Number(/exit=(\d+)/.exec(block.mark)?.[1] ?? 0);
     expect({ status, stderr: status === expectedStatus ? "" : stderr }).toEqual({
@@ -78,6 +82,11 @@ describe("examples on the pages do what the pages say", () => {
       stderr: "",
     });
     if (block.output !== undefined) expect(withoutTrailing(stdout)).toBe(withoutTrailing(block.output));
+  };
+  const named = (those: readonly Block[]) => those.map((block) => [block.place, block] as const);
+  test.each(named(runnable.filter((block) => !needsTelemetry(block))))("%s", check);
+  describe.skipIf(telemetry.missing !== undefined)(`with OpenTelemetry installed${skipped}`, () => {
+    test.each(named(runnable.filter(needsTelemetry)))("%s", check);
   });
 
   test("no example has syntax that the lowest Node version in `engines` cannot parse", () => {
@@ -355,8 +364,15 @@ async function runTogether(blocks: readonly Block[]): Promise<readonly Ended[]> 
 const needsProcess = /OTEL_TRACES_EXPORTER/;
 
 /** Lines of a shell with `retinue` on the path: the built command on the first page, and where its process matters. */
-async function runLines({ place, text: lines }: Block, server: CommandServer): Promise<Ended> {
+async function runLines(block: Block, server: CommandServer): Promise<Ended> {
+  const { place, text: lines } = block;
   const folder = createFolder();
+  const cwd = join(folder, "examples/workspace");
+  if (needsTelemetry(block)) {
+    symlinkSync(join(telemetry.folder, "node_modules"), join(cwd, "node_modules"), "junction");
+    const state = { projects: { [cwd]: { hasTrustDialogAccepted: true } } };
+    writeFileSync(join(folder, "home/.claude.json"), JSON.stringify(state));
+  }
   const isBuilt = place.startsWith("README.md") || needsProcess.test(lines);
   const built = `#!/bin/sh\nexec "${process.execPath}" "${join(projectRoot, "bin/retinue.js")}" "$@"\n`;
   const command = join(folder, "bin/retinue");
@@ -364,7 +380,7 @@ async function runLines({ place, text: lines }: Block, server: CommandServer): P
   chmodSync(command, 0o755);
   writeFileSync(join(folder, "example.sh"), lines);
   const child = spawn("sh", ["-e", join(folder, "example.sh")], {
-    cwd: join(folder, "examples/workspace"),
+    cwd,
     env: environmentOf(folder),
     stdio: ["ignore", "pipe", "pipe"],
   });
