@@ -46,6 +46,15 @@ describe("[SCP-2] finding files", () => {
     expect(new Set(await names())).toEqual(new Set(["one"]));
   });
 
+  test("[PRM-11] a link of a repository to a whole disk does not hold up the start", async () => {
+    write("place/good.md", "good");
+    for (let at = 0; at < 2_100; at += 1) mkdirSync(join(root, `disk/${at}/a`), { recursive: true });
+    symlinkSync(join(root, "disk"), join(root, "place/link.md"));
+    const loaded = await createAgentFileLoader().load([{ scope: "project", path: join(root, "place") }]);
+    expect(loaded.definitions.map(({ name }) => name)).toEqual(["good"]);
+    expect(loaded.diagnostics).toMatchObject([{ code: "too-many-files" }]);
+  });
+
   test("[DEF-7] a bad file never hides a good one", async () => {
     write("good.md", "good");
     writeFileSync(join(root, "bad.md"), "---\nname: bad\n");

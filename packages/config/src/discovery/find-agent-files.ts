@@ -20,6 +20,7 @@ export interface AgentFiles {
 
 /** More than anyone keeps; a link into a whole disk would exceed it. */
 const maxFiles = 20_000;
+const maxFolders = 2_000;
 const deepest = 16;
 
 export function findAgentFilesIn(paths: readonly string[]): readonly AgentFiles[] {
@@ -43,6 +44,8 @@ export function findAgentFiles(
   const files: string[] = [];
   const diagnostics: Diagnostic[] = [];
   const visited = new Set<string>();
+  let folders = 0;
+  let isFull = false;
   const kind = kindOf(path);
   if (kind === "file") return { files: isAgentFile(path) ? [path] : [], diagnostics };
   if (kind === "directory") walk(path, 0);
@@ -50,6 +53,7 @@ export function findAgentFiles(
 
   function walk(directory: string, depth: number): void {
     footprint?.add([directory]);
+    folders += 1;
     const entries = readEntries(directory, diagnostics);
     for (const entry of entries) {
       const child = join(directory, entry.name);
@@ -57,8 +61,13 @@ export function findAgentFiles(
       if (entry.isSymbolicLink()) footprint?.add([child]);
       const childKind = entry.isSymbolicLink() ? kindOf(child) : kindOfEntry(entry);
       if (childKind === "file" && isAgentFile(entry.name)) files.push(child);
-      if (files.length >= maxFiles) {
-        stopAt(directory, `more than ${maxFiles} files`);
+      if (isFull) return;
+      if (files.length >= maxFiles || folders > maxFolders) {
+        isFull = true;
+        stopAt(
+          directory,
+          files.length >= maxFiles ? `more than ${maxFiles} files` : `more than ${maxFolders} folders`,
+        );
         return;
       }
       if (!isDeep || childKind !== "directory" || entry.name === "node_modules" || entry.name === ".git")

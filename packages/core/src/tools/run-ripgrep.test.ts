@@ -119,6 +119,15 @@ describe("running ripgrep", () => {
     });
   });
 
+  test.skipIf(process.platform !== "linux")(
+    "an ignore file of the repository that leads to something endless does not take the memory [PRM-11]",
+    async () => {
+      symlinkSync("/dev/zero", space.path(".ignore"));
+      const ending = await runRipgrep(request({ maxMemory: 50_000_000 }));
+      expect(ending).toMatchObject({ type: "killed", errors: expect.stringContaining("/dev/zero") });
+    },
+  );
+
   test("one that is killed has not found nothing: it broke off", async () => {
     const program = await space.write("killed.sh", "#!/bin/sh\nkill -KILL $$\n");
     await chmod(program, 0o755);

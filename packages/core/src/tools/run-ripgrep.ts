@@ -1,6 +1,6 @@
 // @io
 import type { ChildProcess } from "node:child_process";
-import { closeSync, constants, existsSync, openSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, readFileSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { groupWatchdog, spawnProcess } from "@retinue/base/foundation/spawn-process.ts";
@@ -16,6 +16,8 @@ export interface RipgrepRequest {
   readonly timeLimitMs: number;
   /** Takes output as it comes; `enough` ends the search. */
   readonly take: (text: string) => "more" | "enough";
+  /** Bytes it may take for itself, where the system shows them; a gigabyte unless given. */
+  readonly maxMemory?: number;
   /** Another program to run instead of the one that comes with this package. */
   readonly program?: string;
 }
@@ -62,8 +64,8 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
     if (held.descriptor !== undefined) closeSync(held.descriptor);
   }
   const watched = child.pid === undefined ? undefined : groupWatchdog.watch(child.pid);
-  let ended: "enough" | "time" | "abort" | undefined;
-  const end = (why: "enough" | "time" | "abort"): void => {
+  let ended: "enough" | "time" | "abort" | "memory" | undefined;
+  const end = (why: NonNullable<typeof ended>): void => {
     if (ended !== undefined) return;
     ended = why;
     if (child.pid === undefined) return;
@@ -77,6 +79,10 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) onAbort();
   const timer = setTimeout(() => end("time"), timeLimitMs);
+  const { maxMemory = 2 ** 30 } = request;
+  const looks = setInterval(() => {
+    if (child.pid !== undefined && memoryOf(child.pid) > maxMemory) end("memory");
+  }, lookMs);
   try {
     const errors = collectErrors(child.stderr);
     feed(child.stdout, (text) => {
@@ -85,6 +91,7 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
     const code = await closed(child);
     signal.throwIfAborted();
     if (ended === "enough" || ended === "time") return { type: ended, errors: errors() };
+    if (ended === "memory") return { type: "killed", errors: tooMuchMemory };
     if (code === null)
       return {
         type: "killed",
@@ -94,7 +101,24 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
   } finally {
     watched?.release();
     clearTimeout(timer);
+    clearInterval(looks);
     signal.removeEventListener("abort", onAbort);
+  }
+}
+
+const lookMs = 200;
+
+/** It reads whole what ignore files lead to. */
+const tooMuchMemory =
+  "The search took too much memory and was ended. A .gitignore, .ignore or .rgignore in this folder, above it or below it may be a link to something endless such as /dev/zero; remove it, or search another folder.";
+
+/** What a process holds that is no part of a file; 0 where the system does not show it. */
+function memoryOf(pid: number): number {
+  try {
+    const kilobytes = /^RssAnon:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1];
+    return Number(kilobytes ?? 0) * 1024;
+  } catch {
+    return 0;
   }
 }
 
