@@ -1,4 +1,5 @@
 import type { PolicyRule } from "@retinue/gate/decide.ts";
+import { guardGitFolders } from "./guard-git-folders.ts";
 import { sandboxLimits } from "./sandbox-limits.ts";
 import type { SandboxRuntime } from "./sandbox-runtime.ts";
 import { isExcluded, type SandboxSettings } from "./sandbox-settings.ts";
@@ -71,19 +72,27 @@ export function createSandbox(options: SessionSandboxOptions): Sandbox | undefin
       }
       const { manager, temporaryDirectory } = start;
       const limits = sandboxLimits({ ...options, workingDirectories, temporaryDirectory });
-      const filesystem = readOnly
-        ? { ...limits, allowWrite: [temporaryDirectory] }
-        : { ...limits, allowWrite: [...limits.allowWrite, ...alsoWrite] };
       const temporary = `TMPDIR=${quoteInvocation({ file: temporaryDirectory, arguments: [] })}`;
       const variables = readOnly ? `${temporary} GIT_OPTIONAL_LOCKS=0` : temporary;
       const text = `${variables} exec ${quoteInvocation(invocation)}`;
       try {
+        const git = guardGitFolders(workingDirectories);
+        const filesystem = readOnly
+          ? { ...limits, allowWrite: [temporaryDirectory] }
+          : {
+              ...limits,
+              allowWrite: [...limits.allowWrite, ...alsoWrite],
+              denyWrite: [...limits.denyWrite, ...git.present],
+            };
         const { argv } = await manager.wrapWithSandboxArgv(text, invocation.file, { filesystem }, signal);
         const [file = "", ...words] = argv;
         return {
           type: "wrapped",
           invocation: { file, arguments: words },
-          ended: () => manager.cleanupAfterCommand(),
+          ended() {
+            manager.cleanupAfterCommand();
+            git.end();
+          },
         };
       } catch (error) {
         const reason = `The sandbox could not take the command, so it did not run: ${error instanceof Error ? error.message : String(error)}`;
