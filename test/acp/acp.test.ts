@@ -483,7 +483,7 @@ describe("an editor over the Agent Client Protocol [DRP-4]", () => {
   });
 
   const emptyPrompt = "No prompt was given";
-  const noFile = "is not the address of a file";
+  const noFile = "is not a file URL";
   test.each<[string, acp.ContentBlock[], string]>([
     ["nothing", [], emptyPrompt],
     ["blank text", [{ type: "text", text: " \n" }], emptyPrompt],

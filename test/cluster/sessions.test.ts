@@ -519,11 +519,11 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     expect({ code: given.code, out: given.out }, given.err).toEqual({ code: 0, out: "Done.\n" });
     expect(readdirSync(cwd)).toEqual([]);
     const cut = [
-      "The mode bypassPermissions of the plan does not count here; the mode is default.",
-      "Allow rules of the plan do not count here: Bash(touch by-rule.txt).",
+      "The mode bypassPermissions of the plan is not applied here; the mode is default.",
+      "Allow rules of the plan are not applied here: Bash(touch by-rule.txt).",
       "Hooks of the agent helper in the plan do not run here.",
       "MCP servers of the agent helper in the plan are not started here.",
-      "The mode acceptEdits of the agent helper in the plan does not count here.",
+      "The mode acceptEdits of the agent helper in the plan is not applied here.",
     ];
     for (const sentence of cut) {
       expect(given.err).toContain(sentence);

@@ -69,7 +69,7 @@ describe("a recorded session is replayed without a model", () => {
       code: "unknown-message",
       advice: expect.stringContaining("1 to 2"),
     });
-    await expect(sample.runtime.replay(undefined, { model: "sonnet" })).rejects.toThrow(/needs a message/);
+    await expect(sample.runtime.replay(undefined, { model: "sonnet" })).rejects.toThrow(/needs the message/);
   });
 });
 
@@ -117,7 +117,7 @@ describe("what differs now is shown", () => {
     expect(differences).toContainEqual(
       expect.objectContaining({
         kind: "decision",
-        title: expect.stringContaining("could not be started now"),
+        title: expect.stringContaining("could not be started with today's files"),
       }),
     );
   });

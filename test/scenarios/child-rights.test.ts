@@ -92,7 +92,7 @@ describe("what a child may call", () => {
     );
     const result = await sample.runtime.spawn("general-purpose", "Ask.", { background: true }).result;
     expect(result).toMatchObject({ status: "completed", text: "Done without." });
-    expect(reported(sample.requests[1])).toContain("nobody can answer here");
+    expect(reported(sample.requests[1])).toContain("no one can answer here");
   });
 });
 

@@ -90,7 +90,7 @@ const silentCases: ReadonlyMap<string, Case> = new Map<string, Case>([
   ["slow tokens", { errors: slowly(), ends: "completed", requests: least }],
   [
     "no first token ever",
-    { errors: [{ failure: "stall" }], ends: failed("stalled", /no answer within 1000 ms/), requests: least },
+    { errors: [{ failure: "stall" }], ends: failed("stalled", /answer within 1000 ms/), requests: least },
   ],
   [
     "silence for ever",
@@ -321,7 +321,7 @@ const rudeAnswers: ReadonlyMap<string, RudeAnswer> = new Map<string, RudeAnswer>
       { status: "completed", text: "All of it." },
     ],
   ],
-  ["not even a head", [() => undefined, failed("stalled", /began no answer/)]],
+  ["not even a head", [() => undefined, failed("stalled", /did not start an answer/)]],
   ["a head alone", [(response) => response.writeHead(200, stream).flushHeaders(), failed("stalled", /./)]],
   [
     "a beginning alone",

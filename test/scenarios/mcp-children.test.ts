@@ -188,7 +188,7 @@ describe("[MCP-2] a server that is in a definition", () => {
     await runtime.run("Go.").result;
     expect(server.starts()).toEqual([]);
     expect(served(requests[1])).toEqual(["mcp__mine__look"]);
-    expect(reported(requests[2])).toContain("one of your own has this name");
+    expect(reported(requests[2])).toContain("your own server of this name is used instead");
   });
 
   test("[MCP-1] is covered by strict configuration and by the organisation's list", async () => {

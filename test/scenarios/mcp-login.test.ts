@@ -189,7 +189,7 @@ describe("[MCP-4] servers that want a login", () => {
     const stage = await createStage({ metadata: { registration_endpoint: undefined } });
     const { err } = await stage.run(["mcp", "login", "docs"]);
     expect(err).toBe(
-      'retinue: The login at "docs" failed: the authorization server registers no clients.\nRegister one there, and write its id as `oauth.clientId`.\n',
+      'retinue: The login at "docs" failed: the authorization server does not register clients.\nRegister a client there, and set its id as `oauth.clientId`.\n',
     );
   });
 

@@ -277,7 +277,7 @@ describe("[NST-1] retinue plan --tree", () => {
       /Bash\(git \*\), Read · money at most 1 US/,
     );
     expect(out).toContain("└─ nobody  not started: There is no agent");
-    expect(out).toContain("limits.depth allows 2 levels of agents, so lead starts no agents here");
+    expect(out).toContain("limits.depth allows 2 levels of agents, so lead cannot start agents here");
   });
 
   test("shows one level without the setting, and all agents without a name", async () => {

@@ -131,7 +131,7 @@ describe("the sandbox", () => {
         code: 1,
         text: expect.stringContaining("No command can run"),
       });
-      expect(answer).toContain("in a sandbox, and there is none");
+      expect(answer).toContain("require a sandbox for commands, and there is none");
     }
     expect(existsSync(outside)).toBe(false);
     expect(existsSync(join(place.cwd, "inside"))).toBe(found?.state === "ok");

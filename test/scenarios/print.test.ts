@@ -459,7 +459,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
     place.write(".claude/settings.json", "{bad");
     const { code, out, err } = await runInProcess(place, ["-p", "hi"]);
     expect({ code, out }).toEqual({ code: 1, out: "" });
-    expect(err).toMatch(/^retinue: \/.*settings\.json:1:\d+: Settings cannot be read completely/);
+    expect(err).toMatch(/^retinue: \/.*settings\.json:1:\d+: Settings could not be read completely/);
   });
 
   test.runIf(!isWindows)(

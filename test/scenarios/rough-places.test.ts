@@ -171,6 +171,6 @@ describe("[TRN-4] a session that another process holds", () => {
       environment,
     });
     expect({ code, out }).toEqual({ code: 0, out: "Two.\n" });
-    expect(err).toContain("is held by process 7 on elsewhere, which cannot be seen from here.");
+    expect(err).toContain("is held by process 7 on elsewhere, whose state cannot be checked from here.");
   });
 });

@@ -232,8 +232,8 @@ describe("a child's plan", () => {
         .filter((name) => name.includes("by-"));
     const cut = await run(forged);
     expect([cut.code, made()], cut.err).toEqual([0, []]);
-    expect(cut.err).toContain("The mode acceptEdits of the plan does not count here; the mode is default.");
-    expect(cut.err).toContain("Allow rules of the plan do not count here: Bash(touch *).");
+    expect(cut.err).toContain("The mode acceptEdits of the plan is not applied here; the mode is default.");
+    expect(cut.err).toContain("Allow rules of the plan are not applied here: Bash(touch *).");
     expect(cut.err).toContain("Hooks of the agent general-purpose in the plan do not run here.");
     expect(cut.err).toContain("MCP servers of the agent general-purpose in the plan are not started here.");
     expect(cut.err).toContain(`The memory ${place.home} of the plan is not used here.`);

@@ -403,7 +403,7 @@ describe("[FRN-1] an agent of another vendor", () => {
     expect(lines).toEqual(["answered no"]);
     const why =
       new Map([
-        ["switch_mode", "not for the program to change"],
+        ["switch_mode", "The program cannot change the mode"],
         ["RunnerTool", "not among the tools of this agent"],
       ]).get(rule === "RunnerTool" || !("kind" in call) ? rule : call.kind) ?? `the rule ${rule}`;
     expect(calls).toMatchObject([{ denied: expect.stringContaining(why) }]);
@@ -923,10 +923,10 @@ describe("[FRN-2] what rules cannot reach is refused, said, or kept in a sandbox
   });
 
   test.each([
-    ["a model of ours", {}, { model: "sonnet" }, "chooses that itself"],
-    ["our effort", { effort: "high" }, {}, "chooses that itself"],
-    ["our conversation", { forkContext: true }, {}, "our conversation"],
-    ["our memory", { memory: "project" }, {}, "our memory"],
+    ["a model of ours", {}, { model: "sonnet" }, "chooses these itself"],
+    ["our effort", { effort: "high" }, {}, "chooses these itself"],
+    ["an existing conversation", { forkContext: true }, {}, "an existing conversation"],
+    ["Retinue's memory", { memory: "project" }, {}, "Retinue's memory"],
   ])("%s is refused, because it cannot have it", async (_what, fields, options, why) => {
     const { sample } = await stage({ fields });
     await using _ = sample;
@@ -937,7 +937,9 @@ describe("[FRN-2] what rules cannot reach is refused, said, or kept in a sandbox
   test("it is no main agent", async () => {
     const { sample } = await stage({ agent: "vendor" });
     await using _ = sample;
-    await expect(sample.runtime.run("Go.").result).rejects.toThrow("can only be started by another agent");
+    await expect(sample.runtime.run("Go.").result).rejects.toThrow(
+      "only another agent or a program can start it",
+    );
   });
 
   test("one that has a mode in which it asks is put into it", async () => {

@@ -628,7 +628,9 @@ describe("rights", () => {
     writeFileSync(join(sample.home, ".claude/teams/x/config.json"), "{}");
     await sample.runtime.run("Begin.", { permissionMode: "bypassPermissions" }).result;
     const text = last(of(sample, isMember("ada"))[1]);
-    expect(text.match(/was not allowed: the files of agent teams are only for the tools/g)).toHaveLength(3);
+    expect(
+      text.match(/was not allowed: files of agent teams may be changed only by team tools/g),
+    ).toHaveLength(3);
     expect(readdirSync(join(sample.home, ".claude/teams/x/inboxes"))).toEqual([]);
     expect(readdirSync(join(sample.home, ".claude/tasks/x"))).toEqual([]);
   });

@@ -238,8 +238,8 @@ test("a script of a check that the agent has changed is named beside the result 
 });
 
 test.each([
-  [true, "have what they write ignored by git"],
-  [false, "have them write outside of this folder"],
+  [true, "add what they write to .gitignore"],
+  [false, "make them write outside of this folder"],
 ])("a receipt names what changes while the checks run (git: %s) [VRF-2, VRF-3]", async (isGit, expected) => {
   const { handle } = await work([{ text: "Done." }], {
     verify: { run: "date +%N > report.txt", retries: 0 },

@@ -242,7 +242,7 @@ describe("the command", () => {
     const ran = await run("workflow", "run", "many");
     const runId = /wf_[0-9a-f]{8}-[0-9a-f]{3}/.exec(ran.err)?.[0] ?? "";
     const unknown = await run("workflow", "resume", runId, "--fresh", "frist");
-    expect(unknown.err).toContain('No step was called "frist", so none of that name ran again.');
+    expect(unknown.err).toContain('No step has the label "frist", so none was run again.');
     expect((await run("workflow", "resume", runId)).err).not.toContain("differs");
     place.write(".claude/workflows/many.js", `${meta}return await agent('conv:b x', { label: 'first' })\n`);
     const resumed = await run("workflow", "resume", runId);
@@ -291,7 +291,7 @@ describe("the command", () => {
     expect(JSON.parse(out)).toEqual([
       "The script /dev/zero is not a regular file.",
       expect.stringMatching(/ is not a regular file\.$/),
-      expect.stringContaining("has 3000000 bytes; the most is 524288 characters."),
+      expect.stringContaining("has 3000000 bytes; the maximum is 524288 characters."),
     ]);
   });
 

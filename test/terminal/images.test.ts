@@ -47,7 +47,7 @@ test("an image file that is dropped on the terminal is sent with the message, al
   await pty.isMissing("esc to interrupt");
   writeFileSync(join(place.cwd, "broken.png"), "no image");
   pty.type(pasted(join(place.cwd, "broken.png")));
-  await pty.shows("broken.png is no PNG, JPEG, GIF or WebP image.", "/broken.png");
+  await pty.shows("broken.png is not a PNG, JPEG, GIF or WebP image.", "/broken.png");
 });
 
 test("ctrl+v takes the image of the clipboard, and says where there is none [CLI-4]", async () => {

@@ -8,7 +8,7 @@ import { logConflict } from "./store.ts";
 
 const failure = (code: string) => Object.assign(new Error(`failed with ${code}`), { code });
 const ofServer = (code: string) => Object.assign(failure(code), { severity: "ERROR" });
-const wrapped = (cause: unknown) => new Error("could not go on", { cause });
+const wrapped = (cause: unknown) => new Error("could not continue", { cause });
 
 test.each([
   ["a plan that cannot be read", new RetinueError("unreadable-plan", "no"), "agent"],

@@ -129,7 +129,7 @@ export function factsOf(request: PermissionRequest): CallFacts {
 }
 
 function notLookedUp(command: string): ShellFacts {
-  const opaque = "the command was not looked into";
+  const opaque = "the command was not analyzed";
   return {
     analysis: { units: [], redirects: [], listed: [], opaque, exactText: command.trim() },
     units: [],

@@ -316,7 +316,7 @@ describe("[TLS-3, TLS-8, TLS-9] the tools of an agent", () => {
     });
   });
 
-  test("in the background there are no MCP tools and no questions", async () => {
+  test("agents in the background have no MCP tools and no questions", async () => {
     const policy = { background: true, allow: rules("allow", "mcp__x", "AskUserQuestion", "Bash(npm test)") };
     expect((await judge(calls.server, policy)).type).toBe("deny");
     expect((await judge(calls.question, policy)).type).toBe("deny");

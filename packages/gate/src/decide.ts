@@ -144,7 +144,7 @@ function denyInsteadOfAsking(
   if (mode === "dontAsk")
     return { ...decision, type: "deny", reason: `${decision.reason}, and this mode asks nothing` };
   if (deniesInsteadOfAsking !== true) return decision;
-  const reason = `${decision.reason}, and settings deny what would have to be asked (\`denyInsteadOfPrompting\`)`;
+  const reason = `${decision.reason}, and settings deny calls that would need approval (\`denyInsteadOfPrompting\`)`;
   return { ...decision, type: "deny", reason };
 }
 
@@ -156,7 +156,7 @@ function decideIn(policy: PermissionPolicy, judging: Judging): Decision {
   const outOfMode = refuseByMode(call, policy);
   if (outOfMode !== undefined) return { type: "deny", reason: outOfMode };
   if (asked !== undefined) return byRule("ask", "asks for it", asked);
-  if (options.hooks === "ask") return { type: "ask", reason: "a hook wants it to be asked" };
+  if (options.hooks === "ask") return { type: "ask", reason: "a hook requires approval for it" };
   if (guards.alwaysAsks !== undefined) return { type: "ask", reason: guards.alwaysAsks };
   if (policy.mode === "bypassPermissions") return allow("mode", "permissions are bypassed");
   if (guards.isInMemory) return allow("memory", "it stays in the agent's own memory");
@@ -170,16 +170,16 @@ function refuse({ call, guards, denied, options }: Judging, policy: PermissionPo
   if (invalid !== undefined) return { type: "deny", reason: `the call is not valid: ${invalid}` };
   if (guards.outOfScope !== undefined) return { type: "deny", reason: guards.outOfScope };
   if (lacksInBackground(policy, "mcpTools") && (call.isMcp || mcp !== undefined))
-    return { type: "deny", reason: "in the background there are no MCP tools" };
+    return { type: "deny", reason: "agents in the background have no MCP tools" };
   if (denied !== undefined) return byRule("deny", "denies it", denied);
   if (guards.answersApprovals !== undefined) return { type: "deny", reason: guards.answersApprovals };
   if (guards.outside !== undefined) return { type: "deny", reason: guards.outside };
   if (hooks === "deny") return { type: "deny", reason: "a hook refuses it" };
   const isAlone = (!attended || lacksInBackground(policy, "questions")) && !parks;
   const isSilent = isAlone || policy.mode === "dontAsk";
-  if (call.effect === "interact" && isSilent) return { type: "deny", reason: "nobody can answer here" };
+  if (call.effect === "interact" && isSilent) return { type: "deny", reason: "no one can answer here" };
   if (call.input["dangerouslyDisableSandbox"] === true && policy.sandbox?.allowUnsandboxed === false)
-    return { type: "deny", reason: "settings forbid running commands outside the sandbox" };
+    return { type: "deny", reason: "settings do not allow commands outside the sandbox" };
   return undefined;
 }
 

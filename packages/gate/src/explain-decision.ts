@@ -29,7 +29,7 @@ export function readCallText(text: string): CallText {
   if (field !== undefined) return { type: "call", tool, input: { [field]: parts.specifier } };
   return {
     type: "invalid",
-    reason: `${tool} has no field that a text in parentheses could represent`,
+    reason: `${tool} has no field that a specifier could match`,
     advice: `Write ${tool} alone.`,
   };
 }

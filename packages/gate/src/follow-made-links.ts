@@ -19,7 +19,7 @@ export interface LinkPlaces {
   readonly replaced: readonly (readonly string[])[];
 }
 
-const reason = "another command of the call makes a link there; use a call of its own";
+const reason = "another command of the call creates a link there; use a separate call";
 const maxSteps = 8;
 
 /**

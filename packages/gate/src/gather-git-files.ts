@@ -47,7 +47,7 @@ export async function gatherGitFiles(unit: ShellUnit, context: GitContext): Prom
     return unlisted(use, "the folder that git runs in is not known");
   if (environment.policy.trusted !== true)
     return unlisted(use, "git does not list files in a folder that is not trusted");
-  if (own.type === "unclear") return unlisted(use, `git does not say what is here: ${own.reason}`);
+  if (own.type === "unclear") return unlisted(use, `git could not report what is here: ${own.reason}`);
   if (own.steering !== undefined)
     return unlisted(
       use,
@@ -81,7 +81,7 @@ function mayMatter(step: TreeStep, { policy: { deny, ask } }: PathEnvironment): 
 function unlistedReason(step: TreeStep): string {
   if (step.type === "unknown") return step.reason;
   return step.type === "pull"
-    ? "what a pull brings is only known when it runs; use git fetch, and git merge in a call of its own"
+    ? "what a pull changes is only known when it runs; use git fetch, then git merge in a separate call"
     : "git could not list the files";
 }
 
@@ -98,7 +98,7 @@ function blockedBy(
 ): string | undefined {
   if (step.type === "unknown" || step.type === "pull") return undefined;
   const others = units.filter((other) => other !== unit && !other.readOnly);
-  const reason = "other commands of the call change what it depends on; use a call of its own";
+  const reason = "other commands of the call change what it depends on; use a separate call";
   if (step.type === "patch")
     return others.length > 0 ||
       redirects.some(({ use, path }: PathOperand) => use !== "read" && path !== "/dev/null")

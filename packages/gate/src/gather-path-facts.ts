@@ -101,7 +101,7 @@ async function lookUpPath(written: WrittenPath, environment: PathEnvironment): P
   ]);
   const other = gatherOtherNames(lexical, written.use, environment);
   const isPart = written.use !== "read" && isRepositoryPart(lexical);
-  const unknown = walked === undefined ? "its links lead in a circle" : oddness(written.path, environment);
+  const unknown = walked === undefined ? "its links form a loop" : oddness(written.path, environment);
   const forms = [lexical, walked, real, ...aliases(lexical, environment), ...other.names].filter(
     (form) => form !== undefined,
   );

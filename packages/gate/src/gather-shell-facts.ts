@@ -461,7 +461,8 @@ async function gatherPlace(
 
 /** Why git may not be let read a repository without a question. */
 export function steeringOf(facts: RepositoryFacts): string | undefined {
-  if (facts.type === "unclear") return `git does not say what this repository configures: ${facts.reason}`;
+  if (facts.type === "unclear")
+    return `git could not report the configuration of this repository: ${facts.reason}`;
   return facts.type === "none" || facts.steering === undefined
     ? undefined
     : `the setting ${facts.steering} of this repository may start programs or read files`;

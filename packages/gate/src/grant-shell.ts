@@ -175,7 +175,7 @@ function misplacedReason(
   );
   return isFollowed
     ? undefined
-    : `${unit.words[0]?.text} obeys the files of ${movedTo}, and its rule holds for ${root}`;
+    : `${unit.words[0]?.text} obeys the files of ${movedTo}, and its rule applies to ${root}`;
 }
 
 /** Whether a command does the same whatever files are around it: no settings, ignore lists or plug-ins of a folder. */

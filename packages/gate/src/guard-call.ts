@@ -92,18 +92,18 @@ function answersApprovals(facts: TouchedFacts): string | undefined {
   if (
     facts.touched.some(({ forms, use }: PathFact) => use !== "read" && forms.some((form) => inbox.test(form)))
   )
-    return "only a person answers approvals, no agent writes to them";
+    return "only users answer approvals, so agents cannot write to them";
   const analysis = facts.shell?.analysis;
   const texts = [
     ...(analysis?.units.flatMap(({ restrictTexts }) => restrictTexts) ?? []),
     // What is not understood is looked at as a whole.
     ...(analysis?.opaque === undefined ? [] : [analysis.exactText]),
   ];
-  if (texts.some(isAnswering)) return "only a person decides that, not a command of an agent";
+  if (texts.some(isAnswering)) return "only a user can decide that, not a command of an agent";
   const whole = analysis?.exactText ?? "";
   if (hidesMark(whole)) return "it would hide that it is a command of an agent (`CLAUDECODE`)";
   return linking.test(whole) && inbox.test(whole)
-    ? "only a person answers approvals, no agent makes links to them"
+    ? "only users answer approvals, so agents cannot create links to them"
     : undefined;
 }
 
@@ -279,7 +279,7 @@ function trackedRead({ shell }: CallFacts): string | undefined {
   const unit = shell.analysis.units.find(({ showsTracked }) => showsTracked === true);
   return unit === undefined
     ? undefined
-    : `${unit.written} may show files that rules forbid; name the files after --, or use git diff, log -p or show with a commit`;
+    : `${unit.written} may show files that rules deny; list the files after --, or use git diff, log -p or show with a commit`;
 }
 
 function criticalRemoval(facts: TouchedFacts, policy: PermissionPolicy): string | undefined {
@@ -365,15 +365,15 @@ function hiddenFromRules(facts: TouchedFacts, policy: PermissionPolicy): string 
     hidesCommand &&
     rules.some(({ rule }: PolicyRule) => rule.specifier.type === "command" || isAboutPaths({ rule }))
   )
-    return `the command is not fully understood (${why}), and rules forbid some`;
+    return `the command is not fully understood (${why}), and rules deny some`;
   const guessedWords = analysis.units.find((unit, at) =>
     hidesWords(unit, facts.shell?.units[at]?.programUnknown === true, rules),
   );
   if (guessedWords !== undefined)
-    return `what ${guessedWords.written} does is only known when it runs, and rules forbid some commands`;
+    return `what ${guessedWords.written} does is only known when it runs, and rules deny some commands`;
   const guessed = facts.touched.find(({ unknown }) => unknown !== undefined);
   if (guessed !== undefined && rules.some(isAboutPaths))
-    return `it is not known which file the command uses (${guessed.unknown}), and rules forbid some`;
+    return `it is not known which file the command uses (${guessed.unknown}), and rules deny some`;
   return undefined;
 }
 
@@ -419,7 +419,7 @@ function linkedRead(facts: TouchedFacts, policy: PermissionPolicy): string | und
     ({ rule: { specifier } }) => specifier.type === "path" && /[*?[]/.test(specifier.pattern),
   );
   const linked = hasPatterns ? facts.touched.find(({ hasOtherNames }) => hasOtherNames === true) : undefined;
-  return linked === undefined ? undefined : `${linked.forms[0]} has other names, and rules forbid some files`;
+  return linked === undefined ? undefined : `${linked.forms[0]} has other names, and rules deny some files`;
 }
 
 /**

@@ -128,13 +128,13 @@ function readByKind({ tool, canonicalTool, list }: SpecifierInput, text: string)
 function readCommand(tool: string, written: string, restricts: boolean): SpecifierReading {
   if (restricts && /:\*\s*,/.test(written)) {
     const advice = `Write one rule for each, as in "${tool}(rm:*)", "${tool}(sudo:*)".`;
-    return rejected(`in ${quote(`${tool}(${written})`)} several patterns are in one rule`, advice);
+    return rejected(`in ${quote(`${tool}(${written})`)} contains several patterns`, advice);
   }
   const refusal = restricts ? (refuseExpression(tool, written) ?? refuseColon(tool, written)) : undefined;
   if (refusal !== undefined) return refusal;
   const text = written.endsWith(":*") ? `${written.slice(0, -2).trimEnd()} *` : written;
   if (text.trim() === "*")
-    return rejected("there is no command before the star", `Write ${tool} for every command.`);
+    return rejected("there is no command before the asterisk", `Write ${tool} for every command.`);
   const before = text.endsWith(" *") ? text.slice(0, -2).trim() : undefined;
   if (before !== undefined && before !== "" && !before.includes("*")) {
     return accepted({ type: "command", match: "prefix", text: before });
@@ -149,7 +149,7 @@ function refuseExpression(tool: string, written: string): SpecifierReading | und
   const names = program.split("|").map((name) => name.replace(/[\^$[\]?;\\]|\.?\*/g, ""));
   const meant = names.filter((name) => name !== "").map((name) => quote(`${tool}(${name}:*)`));
   return rejected(
-    `${quote(`${tool}(${written})`)} matches no command: only \`*\` has a meaning in it, for any text`,
+    `${quote(`${tool}(${written})`)} matches no command: only \`*\` is special, and it matches any text`,
     `Write ${meant.join(" and ") || quote(`${tool}(rm:*)`)}.`,
   );
 }
@@ -185,7 +185,7 @@ function refusePath(tool: string, text: string): SpecifierReading | undefined {
     );
   if (text.startsWith("!"))
     return rejected(
-      `${quote(`${tool}(${text})`)} speaks of a file whose name begins with "!"; a rule cannot leave files out`,
+      `${quote(`${tool}(${text})`)} matches a file whose name begins with "!"; a rule cannot exclude files`,
       `Write ${quote(`${tool}(${text.slice(1)})`)}, or ${quote(`${tool}(\\${text})`)} for a file of that name.`,
     );
   if (text.endsWith(":*"))
@@ -197,7 +197,7 @@ function refusePath(tool: string, text: string): SpecifierReading | undefined {
   if (start === undefined) return undefined;
   const home = name === "HOME" ? `~${text.slice(start.length)}` : `//…${text.slice(start.length)}`;
   return rejected(
-    `variables such as $${name} are not filled in`,
+    `variables such as $${name} are not expanded`,
     `Write the path itself, as in ${quote(`${tool}(${home})`)}.`,
   );
 }
@@ -229,7 +229,7 @@ function readParameter({ canonicalTool, list }: SpecifierInput, text: string): S
   const value = text.slice(colon + 1).trimStart();
   if (name === toolFacts.get(canonicalTool)?.mainField) {
     return rejected(
-      `"${name}" is what a ${canonicalTool} rule speaks of anyway`,
+      `"${name}" is what a ${canonicalTool} rule applies to anyway`,
       `Write ${quote(`${canonicalTool}(${value})`)}.`,
     );
   }
@@ -271,7 +271,7 @@ function readMcp(input: SpecifierInput, text: string | undefined): SpecifierRead
     return (
       parameter ??
       rejected(
-        `${quote(input.tool)} takes no text in parentheses`,
+        `${quote(input.tool)} does not accept a specifier`,
         "Write mcp__server__tool without parentheses.",
       )
     );

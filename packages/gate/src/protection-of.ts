@@ -22,13 +22,13 @@ export function protectionOf(
     .filter((name) => name !== "")
     .map((name) => plainName(name, platform));
   const found = names.findIndex((name, at) => isSteering(names, name, at));
-  if (found !== -1) return `${names.slice(found).join("/")} steers what runs by itself`;
+  if (found !== -1) return `${names.slice(found).join("/")} controls what runs automatically`;
   const own = steering.find((place) => isSameOrAbove(foldName(place), foldName(path)));
   if (own !== undefined) return `${own} contains settings or sessions of this product`;
   if (platform === "win32" && names.some((name) => /~\d/.test(name)))
     return "the short name may mean a protected file";
   const root = workingDirectories.find((directory) => isBareRepositoryPart(path, directory));
-  return root === undefined ? undefined : "it would make the folder look like a repository of its own";
+  return root === undefined ? undefined : "it would make the folder look like a separate repository";
 }
 
 /** Why a name among the words of a program is one of a protected file; a word such as `config` is more often none. */
@@ -50,12 +50,12 @@ const ownProcessFile =
 const plainProcessFile =
   /^\/proc\/(?:(?:cpuinfo|meminfo|version|loadavg|uptime|stat|mounts|filesystems|modules|swaps|diskstats|cmdline)$|(?:net|sys)(?:\/|$))/;
 
-/** Why reading a path shows what other processes hold, keys in their environment too, or undefined. */
+/** Why reading a path exposes the memory or files of other processes, keys in their environment too, or undefined. */
 export function exposureOf({ forms }: { readonly forms: readonly string[] }): string | undefined {
   const [written = ""] = forms;
   if (ownProcessFile.test(written)) return undefined;
   const found = forms.find((form) => /^\/proc(?:\/|$)/.test(form) && !plainProcessFile.test(form));
-  return found === undefined ? undefined : `${found} shows what other processes hold`;
+  return found === undefined ? undefined : `${found} exposes the memory or files of other processes`;
 }
 
 /** Windows ignores dots and spaces at the end of a name, and what is after a colon is a stream of the same file. */

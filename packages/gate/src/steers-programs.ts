@@ -245,22 +245,23 @@ export function steersPrograms(path: string, file: EditedFile = {}): string | un
   if (written.some((name) => !isPlain(name))) return "its name is not a plain one";
   const folders = file.isFolder === true ? names : names.slice(0, -1);
   const hidden = folders.find((name) => name.startsWith("."));
-  if (hidden !== undefined) return `${hidden} is a hidden folder, and what is in those steers programs`;
+  if (hidden !== undefined)
+    return `${hidden} is a hidden folder, and files in hidden folders can change what programs do`;
   const isAsked = (folder: string): boolean =>
     sets.askedFolders.has(folder) || (file.isFolder !== true && /(?:_plugins|[^.]\.d)$/.test(folder));
   const asked = file.isRemoved === true ? undefined : folders.find(isAsked);
-  if (asked !== undefined) return `${asked} holds programs of others, or what runs by itself`;
+  if (asked !== undefined) return `${asked} contains third-party programs, or files that run automatically`;
   const [name, last] = [names.at(-1), written.at(-1)];
   if (file.isFolder === true || name === undefined || last === undefined) return undefined;
   if (file.isProgram === true) return "it is a program that can be started by its name";
   if (sets.names.has(name)) return undefined;
-  if (name.startsWith(".")) return "it is a hidden file, and those steer programs";
+  if (name.startsWith(".")) return "it is a hidden file, and hidden files can change what programs do";
   return steeringName(name) ?? steeringKind({ name, written: last, folders });
 }
 
 function steeringName(name: string): string | undefined {
   const isAsked = sets.askedNames.has(name) || askedPatterns.some(([, pattern]) => pattern.test(name));
-  return isAsked ? "files of this name steer programs or agents" : undefined;
+  return isAsked ? "files with this name can change what programs or agents do" : undefined;
 }
 
 function steeringKind({
@@ -275,13 +276,13 @@ function steeringKind({
   const at = name.lastIndexOf(".");
   const extension = at <= 0 ? "" : name.slice(at + 1);
   const stem = at <= 0 ? name : name.slice(0, at);
-  if (extension === "") return "what a file without an extension does is not known";
+  if (extension === "") return "the purpose of a file without an extension is unknown";
   if (sets.shared.has(extension)) {
     return isData({ extension, stem, folders })
       ? undefined
       : `a .${extension} file outside the folders for data may be configuration`;
   }
-  if (!sets.extensions.has(extension)) return `.${extension} files are not known to steer nothing`;
+  if (!sets.extensions.has(extension)) return `.${extension} files may change what programs do`;
   if (documents.has(extension)) return steeringDocument({ stem, written, folders });
   const [group = "", , ...deeper] = folders;
   const inside = folders.length >= 2 && sets.groups.has(group) ? deeper : folders;
@@ -290,9 +291,9 @@ function steeringKind({
     sources.has(extension) &&
     (sets.loadedFolders.has(first) || (first === "project" && extension === "scala"))
   )
-    return `tools load what is in ${first} by themselves`;
+    return `tools load what is in ${first} automatically`;
   const tool = folders.find((folder) => folder.includes(".") && steeringName(folder) !== undefined);
-  if (tool !== undefined) return `tools load what is in ${tool} by themselves`;
+  if (tool !== undefined) return `tools load what is in ${tool} automatically`;
   if (inside.length > 0) return undefined;
   const word = wordsOf(stem).find(
     (each) => sets.toolWords.has(each) || toolEndings.some(([, pattern]) => pattern.test(each)),
@@ -301,7 +302,7 @@ function steeringKind({
   const isExport = /[a-z]File$/.test(written.slice(0, stem.length));
   return word === undefined || isExport
     ? undefined
-    : `tools find files with "${word}" in their name by themselves`;
+    : `tools load files with "${word}" in their name automatically`;
 }
 
 function isData({
@@ -334,7 +335,7 @@ function steeringDocument({
   readonly folders: readonly string[];
 }): string | undefined {
   const place = folders.find((folder) => sets.agentFolders.has(folder));
-  if (place !== undefined) return `documents in ${place} may be instructions of agents`;
+  if (place !== undefined) return `documents in ${place} may be instructions for agents`;
   if (folders.some((folder) => sets.documentFolders.has(folder))) return undefined;
   const words = wordsOf(stem);
   const isAgents =
@@ -344,7 +345,9 @@ function steeringDocument({
   if (isAgents) return "agents read documents of this name";
   const isShouted = /^[A-Z][A-Z0-9_.-]{2,}$/.test(written.slice(0, stem.length));
   const isKnown = sets.plainDocuments.has(stem) || words.some((word) => sets.plainDocuments.has(word));
-  return isShouted && !isKnown ? "a document in capitals may be an instruction of agents" : undefined;
+  return isShouted && !isKnown
+    ? "a document with a capitalized name may be instructions for agents"
+    : undefined;
 }
 
 /** `foo-bar.test` are the words foo, bar and test. */

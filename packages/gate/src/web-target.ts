@@ -39,7 +39,7 @@ export function readWebTarget(text: unknown, addresses: readonly string[] = []):
 }
 
 function oddity(text: string, url: URL): string | undefined {
-  if (url.username !== "" || url.password !== "") return "the URL carries a user name or password";
+  if (url.username !== "" || url.password !== "") return "the URL contains a user name or password";
   const [beforeQuery = ""] = text.split(/[?#]/);
   if (beforeQuery.includes("\\")) return "the URL has a backslash in it";
   if (!/^\s*https?:\/\/[^/]/i.test(text)) return "the URL is not written out in full";

@@ -217,7 +217,7 @@ function withinAccepted(
     cut:
       takesRules || decided !== undefined || allowedTools.length === 0
         ? []
-        : [`Allow rules of the plan do not count here: ${allowedTools.join(", ")}.`],
+        : [`Allow rules of the plan are not applied here: ${allowedTools.join(", ")}.`],
   };
 }
 

@@ -98,7 +98,7 @@ test("the steps of a workflow are agents of the store, and its script rests whil
       typed: { n: 7 },
       last: "R-last",
       bad: null,
-      isolated: expect.stringContaining("working tree"),
+      isolated: expect.stringContaining("worktree"),
       args: { who: "Ada" },
     },
   });
@@ -178,7 +178,7 @@ test("what the workers of a store cannot keep is refused, and a stopped run stop
   mkdirSync(join(directory, ".claude"));
   writeFileSync(join(directory, ".claude/settings.json"), JSON.stringify({ disableWorkflows: true }));
   expect(await endOf(await start("return 1"))).toMatchObject({
-    error: expect.stringContaining("switched off"),
+    error: expect.stringContaining("disabled"),
   });
   rmSync(join(directory, ".claude"), { recursive: true });
   const id = await start("return await agent('conv:slow x')");

@@ -45,7 +45,7 @@ export async function runStoreWorkflow(run: StoreWorkflow): Promise<ProgramOutco
   const { script, args, continues } = workflow;
   const { workflows } = session;
   if (workflows === undefined)
-    return failedWorkflow("Workflows are switched off on the worker that took this one.");
+    return failedWorkflow("Workflows are disabled on the worker that took this one.");
   const known = readSteps(await context.readHistory());
   const earlier = await readEarlier(store, continues);
   const waiting: Waiting = new Map();

@@ -612,7 +612,7 @@ function readEffort(field: FrontmatterField, to: FieldReport): string | number |
 function readIsolation(field: FrontmatterField, to: FieldReport): string | undefined {
   if (field.value === null || field.value === false) return undefined;
   if (field.value === true) {
-    const message = "`isolation: true` was read as `worktree`, the one isolation there is.";
+    const message = "`isolation: true` was read as `worktree`, the only isolation.";
     to.report("warning", "unknown-isolation", message, definitionFields.isolation.expected);
     return "worktree";
   }
@@ -623,7 +623,7 @@ function readIsolation(field: FrontmatterField, to: FieldReport): string | undef
     to.report(
       "warning",
       "unknown-isolation",
-      `There is no isolation ${JSON.stringify(word)}; the agent is listed, but starting it is refused.`,
+      `Unknown isolation ${JSON.stringify(word)}; the agent is listed, but starting it is refused.`,
       definitionFields.isolation.expected,
     );
   }

@@ -43,7 +43,7 @@ export async function updateFile(
   ) {
     return {
       type: "refused",
-      why: `another program holds ${lock}; if none is running, remove that directory`,
+      why: `another program holds ${lock}; if no such program is running, remove that directory`,
     };
   }
   try {

@@ -159,7 +159,7 @@ describe("[SPN-3] care when looking at a repository", () => {
     writeFileSync(join(folder, "git"), "#!/bin/sh\nexec /bin/sleep 600\n");
     chmodSync(join(folder, "git"), 0o755);
     const slow = { ...environment(), PATH: folder };
-    expect((await gather({ environment: slow, timeoutMs: 50 }))?.note).toContain("takes too long");
+    expect((await gather({ environment: slow, timeoutMs: 50 }))?.note).toContain("took too long");
   });
 
   it("an aborted look ends immediately", async () => {

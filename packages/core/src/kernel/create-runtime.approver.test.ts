@@ -110,7 +110,9 @@ describe("the sandbox of a runtime", () => {
     await sample.workspace.write(".claude/settings.json", JSON.stringify({ sandbox: { enabled: true } }));
     await sample.runtime.run("Go.", { allowedTools: ["Bash"] }).result;
     const answer = JSON.stringify(sample.requests[1]?.messages.at(-1)?.content);
-    expect(answer).toMatch(/Read-only file system|Operation not permitted|in a sandbox, and there is none/);
+    expect(answer).toMatch(
+      /Read-only file system|Operation not permitted|require a sandbox for commands, and there is none/,
+    );
     expect(existsSync(join(sample.workspace.root, "made"))).toBe(false);
     expect(existsSync(sample.workspace.path("made"))).toBe(!answer.includes("there is none"));
   });

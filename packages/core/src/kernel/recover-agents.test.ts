@@ -221,7 +221,7 @@ it("[TRN-4] one that cannot continue by itself is never said to, and the main ag
     await session.prompt("Continue.").result;
   }
   expect(
-    notices.filter((text) => text.includes('could not be taken up: There is no agent "gone"')),
+    notices.filter((text) => text.includes('could not be resumed: There is no agent "gone"')),
   ).toHaveLength(2);
   const asked = JSON.stringify(again.requests.at(-1)?.messages);
   expect(asked.match(/<task-id>a1</g)).toHaveLength(1);

@@ -169,7 +169,7 @@ function resumesByItself({ variables, discovered }: FolderContext): boolean {
 
 function report(id: string, error: unknown, { notice }: RuntimeContext): void {
   const why = error instanceof Error ? error.message : String(error);
-  notice?.(`The agent ${id}, which was cut off, could not be taken up: ${why}`);
+  notice?.(`The agent ${id}, which was cut off, could not be resumed: ${why}`);
 }
 
 /** What a session reports of children that a crash had cut off. */

@@ -136,7 +136,8 @@ async function drive<Output>(
     if (event.type === "run-ended") ending = event.ending;
     record.take(event);
   }
-  if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without an ending.");
+  if (ending === undefined)
+    throw new RetinueError("run-without-end", "The run ended without reporting a result.");
   return { ...record.resultOf<Output>(ending), ...driver.integrated?.(), sessionId: driver.sessionId() };
 }
 
@@ -466,7 +467,8 @@ async function follow<Output>(
   if (signal.aborted) stop();
   try {
     const ending = (await ended)?.ending;
-    if (ending === undefined) throw new RetinueError("agent-lost", "The agent ended without an ending.");
+    if (ending === undefined)
+      throw new RetinueError("agent-lost", "The agent ended without reporting a result.");
     return {
       ...record.resultOf<Output>(endingWithOutput(ending, output)),
       agentId,

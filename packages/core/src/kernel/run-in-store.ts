@@ -25,7 +25,7 @@ export function refuseWorkerOptions(options: RuntimeOptions): void {
   const stray = Object.entries(options).find(([name, value]) => value !== undefined && !understood.has(name));
   if (stray === undefined) return;
   throw new RetinueError("not-portable", `The option ${stray[0]} has no effect on agents that workers run.`, {
-    advice: "Give it to the workers: `retinue serve`, or serveSessions() of retinue/cluster.",
+    advice: "Set it on the workers: `retinue serve`, or serveSessions() of retinue/cluster.",
   });
 }
 
@@ -40,8 +40,7 @@ export function runInStore<Output>(
 ): RunHandle<Output> {
   checkPrompt("run", prompt);
   checkOptions("run", given);
-  if (typeof prompt !== "string")
-    throw invalid("The prompt of run() must be a string where a store is named.");
+  if (typeof prompt !== "string") throw invalid("The prompt of run() must be a string when a store is used.");
   const { store, model, approver, agents, home, cwd = process.cwd(), env = process.env } = options;
   const { signal, resume, ...session } = given;
   const sessionId = resume ?? session.sessionId ?? randomUUID();
@@ -77,7 +76,7 @@ export function runInStore<Output>(
   });
 }
 
-/** Agents as plain data keyed by name; functions cannot travel. */
+/** Agents as plain data keyed by name; functions cannot be sent to a worker. */
 function byName(agents: NonNullable<RuntimeOptions["agents"]>): unknown {
   const list = Array.isArray(agents)
     ? agents
@@ -89,7 +88,7 @@ function byName(agents: NonNullable<RuntimeOptions["agents"]>): unknown {
       if (called !== undefined)
         throw new RetinueError(
           "not-portable",
-          `The function ${called[0]} of the agent ${String(name)} cannot travel.`,
+          `The function ${called[0]} of the agent ${String(name)} cannot be sent to a worker.`,
         );
       return [String(name), rest];
     }),

@@ -456,7 +456,7 @@ async function runKeyHelper(
   if (result.exitCode === 0 && key !== "") return key;
   throw new RetinueError(
     "key-helper-failed",
-    `The command of the setting apiKeyHelper gave no key (exit ${result.exitCode ?? "by signal"}).`,
+    `The command of the setting apiKeyHelper printed no key (exit ${result.exitCode ?? "by signal"}).`,
     {
       advice: "Run it by hand; it must print the key and nothing else.",
     },

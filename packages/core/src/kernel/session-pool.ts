@@ -118,7 +118,7 @@ export function createSessionPool(pool: SessionPoolOptions): SessionPool {
 function refuseClosed(stopped: AbortSignal): void {
   if (!stopped.aborted) return;
   throw new RetinueError("runtime-disposed", "The runtime is closed, so nothing can be started in it.", {
-    advice: "Create another one, or close this one later.",
+    advice: "Create another runtime, or close this one later.",
   });
 }
 

@@ -99,7 +99,7 @@ function steeringPlaces(paths: Paths): readonly string[] {
 
 /** An agent that could write team files could send messages as others. */
 const teamReason =
-  "the files of agent teams are only for the tools of the team, such as SendMessage and TaskUpdate";
+  "files of agent teams may be changed only by team tools such as SendMessage and TaskUpdate";
 
 /** A rule for everything in a folder. For its outputs: agents read what results point them to, and nothing beside that. */
 function folderRule(
@@ -168,7 +168,7 @@ export function refuseBrokenRestrictions({
   }
   throw new RetinueError(
     "broken-settings",
-    `${placeOf(diagnostic)}Settings cannot be read completely, so it is not known what is forbidden: ${what}`,
+    `${placeOf(diagnostic)}Settings could not be read completely, so it is unknown what they deny: ${what}`,
     {
       advice: [diagnostic?.advice, "Run `retinue doctor` and fix the file; nothing was started."]
         .filter((text) => text !== undefined)
@@ -262,7 +262,7 @@ export async function requireSandbox({
   if (start.type === "ready") return;
   throw new RetinueError(
     "sandbox-unavailable",
-    `Settings want commands in a sandbox and nothing without it (\`sandbox.failIfUnavailable\`), and there is none: ${start.why}.`,
+    `Settings require a sandbox for commands (\`sandbox.failIfUnavailable\`), and there is none: ${start.why}.`,
     { advice: start.advice },
   );
 }

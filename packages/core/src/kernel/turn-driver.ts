@@ -199,7 +199,8 @@ export class TurnDriver {
       const tapped = tap?.(event);
       if (tapped !== undefined) await tapped;
     }
-    if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without saying how.");
+    if (ending === undefined)
+      throw new RetinueError("run-without-end", "The run ended without reporting a result.");
     return ending;
   }
 }

@@ -244,7 +244,7 @@ const idle: Compactor = {
   makeRoom: () => silently(undefined),
   rescueFrom: () => silently(false),
   rescue: () => silently(false),
-  compactNow: () => silently({ type: "blocked", reason: "Compaction is switched off." }),
+  compactNow: () => silently({ type: "blocked", reason: "Compaction is disabled." }),
 };
 
 async function* silently<Value>(value: Value): AsyncGenerator<RunEvent, Value> {
@@ -256,10 +256,10 @@ async function* silently<Value>(value: Value): AsyncGenerator<RunEvent, Value> {
 const rescueShare = 0.6;
 
 const refillsImmediately =
-  "The context is full: after each compaction it was filled again immediately, by single results or answers that are too large for this model's window.";
+  "The context is full: it filled up again right after each compaction, because single results or answers are too large for this model's window.";
 
 function contextFull(reason: string): RetinueError {
-  const advice = "Use a model with a larger window, fewer tools, or smaller pieces of work.";
+  const advice = "Use a model with a larger window, fewer tools, or smaller tasks.";
   return new RetinueError("context_full", `${reason} ${advice}`);
 }
 

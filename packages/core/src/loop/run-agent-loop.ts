@@ -160,7 +160,7 @@ export const emptyAnswerPrompt: UserMessage = {
   ],
 };
 
-const silenceError = "The agent ended without a text, also after it was asked for its result.";
+const silenceError = "The agent ended without any text, even after it was asked for its result.";
 
 /** The next turn as it would be sent. */
 export function requestOf({

@@ -126,7 +126,7 @@ function noteEnd(link: LinkState, connection: ServerConnection, ending: string):
   const { life } = link;
   if (life.type !== "open" || life.connection !== connection) return;
   const reason = ending === "" ? "the connection has ended" : ending;
-  link.life = { type: "none", status: { type: "failed", reason, advice: "The next call starts it again." } };
+  link.life = { type: "none", status: { type: "failed", reason, advice: "The next call restarts it." } };
 }
 
 /** One attempt at a time, shared by all who wait for it. */
@@ -164,7 +164,7 @@ async function openConnection(link: LinkState, signal: AbortSignal): Promise<Ser
   const recent = recentStarts(link);
   const { most } = options.restarts ?? defaultRestarts;
   if (link.connecting === undefined && recent.length >= most)
-    return `The MCP server ${JSON.stringify(server.name)} ended ${recent.length + 1} times within a short time and is not started again for now: ${reasonOf(link.life)}. Continue without it, or look at its configuration.`;
+    return `The MCP server ${JSON.stringify(server.name)} ended ${recent.length + 1} times within a short time and is not restarted for now: ${reasonOf(link.life)}. Continue without it, or check its configuration.`;
   await abortable(connectOnce(link, restart), signal);
   const { life } = link;
   if (life.type === "open") return life.connection;

@@ -247,7 +247,7 @@ describe("calls", () => {
     const texts: string[] = [];
     for (let time = 0; time < 6; time += 1) texts.push((await workspace.call(die, {})).text);
     expect(texts.slice(0, 4).every((text) => text.includes("exit code 3"))).toBe(true);
-    expect(texts.slice(4).every((text) => text.includes("not started again for now"))).toBe(true);
+    expect(texts.slice(4).every((text) => text.includes("not restarted for now"))).toBe(true);
     expect(await startedPids()).toHaveLength(4);
   });
 

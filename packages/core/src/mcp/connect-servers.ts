@@ -55,7 +55,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
     const first = await Promise.race([started, over]).finally(() => clearTimeout(timer));
     if (first !== "late") return;
     const name = JSON.stringify(link.server.name);
-    notice(`The MCP server ${name} has not answered within ${timeoutMs / 1000} s; it is not waited for.`);
+    notice(`The MCP server ${name} has not answered within ${timeoutMs / 1000} s; continuing without it.`);
     void started.then(() => follow(Promise.resolve()));
   }
 
@@ -213,7 +213,7 @@ function withoutNamesakes(servers: readonly McpServer[]): {
     const owner = owners.get(spelled);
     if (owner === undefined) owners.set(spelled, server);
     else {
-      const reason = `in the names of tools it reads like the server ${JSON.stringify(owner.name)}`;
+      const reason = `in tool names it cannot be told apart from the server ${JSON.stringify(owner.name)}`;
       refused.push({ server, status: { type: "failed", reason, advice: "Rename one of them." } });
     }
   }

@@ -120,7 +120,7 @@ test("[MCP-1] every request carries the configured headers and those that the he
 
 test.each([
   ["exit 3", "ended with 3"],
-  ["echo hello", "printed no JSON"],
+  ["echo hello", "did not print JSON"],
   ["echo '[1]'", "is not an object"],
   [`echo '{"a":1}'`, "is not a string"],
 ])("[MCP-1] a helper that does %j fails its server and says why", async (headersHelper, reason) => {

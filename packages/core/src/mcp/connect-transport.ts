@@ -53,9 +53,9 @@ export async function connectTransport(
       if (program === undefined) {
         throw new RetinueError(
           "mcp-failed",
-          "it is a server of the program, and the program has not handed it over",
+          "it is an in-process server, and the program did not provide it",
           {
-            advice: "Give the server object under this name where the runtime is created.",
+            advice: "Pass the server object under this name when you create the runtime.",
           },
         );
       }
@@ -214,7 +214,7 @@ async function connectHeaders(
   try {
     value = JSON.parse(result.stdout);
   } catch {
-    return failed("it printed no JSON");
+    return failed("it did not print JSON");
   }
   if (!isRecord(value)) return failed("it printed JSON that is not an object");
   const entries = Object.entries(value);

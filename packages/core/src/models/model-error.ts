@@ -125,7 +125,7 @@ export const maxErrorBody = 256 * 1024;
 export function lineTooLong(): ModelError {
   return new ModelError(
     "stream-malformed",
-    `The provider sent a line of more than ${maxLine / 1024 / 1024} MiB without an end.`,
+    `The provider sent a line of more than ${maxLine / 1024 / 1024} MiB.`,
   );
 }
 
@@ -170,7 +170,7 @@ function foreignAnswer(text: string, contentType: string): ModelError {
       ".",
     ),
     {
-      advice: "Check the base URL, and look for a proxy or a login page between you and the provider.",
+      advice: "Check the base URL, and check for a proxy or a login page between you and the provider.",
       status: 200,
       // The page of a wrong address is no proxy that is restarting: some seconds tell them apart.
       maxAttemptsUnreached: 5,

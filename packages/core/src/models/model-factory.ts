@@ -216,7 +216,10 @@ export function chooseAdapter(
     (hasHelper ? "the setting apiKeyHelper" : undefined) ??
     ["ANTHROPIC_BASE_URL"].find(isSet);
   if (configured !== undefined) {
-    return { adapter: "anthropic", why: `${id} is asked of Anthropic's API, because ${configured} is set.` };
+    return {
+      adapter: "anthropic",
+      why: `${id} is requested from Anthropic's API, because ${configured} is set.`,
+    };
   }
   if (provider === "anthropic") {
     return { adapter: "none", why: `anthropic/${id} needs a key, and none is set.`, advice: setKey };

@@ -19,7 +19,7 @@ describe("createStallWatch [MDL-6]", () => {
     expect(onStall).not.toHaveBeenCalled();
     vi.advanceTimersByTime(1);
     expect(onStall).toHaveBeenCalledOnce();
-    expect(watch.stalled).toContain("began no answer");
+    expect(watch.stalled).toContain("did not start an answer");
   });
 
   test("silence after it passes the shorter one", () => {

@@ -25,7 +25,7 @@ export function createStallWatch(limits: StallLimits, onStall: () => void): Stal
   let isPieceDue = true;
   let stalled: string | undefined;
   let pieceTimer = setTimeout(
-    () => missPiece(`began no answer within ${limits.firstTokenMs} ms`),
+    () => missPiece(`did not start an answer within ${limits.firstTokenMs} ms`),
     limits.firstTokenMs,
   );
   let silenceTimer: NodeJS.Timeout | undefined;

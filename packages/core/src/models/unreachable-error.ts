@@ -26,7 +26,7 @@ export function unreachableError(error: unknown, address: string, hint: string):
   const isRefusedHere = isLocal && code === "ECONNREFUSED";
   return new ModelError("connection-failed", `Cannot reach ${host} (${code ?? messageOf(cause)}).`, {
     advice: isRefusedHere
-      ? `Nothing listens on ${host}: start the server, or choose another model.`
+      ? `Nothing is listening on ${host}: start the server, or choose another model.`
       : adviceFor(code, hint),
     cause: error,
     ...(isRefusedHere ? { maxAttempts: localAttempts } : {}),
@@ -91,7 +91,7 @@ export function certificateError(error: unknown, place: string): ModelError | un
     `The connection to ${place} is not trusted: ${message} (${code})`,
     {
       advice:
-        "Check the address and the clock of this machine. Where a proxy or a company signs certificates itself, name its file in NODE_EXTRA_CA_CERTS.",
+        "Check the address and the clock of this machine. If a proxy or your company signs its own certificates, set NODE_EXTRA_CA_CERTS to its certificate file.",
       cause: error,
     },
   );

@@ -41,8 +41,8 @@ export function decideMode(requests: ModeRequests): ModeDecision {
 
 const bypassRefused: ModeDecision = {
   type: "refused",
-  reason: "Settings forbid bypassing permissions (`disableBypassPermissionsMode`).",
-  advice: "Choose another mode, and allow what is needed by rules.",
+  reason: "Settings do not allow bypassing permissions (`disableBypassPermissionsMode`).",
+  advice: "Choose another mode, and allow what is needed with rules.",
 };
 
 function decided(value: PermissionMode, from: string, notes: readonly string[] = []): ModeDecision {
@@ -55,13 +55,13 @@ const narrowModes: ReadonlySet<PermissionMode> = new Set(["default", "plan", "do
 function obstacleTo(mode: PermissionMode, { definition, trusted }: ModeRequests): string | undefined {
   const name = definition?.name ?? "";
   if (mode === "bypassPermissions") {
-    return `The agent ${name} asks for \`bypassPermissions\`, which no file can give; its mode does not count.`;
+    return `The agent ${name} asks for \`bypassPermissions\`, which no file can grant; its mode is ignored.`;
   }
   const isForeign = definition !== undefined && !mayWiden(definition.source, trusted);
   if (!isForeign || narrowModes.has(mode)) return undefined;
-  return `The agent ${name} asks for the mode \`${mode}\`, which counts only in a trusted folder.`;
+  return `The agent ${name} asks for the mode \`${mode}\`, which applies only in a trusted folder.`;
 }
 
 function bypassInSettings(from: string): string {
-  return `${from} sets the mode \`bypassPermissions\`, which no file can give; it does not count.`;
+  return `${from} sets the mode \`bypassPermissions\`, which no file can grant; it is ignored.`;
 }

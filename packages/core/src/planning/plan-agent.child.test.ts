@@ -118,7 +118,7 @@ describe("[BGR-1, BGR-4] whether it runs in the background", () => {
     expect(planned.policy.background === true).toBe(background);
     const wanted = called === true || defined === true;
     expect(planned.notes).toEqual(
-      wanted && !background ? ["Background work is switched off; it ran in the foreground."] : [],
+      wanted && !background ? ["Background work is disabled; it ran in the foreground."] : [],
     );
   });
 });
@@ -182,7 +182,7 @@ describe("[TLS-6] who may be started", () => {
     ["any", /^planned$/],
     [{ only: ["helper"] }, /^planned$/],
     [{ only: ["other", "third"] }, /only start other, third, not helper/],
-    ["none", /may not start others/],
+    ["none", /may not start other agents/],
   ])("under %j", (spawn, reason) => {
     expect(refusal({}, parentWith({ spawn }))).toMatch(reason);
   });
@@ -190,8 +190,10 @@ describe("[TLS-6] who may be started", () => {
   test("a program starts what the list of tools for its agent does not cover, and no more", () => {
     const limited = parentWith({ spawn: "none", programSpawn: "any" });
     expect(refusal({ origin: "program" }, limited)).toBe("planned");
-    expect(refusal({ origin: "model" }, limited)).toMatch(/may not start others/);
-    expect(refusal({ origin: "program" }, parentWith({ spawn: "none" }))).toMatch(/may not start others/);
+    expect(refusal({ origin: "model" }, limited)).toMatch(/may not start other agents/);
+    expect(refusal({ origin: "program" }, parentWith({ spawn: "none" }))).toMatch(
+      /may not start other agents/,
+    );
   });
 
   test("[TLS-7] a child starts no agent, even if its plan were wrong", () => {
@@ -286,7 +288,7 @@ describe("[SPN-7] isolation is given or refused, never left out in silence", () 
   });
 
   test("an unknown one is refused by name", () => {
-    expect(refusal({ isolation: "container" })).toContain('no isolation "container"');
+    expect(refusal({ isolation: "container" })).toContain('Unknown isolation "container"');
   });
 });
 

@@ -143,12 +143,10 @@ export function planAgent(request: AgentRequest, given: AgentFacts): AgentPlanne
       ...variables.notes,
       ...(runner.type === "planned" ? runner.notes : []),
       ...(child === undefined && definition?.cwd !== undefined ? [cwdOfMain] : []),
-      ...(wantsBackground && !background
-        ? ["Background work is switched off; it ran in the foreground."]
-        : []),
+      ...(wantsBackground && !background ? ["Background work is disabled; it ran in the foreground."] : []),
       ...(child === undefined || runner.type === "planned" ? [] : priceNotes(selection.model, limits, child)),
       ...selection.unclear.map(
-        ({ written, why }) => `The model ${JSON.stringify(written)} does not count: ${why}.`,
+        ({ written, why }) => `The model ${JSON.stringify(written)} was ignored: ${why}.`,
       ),
       ...rights.toolNotes,
       ...(end === undefined ? [] : [end.note]),
@@ -178,7 +176,7 @@ function loadedOf(
 }
 
 const cwdOfMain =
-  "`cwd` of the definition counts only where another agent starts it; a session works in the folder it was opened in.";
+  "`cwd` of the definition applies only when another agent starts it; a session works in the folder it was opened in.";
 
 function decided<T>(called: T | undefined, defined: T | undefined, usual?: T): Decided<T> | undefined {
   if (called !== undefined) return { value: called, from: "the call" };
@@ -204,9 +202,9 @@ function refuseRequest(request: AgentRequest, facts: AgentFacts): Refusal | unde
   const flaw = refuseSessionLimits(facts.limits?.session);
   if (flaw !== undefined) return unusable(flaw);
   if (maxTurns !== undefined && (!Number.isSafeInteger(maxTurns) || maxTurns < 1))
-    return unusable(`maxTurns must be a whole number from 1, and it is ${maxTurns}.`);
+    return unusable(`maxTurns must be a whole number from 1, but is ${maxTurns}.`);
   if (maxBudgetUsd === undefined || maxBudgetUsd > 0) return undefined;
-  return unusable(`maxBudgetUsd must be an amount above 0, and it is ${maxBudgetUsd}.`);
+  return unusable(`maxBudgetUsd must be an amount above 0, but is ${maxBudgetUsd}.`);
 }
 
 /** A subagent starts agents only where it names them and its session allows the depth. */
@@ -216,7 +214,7 @@ function refuseSpawn(request: AgentRequest, { definition, parent }: ChildFacts):
   const { origin, workflow, agentType } = request;
   const isApart = origin === "program" || workflow !== undefined;
   const spawn = isApart ? (parent.programSpawn ?? parent.spawn) : parent.spawn;
-  if (spawn === "none") return "This agent may not start others; its definition does not list Agent.";
+  if (spawn === "none") return "This agent may not start other agents; its definition does not list Agent.";
   if (workflow !== undefined && agentType === undefined) return undefined;
   if (spawn === "any" || maySpawn(spawn, definition)) return undefined;
   const id = definition.source.id ?? definition.name;
@@ -229,7 +227,7 @@ function isolationOf(request: AgentRequest, definition: AgentDefinition): string
 
 function refuseIsolation(isolation: string | undefined): string | undefined {
   if (isolation === undefined || isolation === "worktree") return undefined;
-  return `There is no isolation ${JSON.stringify(isolation)}, and running without it would not be what was asked for; "worktree" is the one there is.`;
+  return `Unknown isolation ${JSON.stringify(isolation)}; expected "worktree".`;
 }
 
 /** The model of an agent, its id as it is shown, and where it comes from. */
@@ -507,7 +505,7 @@ function planVariables(
     }
   }
   const notes = isHeld
-    ? [`\`env\` of ${definition.name} does not count, because the folder it comes from is not trusted.`]
+    ? [`\`env\` of ${definition.name} is ignored, because the folder it comes from is not trusted.`]
     : [];
   return { type: "planned", env: Object.fromEntries(env), notes };
 }

@@ -150,11 +150,11 @@ export function refuseAgentLimits(
 /** The same for those of a session, which are of each child or of all agents together. */
 export function refuseSessionLimits(limits: unknown): string | undefined {
   if (limits === undefined) return undefined;
-  if (!isRecord(limits)) return `limits needs an object, but is ${quote(limits)}.`;
+  if (!isRecord(limits)) return `limits must be an object, but is ${quote(limits)}.`;
   const { agent, tree, depth, nested, ...others } = limits;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    return `limits.${unknown} is not known here; write limits.agent for each child, or limits.tree for all agents together.`;
+    return `limits.${unknown} is not a limit; use limits.agent for each child, or limits.tree for all agents together.`;
   for (const [key, value, most] of [["depth", depth, deepest] as const, ["nested", nested] as const]) {
     const flaw = value === undefined ? undefined : flawOfCount(value, most);
     if (flaw !== undefined) return `limits.${key} ${flaw}.`;

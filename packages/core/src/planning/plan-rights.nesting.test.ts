@@ -189,7 +189,7 @@ describe("[NST-1] what a subagent starts", () => {
     const runner = { acp: "vendor --acp", unguarded: true };
     const definition = agent({ name: "worker", tools: ["Read"], runner });
     expect(planned(main(2), definition).runner).toMatchObject({ unguarded: true });
-    expect(refusal(own, definition)).toContain("also with `unguarded: true`");
+    expect(refusal(own, definition)).toContain("even with `unguarded: true`");
     const whole = planned(main(2), agent({ tools: ["Read", "Edit", "Write", "Bash", "Agent(worker)"] }));
     const equal = agent({ name: "worker", runner });
     expect(planned(whole, equal).runner).not.toHaveProperty("unguarded");
@@ -223,7 +223,7 @@ describe("[NST-1] a definition that delegates to itself", () => {
     expect(last.spawn).toBe("none");
     expect(last.notes.join(" ")).toContain(`limits.depth allows ${depth} levels`);
     expect(last.system.join(" ")).toContain("you cannot start others");
-    expect(refusal(last, self)).toMatch(/cannot start agents|is on the last one/);
+    expect(refusal(last, self)).toMatch(/cannot start agents|is on the last level/);
   });
 });
 

@@ -290,7 +290,7 @@ export function refuseNested(
   const who = parent.agent.name;
   if (nesting === undefined) return "An agent that was started by another cannot start agents.";
   if (levelOf(parent) >= nesting.depth.value)
-    return `${depthText(nesting.depth.value)}, and ${who} is on the last one.`;
+    return `${depthText(nesting.depth.value)}, and ${who} is on the last level.`;
   if (request.team !== undefined || request.teamName !== undefined)
     return `Only the main agent has a team, and ${who} is a subagent; leave the team out.`;
   if (definition.forkContext === true)
@@ -299,7 +299,7 @@ export function refuseNested(
     .filter(({ type }) => type === "inline")
     .map(({ name }) => name);
   if (brought.length > 0)
-    return `${definition.name} brings MCP servers of its own (${brought.join(", ")}), which ${who} does not have; what a subagent starts has no more than the subagent.`;
+    return `${definition.name} brings MCP servers of its own (${brought.join(", ")}), which ${who} does not have; an agent that a subagent starts has no more than the subagent.`;
   const isolation = request.isolation ?? definition.isolation;
   if (isolation !== undefined && parent.task?.isolation !== undefined)
     return `${who} works in a working tree of its own, which the agents that it starts share; leave the isolation out.`;
@@ -326,7 +326,7 @@ export function endOfNesting(
   const text = `${depthText(nesting.depth.value)}`;
   return {
     prompt: `You are on the last level of agents here: you cannot start others, so do the work yourself and hand in what you have.`,
-    note: `${text}, so ${definition.name} starts no agents here, although its tools name ${entry}.`,
+    note: `${text}, so ${definition.name} cannot start agents here, although its tools name ${entry}.`,
   };
 }
 
@@ -364,7 +364,7 @@ export function withinDepth(plan: ChildPlan, { nesting }: Pick<AgentPlan, "nesti
     tools: plan.tools.filter(({ name }) => name !== "Agent"),
     notes: [
       ...plan.notes,
-      "It starts no agents here, although its plan says so: the setting limits.depth does not allow it.",
+      "It cannot start agents here, although its plan allows it: the setting limits.depth does not.",
     ],
   };
 }

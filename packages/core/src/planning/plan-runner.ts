@@ -50,11 +50,11 @@ export function planRunner(facts: RunnerFacts): RunnerPlanned {
     );
   if (limits?.costUsd !== undefined && facts.refusesUnknownPrice)
     return refuse(
-      `What ${runner.name} costs is known only after the fact, and the settings refuse calls of unknown price where money is limited (limits.unknownPrice).`,
+      `What ${runner.name} costs is known only afterwards, and the settings refuse calls of unknown price where money is limited (limits.unknownPrice).`,
     );
   if (task?.resumed === true && earlier !== undefined && earlier.runnerSession === undefined)
     return refuse(
-      `${definition.name} cannot be resumed: its conversation is kept by ${runner.name}, and it had none yet. Start it anew.`,
+      `${definition.name} cannot be resumed: its conversation is kept by ${runner.name}, which had not started one yet. Start the agent again.`,
     );
   const session = task?.resumed === true ? earlier?.runnerSession : undefined;
   const { model } = definition;
@@ -78,9 +78,9 @@ export function planRunner(facts: RunnerFacts): RunnerPlanned {
 function waysOut(sandboxed: boolean, isNested: boolean): string {
   const why = sandboxed ? "The sandbox does not keep it from that" : "There is no sandbox for it";
   const ways = [
-    ...(sandboxed ? [] : ["switch `sandbox.enabled` on in the settings"]),
+    ...(sandboxed ? [] : ["set `sandbox.enabled` to true in the settings"]),
     isNested
-      ? "have the main agent start it: what a subagent starts has no more rights than the subagent, also with `unguarded: true`"
+      ? "have the main agent start it: an agent that a subagent starts has no more rights than the subagent, even with `unguarded: true`"
       : "write `unguarded: true` under `runner` if that is acceptable",
   ].join(", or ");
   return `${why}. ${ways[0]?.toUpperCase()}${ways.slice(1)}.`;
@@ -93,23 +93,23 @@ function refuseMisfit(
 ): string | undefined {
   const { name, runner, source } = definition;
   const vendor = runner?.name ?? "";
-  if (source.scope === "plugin") return `A plugin cannot name a runner, and ${name} comes from one.`;
+  if (source.scope === "plugin") return `${name} comes from a plugin, and plugins cannot set a runner.`;
   if (!mayWiden(source, trusted))
-    return `${name} would start ${vendor}, and its file is of a folder that is not trusted. Trust the folder once you have read the file.`;
+    return `${name} would start ${vendor}, and its file is in a folder that is not trusted. Read the file, then trust the folder.`;
   if (task === undefined)
-    return `${name} runs in ${vendor} and can only be started by another agent or a program; as the main agent it cannot.`;
+    return `${name} runs in ${vendor} and cannot be the main agent; only another agent or a program can start it.`;
   if (task.forksContext)
-    return `${name} runs in ${vendor}, which cannot begin with our conversation; leave out \`forkContext\`.`;
+    return `${name} runs in ${vendor}, which cannot start with an existing conversation; leave out \`forkContext\`.`;
   if (definition.memory !== undefined)
-    return `${name} runs in ${vendor}, which does not have our memory; leave out \`memory\`.`;
+    return `${name} runs in ${vendor}, which has no access to Retinue's memory; leave out \`memory\`.`;
   if (definition.tools?.some((entry) => /^(?:Agent|Task)\b/.test(entry)) === true)
-    return `${name} runs in ${vendor}, which starts none of our agents; leave Agent out of \`tools\`.`;
+    return `${name} runs in ${vendor}, which cannot start Retinue's agents; leave Agent out of \`tools\`.`;
   const said = [
     ...(request.model !== undefined && request.model !== definition.model ? ["model"] : []),
     ...(request.effort !== undefined || definition.effort !== undefined ? ["effort"] : []),
   ];
   if (said.length === 0) return undefined;
-  return `${name} runs in ${vendor}, which chooses that itself; leave out \`${said.join("` and `")}\`.`;
+  return `${name} runs in ${vendor}, which chooses these itself; leave out \`${said.join("` and `")}\`.`;
 }
 
 /** Tools without which an agent is limited in a way that the program need not respect. */
@@ -172,7 +172,7 @@ function notesOf(
       ? []
       : [`It is unguarded: ${name} could get around ${listShort(open)} where it does not ask.`]),
     ...(rights.mcpServers ?? []).map(
-      (server) => `${name} calls the MCP server ${server.name} itself, with what its configuration holds.`,
+      (server) => `${name} calls the MCP server ${server.name} itself, with the values of its configuration.`,
     ),
     ...(limits?.costUsd === undefined && limits?.tokens === undefined
       ? []

@@ -300,8 +300,7 @@ export function chooseTools(
     return {
       type: "refused",
       reason: `The list of tools contains ${JSON.stringify(narrowed)}, which is not the name of a tool.`,
-      advice:
-        "Name whole tools there, and say with allowedTools and disallowedTools which calls they may make.",
+      advice: "List whole tools there, and limit their calls with allowedTools and disallowedTools.",
     };
   }
   const builtin = available.filter(({ origin }) => origin === "builtin");

@@ -12,7 +12,7 @@ const plan = {
 const own = { verify: { checks: [{ run: "npm test", from: "the definition" }] } };
 
 test("checks of a foreign plan run where the same agent has them here, or where programs are accepted [VRF-1]", () => {
-  const refused = "it came with a plan, and checks of plans do not run here";
+  const refused = "it came with a plan, and checks from plans do not run here";
   expect(narrowChecks(plan, own, [])).toEqual({
     verify: {
       checks: [

@@ -76,7 +76,7 @@ function narrowMode(
 ): { readonly value: PermissionMode; readonly cut: readonly string[] } {
   const isAccepted = accepts.includes(foreign === "bypassPermissions" ? "bypass" : "mode");
   if (isAccepted || isNoWider(foreign, own)) return { value: foreign, cut: [] };
-  return { value: own, cut: [`The mode ${foreign} of the plan does not count here; the mode is ${own}.`] };
+  return { value: own, cut: [`The mode ${foreign} of the plan is not applied here; the mode is ${own}.`] };
 }
 
 /** Rules of the runtime itself, for its own folders, were not requested. */
@@ -86,7 +86,7 @@ function describeCutRules(rules: readonly PolicyRule[]): readonly string[] {
   if (written.length === 0) return [];
   const shown = written.slice(0, maxShown).join(", ");
   const more = written.length > maxShown ? ` and ${written.length - maxShown} more` : "";
-  return [`Allow rules of the plan do not count here: ${shown}${more}.`];
+  return [`Allow rules of the plan are not applied here: ${shown}${more}.`];
 }
 
 const maxShown = 5;
@@ -171,7 +171,7 @@ export function narrowChecks(
   const known = new Set(
     own?.verify?.checks.flatMap(({ run, refused }) => (refused === undefined ? [run] : [])),
   );
-  const refused = "it came with a plan, and checks of plans do not run here";
+  const refused = "it came with a plan, and checks from plans do not run here";
   return {
     verify: {
       ...verify,
@@ -230,7 +230,7 @@ export function narrowDefinition<Definition extends Programs>(
       ...(keepsServers ? [] : [`MCP servers of the agent ${name} in the plan are not started here.`]),
       ...(keepsMode
         ? []
-        : [`The mode ${permissionMode} of the agent ${name} in the plan does not count here.`]),
+        : [`The mode ${permissionMode} of the agent ${name} in the plan is not applied here.`]),
     ],
     isCut: !keepsServers,
   };

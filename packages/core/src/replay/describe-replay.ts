@@ -20,7 +20,7 @@ export function describeReplay(report: ReplayReport, style: ReplayStyle = plain)
   const money = `cost $${cost.now.toFixed(4)}${cost.now === cost.recorded ? "" : ` (recorded $${cost.recorded.toFixed(4)})`}`;
   const summary = `${report.sessionId}: ${count(agents, "agent")}, ${counted}${uncompared}, ${money}`;
   const gaps = differences.length === 0 ? findGaps(report) : report.damage;
-  const none = gaps.length === 0 ? "No differences." : "No differences in what could be compared.";
+  const none = gaps.length === 0 ? "No differences." : "No differences found.";
   const found = differences.length === 0 ? none : `${count(differences.length, "difference")}:`;
   const shown = differences.flatMap((difference) => ["", ...describe(difference, style)]);
   return [summary, ...gaps.map(style.text), found, ...shown].join("\n");

@@ -30,7 +30,7 @@ export async function loadRecording(transcripts: string, written: string | undef
   const damage = new Map<string, string>();
   const load = async (id: string, file: string): Promise<readonly JsonRecord[]> => {
     const lines = await loadLines(file);
-    const text = describeDamage(basename(file), findDamage(lines), "What is lost cannot be replayed.");
+    const text = describeDamage(basename(file), findDamage(lines), "Lost lines cannot be replayed.");
     if (text !== undefined) damage.set(id, text);
     return lines.values;
   };
@@ -58,9 +58,9 @@ export async function loadRecording(transcripts: string, written: string | undef
   if (wanted.length === 0)
     throw new RetinueError(
       "nothing-recorded",
-      [`Nothing was recorded of ${agentId ?? sessionId} that could be replayed.`, ...damaged].join(" "),
+      [`Nothing was recorded of ${agentId ?? sessionId} that can be replayed.`, ...damaged].join(" "),
       {
-        advice: "`retinue inspect` shows what there is of a session.",
+        advice: "`retinue inspect` shows what was recorded of a session.",
       },
     );
   return {

@@ -259,6 +259,6 @@ export function toolFromRecord({ name, description, inputSchema, loading }: Tool
     isConcurrencySafe: () => true,
     repeats: facts?.repeats,
     call: () =>
-      Promise.reject(new RetinueError("not-recorded", "Only what was recorded of this tool is known.")),
+      Promise.reject(new RetinueError("not-recorded", "Only recorded results of this tool are available.")),
   };
 }

@@ -79,7 +79,7 @@ export async function replayRun(input: ReplayRunInput): Promise<ReplayedRun> {
       const before = isSame ? undefined : summaryRequestBefore(input.recording, run, step);
       if (before === undefined) return;
       for (const found of compareRequests(before, request))
-        report({ ...found, title: `${found.title}, when a summary was asked for` }, run.uuid, turn);
+        report({ ...found, title: `${found.title}, when a summary was requested` }, run.uuid, turn);
     },
     onRequest(request, answer) {
       turn += 1;
@@ -98,7 +98,7 @@ export async function replayRun(input: ReplayRunInput): Promise<ReplayedRun> {
   function takeUnrecorded(request: ModelRequest): void {
     if (run.ending?.status !== "completed") return;
     requests.push({ request, isSame: false });
-    const title = "one more answer is asked for than was recorded";
+    const title = "it requests one more answer than was recorded";
     report({ kind: "turns", title, lines: [] }, run.uuid, turn);
   }
   let ending: RunEnding | undefined;

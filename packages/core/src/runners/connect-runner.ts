@@ -94,7 +94,7 @@ export async function connectRunner(
       throw new RetinueError(
         "runner-protocol",
         `${name} uses version ${initialized.protocolVersion} of the Agent Client Protocol, and Retinue version ${acp.PROTOCOL_VERSION}.`,
-        { advice: "Install a release of it that uses the same version." },
+        { advice: "Install a release that uses the same version." },
       );
     const closes = (initialized.agentCapabilities?.sessionCapabilities?.close ?? undefined) !== undefined;
     return {
@@ -140,7 +140,7 @@ export function programError(error: unknown, name: string): unknown {
     {
       ...(isLogin
         ? {
-            advice: `Log in with ${name} itself once, or name the variable that contains its key under \`runner.env\`.`,
+            advice: `Log in with ${name} itself, or add the variable that contains its key to \`runner.env\`.`,
           }
         : {}),
     },
@@ -152,8 +152,8 @@ export function checkAnswer(isAnswer: boolean, name: string, method: string): vo
   if (isAnswer) return;
   throw new RetinueError(
     "runner-protocol",
-    `${name} answered ${method} with something that is no answer of the Agent Client Protocol.`,
-    { advice: "Install another release of it, or tell its makers." },
+    `${name} answered ${method} with something that is not a valid answer of the Agent Client Protocol.`,
+    { advice: "Install another release of it, or report the problem to its vendor." },
   );
 }
 
@@ -163,7 +163,7 @@ async function limited<T>(answer: Promise<T>, { name, what, signal }: Asking): P
     throw new RetinueError(
       "runner-silent",
       `${name} did not ${what} within ${startLimitMs / 1000} s and was ended.`,
-      { advice: `Start it by hand once, to see whether it waits for a login or an update.` },
+      { advice: `Start it by hand to see whether it is waiting for a login or an update.` },
     );
   });
   late.catch(() => undefined);
@@ -251,7 +251,7 @@ function isMessage(message: JsonRecord, asked: Set<unknown>): boolean {
 function endedError(name: string, transport: ProcessTransport): RetinueError {
   const how = transport.describe();
   return new RetinueError("runner-ended", `${name} is gone${how === "" ? "" : `: ${how}`}.`, {
-    advice: "Start it by hand once, to see what it is missing.",
+    advice: "Start it by hand to see what is missing.",
   });
 }
 

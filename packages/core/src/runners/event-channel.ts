@@ -38,7 +38,9 @@ export function createEventChannel(): EventChannel {
         return Promise.resolve();
       }
       if (waiting.length >= maxWaiting) {
-        fail(new RetinueError("runner-flooded", "It reported more than could be recorded, and was ended."));
+        fail(
+          new RetinueError("runner-flooded", "It reported more than could be recorded, so it was stopped."),
+        );
         return Promise.resolve();
       }
       return new Promise((taken) => {

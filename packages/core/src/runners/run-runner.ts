@@ -83,7 +83,7 @@ export async function* runRunner(
     stop.abort(error);
   } finally {
     if (ending === undefined)
-      stop.abort(stop.signal.reason ?? new RetinueError("aborted", "Nobody reads its events."));
+      stop.abort(stop.signal.reason ?? new RetinueError("aborted", "Its events are not being read."));
     await work;
   }
   const last: Ending = ending ?? { status: "failed", reason: "error", text: tally.lastText() };
@@ -223,7 +223,7 @@ async function converse(conversation: Conversation): Promise<Ending> {
           "partial",
           "no_result",
           "",
-          "The agent ended without a text, also after it was asked for its result.",
+          "The agent ended without any text, even after it was asked for its result.",
         );
       asked = true;
       next = said("You ended without a text. State your result now, in words, without calling tools.");
@@ -343,7 +343,7 @@ async function openSession(connection: RunnerConnection, { setup, signal }: RunS
   const resumes = (agentCapabilities.sessionCapabilities?.resume ?? undefined) !== undefined;
   if (!resumes && agentCapabilities.loadSession !== true)
     throw new RetinueError("runner-cannot-resume", `${runner.name} cannot continue a conversation.`, {
-      advice: "Start the agent anew, with what it has to know in its prompt.",
+      advice: "Start a new agent, with everything it needs to know in its prompt.",
     });
   const again = { ...params, sessionId };
   const load = (): Promise<Opened | null> => agent.request(session.load, again);
@@ -419,7 +419,7 @@ function refuseServers(
   if (unable === undefined) return;
   throw new RetinueError(
     "runner-servers",
-    `${name} takes no MCP servers by ${"type" in unable ? unable.type : "that way"}, and its definition names ${unable.name}.`,
+    `${name} does not support MCP servers over ${"type" in unable ? unable.type : "that way"}, and its definition names ${unable.name}.`,
     { advice: "Leave it out of `mcpServers`, or configure it with a command." },
   );
 }

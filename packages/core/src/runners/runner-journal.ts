@@ -256,7 +256,7 @@ function createOwnCalls(options: JournalOptions, answers: Answers): OwnCalls {
     },
     settle() {
       for (const id of [...calls.keys()])
-        finish(id, { content: "Nothing more was reported of this call.", isError: true });
+        finish(id, { content: "Nothing more was reported about this call.", isError: true });
     },
   };
 }

@@ -179,9 +179,11 @@ async function decideRequest(
     return refuse(`This call was not run. ${limit.error}`);
   }
   if (!isForOnce)
-    return refuse("The program can only be allowed this for good, and Retinue allows it one call at a time.");
+    return refuse(
+      "The program only offers to allow this permanently, and Retinue allows one call at a time.",
+    );
   if (update.kind === "switch_mode")
-    return refuse("The mode is not for the program to change; Retinue decides about each of its calls.");
+    return refuse("The program cannot change the mode; Retinue decides about each of its calls.");
   let last: AuthorizedCall | undefined;
   const authorized: AuthorizedCall[] = [];
   for (const [at, call] of described.entries()) {

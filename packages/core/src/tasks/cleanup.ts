@@ -62,7 +62,7 @@ export async function cleanUpWorktrees(cleanup: WorktreeCleanup): Promise<Cleane
   const { commonDirectory } = answer.repository;
   for (const { path, branch, reason } of await recoverWorktrees(git, commonDirectory, cleanup)) {
     if (reason !== undefined) kept.push({ path, branch, reason });
-    else removed.push({ path, branch, reason: "its process ended while it was made or removed" });
+    else removed.push({ path, branch, reason: "its process ended while it was being created or removed" });
   }
   const known = new Set([...removed, ...kept].map(({ path }) => path));
   for (const own of await findOwnWorktrees(commonDirectory)) {

@@ -74,7 +74,7 @@ export function createMessenger({ tasks, find, resume, onLost }: MessengerOption
       const { recipient } = found;
       if (recipient.state === "elsewhere")
         return refused(
-          `${nameOf(recipient)} is run by another process, which messages from here do not reach.`,
+          `${nameOf(recipient)} is run by another process, which cannot receive messages from here.`,
         );
       const message: UserMessage = { role: "user", content: [{ type: "text", text }] };
       if (recipient.state === "running" && tasks.send(recipient.id, message)) {

@@ -219,7 +219,7 @@ export async function waitForFile(file: string, { takeOver, signal, notice }: Wa
       const who = by === undefined ? "another process" : `process ${by.pid} on ${by.machine.split(" ")[0]}`;
       const seconds = Math.ceil(maxMs / 1000);
       notice?.(
-        `${basename(file)} is held by ${who}, which cannot be seen from here. Waiting up to ${seconds} s for a sign of life; --take-over takes it immediately.`,
+        `${basename(file)} is held by ${who}, whose state cannot be checked from here. Waiting up to ${seconds} s for a heartbeat; --take-over takes it immediately.`,
       );
     },
   });

@@ -78,7 +78,7 @@ export async function* runPrompt(
     yield event;
     written?.(event);
   }
-  throw new RetinueError("run-without-end", "The run ended without saying how.");
+  throw new RetinueError("run-without-end", "The run ended without reporting a result.");
 }
 
 /**

@@ -26,5 +26,5 @@ export async function runAlone<Result>(
     await sleep(waitMs, signal);
     waitMs = Math.min(waitMs * 1.2, maxWaitMs);
   }
-  throw new Error(`another process holds ${file}.lock; if none is running, remove that file`);
+  throw new Error(`another process holds ${file}.lock; if no such process is running, remove that file`);
 }

@@ -80,7 +80,7 @@ export function endedOutcome(
     worktree,
   }: { readonly outputFile: string | undefined; readonly worktree: KeptWorktree | undefined },
 ): SpawnOutcome {
-  if (ending === undefined) return { type: "refused", reason: "The agent ended without saying how." };
+  if (ending === undefined) return { type: "refused", reason: "The agent ended without reporting a result." };
   const { text, said, tokens } = childResult({ agentId, description, ending, file, worktree });
   const { usage, toolUses, durationMs, costUsd } = ending.totals;
   return {

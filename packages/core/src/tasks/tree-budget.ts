@@ -232,7 +232,7 @@ function exhausted(tree: Account): LimitReached | undefined {
 function unpriced({ model }: CallNeed): LimitReached {
   return {
     reason: "max_budget",
-    error: `Budget limit reached: the price of ${model} is not known, and the setting limits.unknownPrice refuses such calls where money is limited.`,
+    error: `Budget limit reached: the price of ${model} is unknown, and the setting limits.unknownPrice refuses such calls where money is limited.`,
   };
 }
 

@@ -164,7 +164,7 @@ async function makeLockFile(root: string, path: string): Promise<string> {
   const folder = join(root, locksFolder);
   await mkdir(folder, { recursive: true });
   if ((await findRealPath(folder)) !== folder)
-    throw new RetinueError("locks-elsewhere", `${folder} is a link, so nothing in ${root} is changed.`);
+    throw new RetinueError("locks-elsewhere", `${folder} is a link, so nothing in ${root} was changed.`);
   await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx" }).catch((error) => {
     if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
   });

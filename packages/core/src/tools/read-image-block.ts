@@ -24,8 +24,8 @@ export function readImageBlock(bytes: Buffer): ImageReading {
       type: "unusable",
       why:
         mediaType === undefined
-          ? "is no PNG, JPEG, GIF or WebP image."
-          : "begins like an image, but its header is damaged; it cannot be shown.",
+          ? "is not a PNG, JPEG, GIF or WebP image."
+          : "looks like an image, but its header is damaged, so it cannot be shown.",
     };
   if (bytes.length > maxImageBytes)
     return {

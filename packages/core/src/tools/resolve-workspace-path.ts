@@ -22,7 +22,7 @@ export function resolveWorkspacePath(given: string, { directory, home }: PathBas
   if (home === undefined || !isAbsolute(home)) {
     return {
       type: "refused",
-      reason: `The home directory is not known, so ${given} means nothing here; give an absolute path.`,
+      reason: `The home directory is unknown, so ${given} cannot be resolved; give an absolute path.`,
     };
   }
   return { type: "path", path: join(home, given.slice(1)) };

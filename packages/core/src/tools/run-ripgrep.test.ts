@@ -133,7 +133,7 @@ describe("running ripgrep", () => {
     await chmod(program, 0o755);
     expect(await runRipgrep(request({ program }))).toEqual({
       type: "killed",
-      errors: "The search broke off: ripgrep was killed by SIGKILL. Narrow it, or try again.",
+      errors: "The search was cut short: ripgrep was killed by SIGKILL. Narrow it, or try again.",
     });
   });
 

@@ -45,7 +45,7 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
   if (held === undefined)
     return {
       type: "unavailable",
-      errors: `${request.directory} led somewhere else in the moment it was opened; nothing was searched.`,
+      errors: `${request.directory} pointed to a different place when it was opened; nothing was searched.`,
     };
   let child: ChildProcess;
   try {
@@ -95,7 +95,7 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
     if (code === null)
       return {
         type: "killed",
-        errors: `The search broke off: ripgrep was killed by ${child.signalCode ?? "a signal"}. Narrow it, or try again.`,
+        errors: `The search was cut short: ripgrep was killed by ${child.signalCode ?? "a signal"}. Narrow it, or try again.`,
       };
     return { type: "finished", code, errors: errors() };
   } finally {

@@ -193,9 +193,7 @@ function createLists({
     typeof value === "object" && value !== null && typeof Reflect.get(value, "then") === "function";
   const checkLength = ({ length }: readonly unknown[]): void => {
     if (length > maxEntries)
-      throw new Error(
-        `The list has ${length} entries; the most that a workflow takes at once is ${maxEntries}.`,
-      );
+      throw new Error(`The list has ${length} entries; a workflow accepts at most ${maxEntries} at a time.`);
   };
   const isFinal = (error: unknown): boolean =>
     typeof error === "object" && error !== null && final.has(error);

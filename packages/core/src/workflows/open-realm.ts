@@ -36,7 +36,7 @@ export function openRealm(
           const read = readScriptMessage(JSON.parse(JSON.stringify(message)));
           if (!functions.has(scope)) return;
           if (read === undefined)
-            events.broke(scope, "The function gave a workflow something that is not a message.");
+            events.broke(scope, "The function sent a workflow something that is not a message.");
           else events.message(scope, read);
         },
         start,

@@ -60,7 +60,8 @@ function openScript(
   let fired = 0;
   const setTimeout = (call: unknown, after?: unknown, ...given: readonly unknown[]): number => {
     if (typeof call !== "function") throw new TypeError("setTimeout() expects a function.");
-    if (timers.length >= maxTimers) throw new Error(`A workflow may have ${maxTimers} timers at once.`);
+    if (timers.length >= maxTimers)
+      throw new Error(`A workflow may have at most ${maxTimers} timers at the same time.`);
     const asked = Math.trunc(Number(after));
     // As everywhere in JavaScript, a wait that is no time or too long is none.
     const wait = asked >= 1 && asked <= 2_147_483_647 ? asked : 1;
@@ -202,7 +203,7 @@ function lockDown(global: typeof globalThis): void {
         set(this: object, next: unknown) {
           if (this === prototype || Object.isFrozen(this))
             throw new TypeError(
-              `Cannot assign to ${String(key)}: what JavaScript brings is frozen in a workflow.`,
+              `Cannot assign to ${String(key)}: JavaScript's built-ins are frozen in a workflow.`,
             );
           Object.defineProperty(this, key, {
             value: next,

@@ -165,7 +165,7 @@ export async function runWorkflow(options: WorkflowRunOptions): Promise<Ending> 
   for (const label of run.freshLeft)
     options.emit({
       type: "log",
-      text: `No step was called ${JSON.stringify(label)}, so none of that name ran again.`,
+      text: `No step has the label ${JSON.stringify(label)}, so none was run again.`,
     });
   options.emit({ type: "ended", at: options.epochMs(), ...ending });
   return ending;
@@ -255,7 +255,10 @@ async function callAgent(run: Run, scopeId: number, { id, prompt, options }: Age
   const { answer, emit, epochMs } = run;
   const refuse = (name: string, message: string): void => answer(scopeId, { id, error: { name, message } });
   if (run.calls >= maxCalls)
-    return refuse("WorkflowAgentCapError", `A workflow may start ${maxCalls} agents, and this one has.`);
+    return refuse(
+      "WorkflowAgentCapError",
+      `A workflow may start ${maxCalls} agents, and this one has started that many.`,
+    );
   const named = options.phase === undefined ? undefined : shown(options.phase, maxName);
   const phase = run.scopes.get(scopeId)?.group ?? named;
   const inPhase = phase === undefined ? undefined : showPhase(run, phase);
@@ -317,10 +320,12 @@ function refuseStep(
   },
 ): StepOutcome | undefined {
   if (options.isolation === "remote")
-    return refused('There is no isolation "remote" here; "worktree" is the one there is.');
+    return refused('The isolation "remote" is not supported; use "worktree".');
   const limit = run.workflow.phases?.find(({ title }) => title === phase)?.maxAgents;
   if (limit !== undefined && inPhase !== undefined && inPhase.agents > limit)
-    return refused(`The phase ${JSON.stringify(phase)} may start ${limit} agents, and it has.`);
+    return refused(
+      `The phase ${JSON.stringify(phase)} may start ${limit} agents, and it has started that many.`,
+    );
   return refuseNow(run, phase);
 }
 

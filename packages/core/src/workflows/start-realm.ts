@@ -133,7 +133,7 @@ export async function startRealm(
     else if (read["broke"] === "time") events.broke(scope, tooLong(limits));
     else if (read["broke"] === "stuck") events.broke(scope, stuck);
     else if (read["broke"] === "error")
-      events.broke(scope, `The script could not go on: ${String(read["text"])}.`);
+      events.broke(scope, `The script could not continue: ${String(read["text"])}.`);
     else if (message === undefined) broke("The script sent something that is not a message of a workflow.");
     else events.message(scope, message);
   }
@@ -227,11 +227,11 @@ function parseLine(line: string): Readonly<Record<string, unknown>> | undefined 
 }
 
 function tooLong({ timeMs }: RealmLimits): string {
-  return `The script ran for ${timeMs / 1000} s without waiting for anything, which is the most it may.`;
+  return `The script ran for ${timeMs / 1000} s without waiting for anything, which is the limit.`;
 }
 
 const stuck =
-  "The script waits for something that can never happen: no agent, workflow or timer of it is under way.";
+  "The script waits for something that can never happen: no agent, workflow or timer of it is pending.";
 
 function tooHeavy({ memoryMb }: RealmLimits): string {
   return `The script used more memory than the ${memoryMb} MB it may have.`;

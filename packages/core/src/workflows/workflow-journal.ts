@@ -109,8 +109,8 @@ function takeLocks(runId: string, journals: readonly string[]): OwnerLock[] {
     if (held.type === "taken") locks.push(held.lock);
     else {
       for (const lock of locks) lock.release();
-      throw new RetinueError("workflow-running", `Another process works on the workflow run ${runId}.`, {
-        advice: `\`retinue workflow stop ${runId}\` ends it there.`,
+      throw new RetinueError("workflow-running", `Another process is working on the workflow run ${runId}.`, {
+        advice: `\`retinue workflow stop ${runId}\` stops it there.`,
       });
     }
   }

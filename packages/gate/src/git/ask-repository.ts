@@ -43,7 +43,7 @@ export async function askRepository(directory: string, options: AskOptions): Pro
     ask("config", "--list", "-z", "--show-origin", "--show-scope", "--includes"),
   ]);
   if (places.notStarted !== undefined) return { type: "none", hasNoGit: true };
-  if (places.timedOut || listed.timedOut) return { type: "unclear", reason: "git takes too long to answer" };
+  if (places.timedOut || listed.timedOut) return { type: "unclear", reason: "git took too long to answer" };
   if (places.aborted || listed.aborted) return { type: "unclear", reason: "git was stopped" };
   const lines = places.stdout.split("\n").slice(0, -1);
   const isTreeless = places.exitCode === 128 && places.stderr.includes("must be run in a work tree");
@@ -62,7 +62,7 @@ export async function askRepository(directory: string, options: AskOptions): Pro
     isPlaced: top !== undefined && top === nearestWithGit(realPath(directory)),
     realPath,
   });
-  if (settings === undefined) return { type: "unclear", reason: "git's answer is not understood" };
+  if (settings === undefined) return { type: "unclear", reason: "git's answer could not be parsed" };
   return {
     type: "repository",
     gitDirectory,

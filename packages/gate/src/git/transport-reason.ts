@@ -20,12 +20,12 @@ export async function transportReason(
   context: TransportContext,
 ): Promise<string | undefined> {
   const { repository } = context;
-  if (repository.type === "unclear") return `git does not say where it leads: ${repository.reason}`;
+  if (repository.type === "unclear") return `git could not report where it leads: ${repository.reason}`;
   if (verb === "edit") return byProgram(repository, editing);
   const program = byProgram(repository, carrying);
   if (program !== undefined) return program;
   const addresses = await addressesFrom({ verb, named }, context);
-  if (addresses === undefined) return "git does not say where the submodules come from";
+  if (addresses === undefined) return "git could not report where the submodules come from";
   const local = addresses
     .flatMap((address) => [address, ...rewritten(address, repository)])
     .find((address) => !isElsewhere(address) || (verb === "clone" && context.isThere(address)));

@@ -99,11 +99,11 @@ describe("rules [PRM-8]", () => {
     ["Bash (ls)", /not a tool/, /name/],
     ["Bash(rm\u0000 *)", /control character/, /Remove/],
     ["Bash(\u001b[2J)", /control character/, /Remove/],
-    ["Bash(command:ls)", /speaks of anyway/, /Bash\(ls\)/],
+    ["Bash(command:ls)", /applies to anyway/, /Bash\(ls\)/],
     ["B*(x)", /star and parentheses/, /Name one/],
     ["mcp__", /not complete/, /mcp__server__tool/],
     ["mcp__srv__", /not complete/, /mcp__server/],
-    ["mcp__srv__tool(x y)", /no text in parentheses/, /without/],
+    ["mcp__srv__tool(x y)", /does not accept a specifier/, /without/],
     ["Agent(,)", /does not name an agent/, /Agent\(name\)/],
     ["Skill(:*)", /names no skill/, /Skill\(name\)/],
   ])("refuses %j and says what to write", (text, reason, advice) => {
@@ -130,9 +130,9 @@ describe("[PRM-8] restrictions that would match nothing", () => {
   it.each([
     ['Read(".env")', /quotes/, /Read\(\.env\)/],
     ["Read('.env')", /quotes/, /Read\(\.env\)/],
-    ["Read(!.env)", /leave files out/, /Read\(\.env\)/],
-    ["Read($HOME/x)", /not filled in/, /Read\(~\/x\)/],
-    [`Edit(\${HOME}/x)`, /not filled in/, /Edit\(~\/x\)/],
+    ["Read(!.env)", /exclude files/, /Read\(\.env\)/],
+    ["Read($HOME/x)", /not expanded/, /Read\(~\/x\)/],
+    [`Edit(\${HOME}/x)`, /not expanded/, /Edit\(~\/x\)/],
     ["Read(.env:*)", /commands/, /Read\(\.env\)/],
     ["WebFetch(domain:example.com/x)", /not a host/, /domain:example\.com\)/],
   ])("%s is an error that says what to write", (text, reason, advice) => {

@@ -9,7 +9,7 @@ export const maxSteps = 400_000;
 /** Counts work before it is done, so that no command can make the one that judges it slow. What was found stays. */
 export function spend(walk: Walk, steps: number): void {
   walk.steps += steps;
-  if (walk.steps > maxSteps) throw new RetinueError("too-complex", "it is too complex to be looked into");
+  if (walk.steps > maxSteps) throw new RetinueError("too-complex", "it is too complex to be analyzed");
 }
 
 /** Reads shell text; every text that is read again, such as that of `eval`, counts again. */

@@ -184,7 +184,7 @@ export function scanOptions(
 }
 
 function notKnown(option: string): string {
-  return `the option ${option} is not among those that are known to be harmless`;
+  return `the option ${option} is not known to be harmless`;
 }
 
 function readLong(scan: Scan, word: Word): void {

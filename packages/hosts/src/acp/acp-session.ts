@@ -301,8 +301,8 @@ function nameOf(uri: string): string {
   try {
     return decodeURIComponent(new URL(uri).pathname);
   } catch {
-    throw new RetinueError("unsupported-content", `${JSON.stringify(uri)} is not the address of a file.`, {
-      advice: "Write file:// and an absolute path, with % before what is encoded.",
+    throw new RetinueError("unsupported-content", `${JSON.stringify(uri)} is not a file URL.`, {
+      advice: "Write file:// and an absolute path, percent-encoded.",
     });
   }
 }
@@ -325,7 +325,7 @@ const modeNames: ReadonlyMap<PermissionMode, string> = new Map([
   ["default", "Ask before changes"],
   ["acceptEdits", "Accept edits"],
   ["plan", "Plan only"],
-  ["dontAsk", "Deny what no rule allows"],
+  ["dontAsk", "Deny everything that no rule allows"],
   ["bypassPermissions", "Allow everything that no rule denies"],
 ]);
 

@@ -241,7 +241,7 @@ describe("which child", () => {
     });
     expect(await spawn({ isolation: "container" })).toMatchObject({
       type: "refused",
-      reason: expect.stringContaining("There is no isolation"),
+      reason: expect.stringContaining("Unknown isolation"),
     });
     expect(requests).toHaveLength(0);
   });
@@ -300,7 +300,7 @@ describe("[BGR-1, BGR-2] in the background", () => {
     const outcome = await staged.spawn({ background: true });
     expect(outcome).toMatchObject({
       type: "ended",
-      text: expect.stringContaining("Background work is switched off"),
+      text: expect.stringContaining("Background work is disabled"),
     });
   });
 

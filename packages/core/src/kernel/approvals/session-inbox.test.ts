@@ -252,7 +252,8 @@ describe("an answer", () => {
     ]);
     const options = { permissionMode: "bypassPermissions", skipPermissions: true } as const;
     const { denials } = await sample.runtime.run("Go.", options).result;
-    const expected = /only a person (?:answers approvals|decides that)|hide that it is a command of an agent/;
+    const expected =
+      /only users answer approvals|only a user can decide that|hide that it is a command of an agent/;
     expect(denials.map(({ reason }) => expected.test(reason))).toEqual(Array(11).fill(true));
   });
 });

@@ -241,7 +241,7 @@ function wholeAnswer(
   if (answer === undefined) return { type: "denied", reason: `${none}: nobody can be asked yet.` };
   if (answer.type === "denied") return { ...answer, reason: `${none}. ${answer.reason}` };
   if (isSame(answer.input, input)) return answer;
-  const reason = `${none}: the answer changed what was asked about, and a batch starts as it was shown or not at all.`;
+  const reason = `${none}: the answer changed what was asked about, and a batch starts exactly as shown or not at all.`;
   return { type: "denied", reason, asked: true };
 }
 

@@ -64,8 +64,11 @@ export function createAgentsNow({ recording, open, changes = {} }: AgentsNowOpti
     const planned = await session.planAgent(requestOf(run.plan));
     if (planned.type === "planned") return { plan: planned.plan, tools: await session.toolsOf(planned.plan) };
     if (isFromFile(run.plan))
-      throw new RetinueError("agent-refused", `${recorded.name} could not be started now: ${planned.reason}`);
-    notes.add(`${recorded.name} is not known here and is taken as it was recorded: ${planned.reason}`);
+      throw new RetinueError(
+        "agent-refused",
+        `${recorded.name} could not be started with today's files: ${planned.reason}`,
+      );
+    notes.add(`${recorded.name} is unknown here, so its recorded definition is used: ${planned.reason}`);
     return undefined;
   }
 
@@ -177,7 +180,7 @@ function substitute(plan: JsonRecord | undefined): Model {
   const id = decidedText(plan?.model) ?? "recorded";
   const tools = Array.isArray(plan?.tools) ? plan.tools : [];
   const canSearch = tools.some((tool: unknown) => isRecord(tool) && tool.name === "WebSearch");
-  const refuse = () => new RetinueError("no-model", "A replay asks no model.");
+  const refuse = () => new RetinueError("no-model", "A replay does not call a model.");
   return {
     facts: { ...lookUpModel(id).facts, id, supportsServerTools: canSearch },
     // biome-ignore lint/correctness/useYield: it never gets that far

@@ -147,8 +147,8 @@ function checkCombination({ from, model, prompt, tools }: ReplaySessionOptions):
   const given = [model === undefined ? undefined : "model", prompt === undefined ? undefined : "prompt"];
   const [name] = given.filter((option) => option !== undefined);
   if (name === undefined) return;
-  throw new RetinueError("invalid-option", `Another ${name} needs a message from which on it counts.`, {
-    advice: "Add from: the number of an answer, or the beginning of the id of a message.",
+  throw new RetinueError("invalid-option", `A different ${name} needs the message from which it applies.`, {
+    advice: "Add from: the number of an answer, or the start of a message's id.",
   });
 }
 
@@ -174,7 +174,7 @@ async function rerunSession(options: RerunOptions): Promise<string> {
   const { recording, changes, from } = options;
   const main = recording.agents.find(({ id }) => id === mainAgent);
   if (main === undefined)
-    throw new RetinueError("nothing-recorded", "There is no main conversation that could be run again.", {
+    throw new RetinueError("nothing-recorded", "There is no main conversation to run again.", {
       advice: "Name a session; a child alone is replayed with recorded tools.",
     });
   const start = from === undefined ? { run: 0, answers: Number.POSITIVE_INFINITY } : findStart(main, from);
@@ -238,7 +238,7 @@ function findStart({ runs }: RecordedAgent, from: string): Start {
     }
   }
   throw new RetinueError("unknown-message", `The main conversation has no message ${JSON.stringify(from)}.`, {
-    advice: `Give the number of an answer, 1 to ${count}, or the beginning of the id of a prompt or answer.`,
+    advice: `Pass the number of an answer, 1 to ${count}, or the start of the id of a prompt or answer.`,
   });
 }
 
@@ -453,7 +453,7 @@ function substitute({ agents }: Recording): Model {
     },
     // biome-ignore lint/correctness/useYield: recorded answers are given before it is asked
     async *stream() {
-      throw new RetinueError("no-model", "A replay asks no model.");
+      throw new RetinueError("no-model", "A replay does not call a model.");
     },
   };
 }

@@ -211,7 +211,7 @@ function readSavedRecording(text: string, file: string, { project, home }: Recor
   const value = parseJson(placed);
   if (!isRecord(value) || value.version !== version || !Array.isArray(value.agents) || !isRecord(value.parts))
     throw new RetinueError("invalid-recording", `${file} is not a recording that this version can replay.`, {
-      advice: "Write it again with `retinue replay ID --save FOLDER`.",
+      advice: "Save it again with `retinue replay ID --save FOLDER`.",
     });
   const parts = new Map(Object.entries(value.parts));
   // Written by us, and everything in it is looked at with care when it is replayed.

@@ -104,7 +104,7 @@ export async function connectSessionServers(
 }
 
 const noServers =
-  "In the background there are no tools of MCP servers, so its `mcpServers` had no effect; the setting backgroundAgents.mcpTools keeps them.";
+  "Agents in the background have no MCP tools, so its `mcpServers` had no effect; the setting backgroundAgents.mcpTools changes that.";
 
 const callNothing: McpConnections["call"] = async (server) => ({
   text: `There is no MCP server ${JSON.stringify(server)} here.`,
@@ -197,7 +197,7 @@ function failureNote({ server, status }: McpServerState): readonly string[] {
   const name = JSON.stringify(server.name);
   if (status.type === "connecting")
     return [
-      `The MCP server ${name} had not answered when the session began, so its tools are not there. MCP_TIMEOUT sets how long it is waited for.`,
+      `The MCP server ${name} had not answered when the session started, so its tools are missing. MCP_TIMEOUT sets how long to wait for it.`,
     ];
   if (status.type !== "failed") return [];
   const advice = status.advice === undefined ? "" : ` ${status.advice}`;
@@ -308,7 +308,7 @@ function chooseOwnServers(definition: PlannedDefinition | undefined, around: Aro
     shared,
     notes: [
       ...held,
-      ...displaced.map(({ name }) => notUsed(name, "one of your own has this name, and is used instead")),
+      ...displaced.map(({ name }) => notUsed(name, "your own server of this name is used instead")),
       ...missing,
       ...warnings.map(({ message }) => message),
     ],

@@ -153,7 +153,7 @@ function notRemembered({ file, why }: { readonly file: string; readonly why: str
   return {
     severity: "warning",
     code: "mcp-approval-not-saved",
-    message: `The approval could not be saved, so it will be asked for again: ${why}.`,
+    message: `The approval could not be saved, so you will be asked again: ${why}.`,
     file,
   };
 }

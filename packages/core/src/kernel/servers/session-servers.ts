@@ -155,16 +155,12 @@ export function createPromptTool(name: string, servers: Promise<SessionServers>)
 export function refuseMissingPromptTool(name: string | undefined, tools: readonly Tool[]): void {
   if (name === undefined || findPromptTool(name, tools) !== undefined) return;
   const known = tools.map((tool) => tool.name).join(", ");
-  throw new RetinueError(
-    "unusable-tools",
-    `There is no MCP tool ${JSON.stringify(name)} that could be asked.`,
-    {
-      advice:
-        known === ""
-          ? "Name a tool as mcp__server__tool, and see with `retinue mcp list --check` whether its server answers."
-          : `The tools of the connected servers are ${known}.`,
-    },
-  );
+  throw new RetinueError("unusable-tools", `There is no MCP tool ${JSON.stringify(name)} to ask.`, {
+    advice:
+      known === ""
+        ? "Write the tool as mcp__server__tool, and check with `retinue mcp list --check` that its server answers."
+        : `The tools of the connected servers are ${known}.`,
+  });
 }
 
 function findPromptTool(name: string, tools: readonly Tool[]): Tool | undefined {

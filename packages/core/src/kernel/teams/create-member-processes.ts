@@ -122,5 +122,5 @@ function refusePorting({
     live?.policy === undefined ? undefined : "rules that change while the session runs",
   ].filter((reason) => reason !== undefined);
   if (reasons.length === 0) return undefined;
-  return `what this program does around its agents does not reach another process (${reasons.join(", ")}); use teammateMode "in-process"`;
+  return `hooks and callbacks of this program do not reach another process (${reasons.join(", ")}); use teammateMode "in-process"`;
 }

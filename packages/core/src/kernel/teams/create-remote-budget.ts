@@ -123,7 +123,11 @@ async function reserveThere(
   }
 }
 
-const noAnswer: Reserved = { type: "refused", reason: "max_budget", error: "The lead keeps no budget." };
+const noAnswer: Reserved = {
+  type: "refused",
+  reason: "max_budget",
+  error: "The lead does not keep a budget.",
+};
 
 function bothOf(mine: Reservation, theirs: Reservation): Reservation {
   const shortened = theirs.shortened ?? mine.shortened;

@@ -273,9 +273,9 @@ export function findProgram(): string {
   if (here === undefined)
     throw new RetinueError(
       "no-command",
-      "A bundle cannot start members of a team in processes of their own.",
+      "A bundled program cannot start teammates in processes of their own.",
       {
-        advice: "Leave retinue out of the bundle (esbuild: --external:retinue).",
+        advice: "Exclude retinue from the bundle (esbuild: --external:retinue).",
       },
     );
   for (let folder = here; ; folder = dirname(folder)) {

@@ -68,7 +68,7 @@ export function createCheckRunner(
       const output = typeof outcome.content === "string" ? outcome.content : "";
       const { stdout = "", exitCode } = data;
       const noWall = allowed.allowedBy === "read-only" ? wallFailure(exitCode, stdout) : undefined;
-      if (noWall !== undefined) return notRun(check, `it may only run isolated, and ${noWall}`);
+      if (noWall !== undefined) return notRun(check, `it may run only in isolation, and ${noWall}`);
       const reason = await reasonOf(data, { output, check, isError: outcome.isError === true });
       return {
         kind: "command",
@@ -88,7 +88,7 @@ function asNamed(authorization: Authorization, check: PlannedCheck): Authorizati
   if (authorization.type === "denied") return authorization;
   const { command } = authorization.input as { readonly command?: unknown };
   if (command === check.run) return authorization;
-  const reason = "the answer changed the command, and a check runs as it was named or not at all";
+  const reason = "the answer changed the command, and a check runs exactly as configured or not at all";
   return { type: "denied", reason };
 }
 

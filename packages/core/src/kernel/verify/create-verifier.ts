@@ -118,7 +118,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
   }
 
   const current = (text = ""): Receipt =>
-    receiptOf(state.last?.runs ?? checks.map((one) => notRun(one, "it was not run yet")), text);
+    receiptOf(state.last?.runs ?? checks.map((one) => notRun(one, "it has not run yet")), text);
 
   /** Nothing that ran before counts, because it does not reflect the present state. */
   function withoutChecks(why: string, text: string): Receipt {
@@ -257,12 +257,12 @@ function staleNote({ tree, meanwhile = [] }: Checked): string {
   const names = escapeNames(meanwhile.slice(0, 5).map(({ path }) => path));
   const which = names.length === 0 ? "" : ` (${names.join(", ")}${meanwhile.length > 5 ? ", …" : ""})`;
   const remedy =
-    tree.kind === "git" ? "have what they write ignored by git" : "have them write outside of this folder";
-  return `The tree changes while the checks run${which}, so none of them vouches for it as it is; ${remedy}.`;
+    tree.kind === "git" ? "add what they write to .gitignore" : "make them write outside of this folder";
+  return `The files change while the checks run${which}, so no check applies to their current state; ${remedy}.`;
 }
 
 const cutNote =
-  "The folder has more files than are looked at without git, so an edit after the checks may be missed.";
+  "The folder has more files than can be checked without git, so an edit after the checks may be missed.";
 
 function hasFailed({ runs }: Pick<Checked, "runs">): boolean {
   return runs.some(({ passed }) => !passed);
@@ -276,7 +276,11 @@ function typedCheck(output: VerifierParts["output"]): readonly CheckRun[] {
   if (output === undefined) return [];
   const passed = output.value() !== undefined;
   const base = { kind: "output", run: "typed output", durationMs: 0, output: "" } as const;
-  return [passed ? { ...base, passed } : { ...base, passed, reason: "no result of the form was handed in" }];
+  return [
+    passed
+      ? { ...base, passed }
+      : { ...base, passed, reason: "no result that matches the schema was returned" },
+  ];
 }
 
 /** Each check that failed with the end of its output. */

@@ -5,7 +5,7 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "@retinue/gate/approver.ts";
 import { checkOptions } from "../options/check-options.ts";
 
-/** A question that waits for an answer. Plain JSON. */
+/** A question that is waiting for an answer. Plain JSON. */
 export interface PendingApproval extends ApprovalRequest {
   readonly id: string;
 }
@@ -93,7 +93,7 @@ export function createApprovalQueue(): ApprovalQueue {
       if (question === undefined || isOthers)
         throw new RetinueError(
           "unknown-approval",
-          `No question with the id ${quote(id)} waits for an answer.`,
+          `No question with the id ${quote(id)} is waiting for an answer.`,
           {
             advice: "It was answered before, or the run that asked has ended.",
           },

@@ -26,13 +26,13 @@ function readPart({ type, text, mediaType, url }: Readonly<Record<string, unknow
   if (type !== "file" || typeof url !== "string" || typeof mediaType !== "string") return [];
   const data = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1];
   if (data === undefined)
-    throw invalid("A file in the messages of promptFromUiMessages() must be a data: URL in base64.");
+    throw invalid("A file in the messages of promptFromUiMessages() must be a base64 data: URL.");
   const source = { type: "base64", media_type: mediaType, data } as const;
   if (mediaType.startsWith("image/")) return [{ type: "image", source }];
   if (mediaType === "application/pdf") return [{ type: "document", source }];
   if (mediaType.startsWith("text/"))
     return [{ type: "text", text: Buffer.from(data, "base64").toString("utf8") }];
   throw invalid(
-    `A file of the type ${quote(mediaType, 40)} cannot be part of a prompt: images, PDF and text can.`,
+    `A file of the type ${quote(mediaType, 40)} cannot be part of a prompt; only images, PDF and text can.`,
   );
 }

@@ -149,7 +149,7 @@ async function start(
     // A rule was written before this folder was there; a person who answers sees the script.
     if (found.saved?.scope === "project" && !isTrusted() && allowedBy === "rule")
       return failed(
-        `The workflow ${JSON.stringify(name)} is a file of this folder (${found.saved.file}), which is not trusted, so a rule does not let it run. A person can trust the folder with \`retinue trust\`, or allow this call when asked.`,
+        `The workflow ${JSON.stringify(name)} is a file of this folder (${found.saved.file}), which is not trusted, so no rule can allow it. A person can trust the folder with \`retinue trust\`, or allow this call when asked.`,
       );
     const live = await workflows.start(request, found);
     const state = live.state();

@@ -58,9 +58,13 @@ export function openWorkflowSteps(outer: ChildSession, options: WorkflowStepsOpt
     const { plan, prompt } = await planned;
     if (plan.task.isolation === undefined) return shapeOf(plan, { prompt, baseCommit: undefined });
     if (elsewhere !== undefined)
-      throw new RetinueError("step-refused", "A step on a store cannot have a working tree of its own.", {
-        advice: 'Leave out isolation: "worktree", or run the workflow without a store.',
-      });
+      throw new RetinueError(
+        "step-refused",
+        "A step that runs on a store cannot have a worktree of its own.",
+        {
+          advice: 'Leave out isolation: "worktree", or run the workflow without a store.',
+        },
+      );
     // Steps before may have moved it.
     const baseCommit = await findCommit(gitOf(outer, signal), plan.sessionDirectory, "HEAD");
     return shapeOf(plan, { prompt, baseCommit });
@@ -246,7 +250,7 @@ async function runStep(
     const state = await ended;
     const branch = spawner.takeWorktree(agentId)?.branch;
     if (state?.ending === undefined)
-      return { type: "nothing", reason: "The agent ended without saying how." };
+      return { type: "nothing", reason: "The agent ended without reporting a result." };
     const done = { type: "done", toolUses, branch } as const;
     const given = output?.value();
     // What a schema of the program makes of it is not JSON, and made again from what the journal has.

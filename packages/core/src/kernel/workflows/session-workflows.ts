@@ -178,7 +178,7 @@ async function findWorkflow(
     return { ...(await readScript(found.text, found.file)), saved: found };
   }
   if (script !== undefined) return readScript(script);
-  throw new RetinueError("invalid-workflow", "Nothing says which workflow to run.", {
+  throw new RetinueError("invalid-workflow", "No workflow to run was given.", {
     advice: "Give script, name or scriptPath.",
   });
 }
@@ -193,7 +193,7 @@ async function readFileText(file: string): Promise<string> {
     if (stats.size > maxScript * 4)
       throw new RetinueError(
         "workflow-broken",
-        `The script ${file} has ${stats.size} bytes; the most is ${maxScript} characters.`,
+        `The script ${file} has ${stats.size} bytes; the maximum is ${maxScript} characters.`,
         { advice: "Move data out of the script and pass it with args." },
       );
     return await readFile(file, "utf8");
@@ -401,8 +401,8 @@ function refuseElsewhere({ meta }: FoundWorkflow, settings: WorkflowSettings): v
           .map((key) => `workflows.${key} of the settings`)[0]
       : `maxBudgetUsd or maxTokens of the phase ${JSON.stringify(limited.title)}`;
   if (what !== undefined)
-    throw new RetinueError("not-portable", `${what} cannot be kept by the workers of a store.`, {
-      advice: "Use --max-budget-usd, which holds over all workers, or run the workflow without a store.",
+    throw new RetinueError("not-portable", `${what} cannot be enforced by the workers of a store.`, {
+      advice: "Use --max-budget-usd, which applies across all workers, or run the workflow without a store.",
     });
 }
 
@@ -431,7 +431,7 @@ async function refuseResume(runId: string, { runs, session }: Starting): Promise
   if (sessions.length > 0 && !hasJournal)
     throw new RetinueError(
       "journal-gone",
-      `The journal of the workflow run ${runId} is gone, so all its steps would run again, and be paid again.`,
+      `The journal of the workflow run ${runId} is gone, so all its steps would run again, and cost again.`,
       { advice: "Start the workflow as a new run if that is what you want." },
     );
 }

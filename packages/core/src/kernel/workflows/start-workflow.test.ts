@@ -366,7 +366,7 @@ it("the cap of agents goes through parallel, equal failures end a phase, and a l
     return [many, few]`);
   const [many, few] = (await result) as [unknown[], string[]];
   expect(many).toEqual(Array(15).fill(null));
-  expect(few).toEqual(["F", "F", 'The phase "Few" may start 2 agents, and it has.']);
+  expect(few).toEqual(["F", "F", 'The phase "Few" may start 2 agents, and it has started that many.']);
   expect(sample.counts.get("bad")).toBeLessThan(15);
   expect((await ended).logs.join("\n")).toContain(
     'The phase "Many" was stopped: 10 agents in a row failed in the same way',

@@ -138,7 +138,7 @@ async function open(request: WorkflowRequest, { sessionOptions, pool, transcript
 }
 
 export function workflowsOff(): RetinueError {
-  return new RetinueError("workflows-off", "Workflows are switched off here.", {
+  return new RetinueError("workflows-off", "Workflows are disabled here.", {
     advice:
       "Check disableWorkflows and enableWorkflows in the settings, CLAUDE_CODE_DISABLE_WORKFLOWS, and deny rules for Workflow.",
   });

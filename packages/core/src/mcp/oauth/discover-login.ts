@@ -68,7 +68,7 @@ async function resourceOf(
   if (sdk.checkResourceAllowed({ requestedResource, configuredResource: resource })) return resource;
   throw new RetinueError(
     "mcp-login-refused",
-    `its metadata are about another server, ${JSON.stringify(resource.slice(0, 200))}, so no login is made`,
+    `its metadata is about another server, ${JSON.stringify(resource.slice(0, 200))}, so no login is made`,
   );
 }
 
@@ -125,6 +125,6 @@ export function refuseTarget(target: URL, server: URL): void {
   if (isOwn || target.protocol === "https:" || (isHere && isServerHere)) return;
   throw new RetinueError(
     "mcp-login-refused",
-    `its metadata name ${JSON.stringify(`${target.protocol}//${target.host}`)}, which is not an https address, so nothing is sent there`,
+    `its metadata names ${JSON.stringify(`${target.protocol}//${target.host}`)}, which is not an https address, so nothing is sent there`,
   );
 }

@@ -52,7 +52,7 @@ describe("[MCP-4] waiting for the browser", () => {
     const port = await listen(other, "::1").catch(() => listen(other, "127.0.0.1"));
     await expect(receiveCallback(port)).rejects.toMatchObject({
       code: "mcp-login-failed",
-      message: expect.stringContaining(`The port ${port} cannot be listened on`),
+      message: expect.stringContaining(`Cannot listen on port ${port}`),
       advice: expect.stringContaining("oauth.callbackPort"),
     });
   });

@@ -63,7 +63,9 @@ export async function logIn(
     };
   } catch (error) {
     options.signal.throwIfAborted();
-    const why = signal.aborted ? `nobody came back within ${limitMs / 60_000} minutes` : loginFailure(error);
+    const why = signal.aborted
+      ? `no login was completed within ${limitMs / 60_000} minutes`
+      : loginFailure(error);
     const advice = error instanceof RetinueError ? error.advice : undefined;
     throw new RetinueError(
       "mcp-login-failed",
@@ -190,8 +192,8 @@ async function chooseClient(
   if (oauth?.clientMetadataUrl !== undefined && metadata?.client_id_metadata_document_supported === true)
     return { client_id: oauth.clientMetadataUrl };
   if (metadata !== undefined && metadata.registration_endpoint === undefined)
-    throw new RetinueError("mcp-login-refused", "the authorization server registers no clients", {
-      advice: "Register one there, and write its id as `oauth.clientId`.",
+    throw new RetinueError("mcp-login-refused", "the authorization server does not register clients", {
+      advice: "Register a client there, and set its id as `oauth.clientId`.",
     });
   return sdk.registerClient(authorizationServerUrl, {
     ...(metadata === undefined ? {} : { metadata }),
@@ -231,7 +233,7 @@ async function comeBack(
     throw new RetinueError(
       "mcp-login-refused",
       /^[\w.-]{1,60}$/.test(error)
-        ? `the authorization server said ${error}`
+        ? `the authorization server reported ${error}`
         : "the browser came back without a code",
     );
   } finally {
@@ -337,8 +339,9 @@ export async function receiveCallback(port = 0): Promise<CallbackListener> {
 }
 
 const donePage =
-  "<!doctype html><title>Retinue</title><p>The login is back in the terminal. You can close this page.";
-const wrongPage = "<!doctype html><title>Retinue</title><p>This is not the login that is being waited for.";
+  "<!doctype html><title>Retinue</title><p>The login continues in the terminal. You can close this page.";
+const wrongPage =
+  "<!doctype html><title>Retinue</title><p>This is not the login that Retinue is waiting for.";
 
 /** Browsers may take `localhost` for either address, so no other process may have the port on the other one. */
 async function listenOnBoth(
@@ -362,7 +365,7 @@ async function listenOnBoth(
 
 function unusable(port: number, error: unknown): RetinueError {
   const why = error instanceof Error ? error.message : String(error);
-  return new RetinueError("mcp-login-failed", `The port ${port} cannot be listened on: ${why}.`, {
+  return new RetinueError("mcp-login-failed", `Cannot listen on port ${port}: ${why}.`, {
     advice: "Choose another `oauth.callbackPort`, or leave it out.",
   });
 }

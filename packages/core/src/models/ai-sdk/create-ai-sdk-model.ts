@@ -71,7 +71,7 @@ function refuseProvider(provider: string): never {
   const known = knownProviders().join(", ");
   throw new RetinueError(
     "unknown-provider",
-    `There is no model provider "${provider}". Known are ${known}.`,
+    `Unknown model provider "${provider}". Known providers: ${known}.`,
     {
       advice: nearest === undefined ? "Name one of these." : `Did you mean "${nearest}"?`,
     },
@@ -120,7 +120,7 @@ function makeLanguageModel(entry: ProviderEntry, modelId: string, provider: unkn
   if (isLanguageModel(made)) return made;
   throw new RetinueError(
     "provider-package-unfit",
-    `${entry.package} gives no language model for "${modelId}".`,
+    `${entry.package} provides no language model for "${modelId}".`,
     {
       advice: `Run: npm install ${entry.package}@latest`,
     },

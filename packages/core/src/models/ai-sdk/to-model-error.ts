@@ -137,7 +137,7 @@ function adviceFor(code: ModelErrorCode, model: string): { advice?: string } {
   if (code === "connection-failed")
     return { advice: "Check that the server runs and that its address is right." };
   if (code === "unauthorized")
-    return { advice: `Check that the key for ${model} is set, valid and paid for.` };
+    return { advice: `Check that the key for ${model} is set, valid and has credit.` };
   return code === "not-found" ? { advice: "Check that the provider has a model of this name." } : {};
 }
 

@@ -495,9 +495,9 @@ describe("time limits over a real socket [MDL-6]", () => {
   const alive = { firstTokenMs: 500, betweenTokensMs: 490 };
 
   test.each([
-    ["no headers", never, first, "began no answer"],
-    ["no event", headersOnly, first, "began no answer"],
-    ["no first token", startOnly, first, "began no answer"],
+    ["no headers", never, first, "did not start an answer"],
+    ["no event", headersOnly, first, "did not start an answer"],
+    ["no first token", startOnly, first, "did not start an answer"],
     ["silence between tokens", halfway, between, "fell silent"],
     ["nothing but pings between tokens", pingsOnly, alive, "sent nothing of its answer"],
   ])("%s is a stall, and the connection is closed", async (_what, answer, timeouts, words) => {

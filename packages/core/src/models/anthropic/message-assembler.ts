@@ -34,7 +34,7 @@ export function createMessageAssembler(requestId?: string): MessageAssembler {
       if (typeof draft.stopReason === "string" && draft.open.size === 0) return endMessage(draft);
       throw new ModelError("stream-cut", "The provider's answer broke off before its end.", {
         requestId,
-        advice: "This usually passes by itself; if it does not, look for a proxy that cuts long answers.",
+        advice: "This is usually temporary; if it persists, check for a proxy that cuts off long answers.",
       });
     },
   };
@@ -87,7 +87,8 @@ function builderAt(
 ): { readonly index: number; readonly builder: BlockBuilder } {
   const index = Number(event["index"]);
   const builder = open.get(index);
-  if (builder === undefined) throw malformed(`${event["type"]} names block ${index}, which was not begun`);
+  if (builder === undefined)
+    throw malformed(`${event["type"]} names block ${index}, which was never started`);
   return { index, builder };
 }
 
@@ -131,7 +132,7 @@ function changeMessage(draft: Draft, event: JsonRecord): undefined {
 
 function endMessage(draft: Draft): ModelEvent {
   const { head, open, content, usage, requestId } = draft;
-  if (head === undefined) throw malformed("the message ended before it began");
+  if (head === undefined) throw malformed("the message ended before it started");
   if (open.size > 0) throw malformed("the message ended inside a block");
   const reason = readStopReason(draft.stopReason, content);
   draft.ended = true;

@@ -44,7 +44,7 @@ export function streamError(error: unknown, requestId?: string): ModelError {
 
 export function stalledError(what: string, cause?: unknown): ModelError {
   return new ModelError("stalled", `The provider ${what}.`, {
-    advice: "This usually passes by itself; a longer limit helps with very long prompts.",
+    advice: "This is usually temporary; a longer limit helps with very long prompts.",
     ...(cause === undefined ? {} : { cause }),
   });
 }
@@ -109,7 +109,7 @@ function adviceFor(code: ModelErrorCode): string | undefined {
     case "context-too-long":
       return "Shorten the conversation (compact it) or choose a model with a larger window.";
     case "rate-limited":
-      return "Wait, lower the number of agents that run immediately, or raise the limit with the provider.";
+      return "Wait, lower the number of agents that run at the same time, or raise the limit with the provider.";
     default:
       return undefined;
   }

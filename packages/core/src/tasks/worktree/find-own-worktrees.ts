@@ -104,24 +104,24 @@ export async function whyNotOurs({ mark, administration }: OwnWorktree): Promise
   const { path } = mark;
   const written = await readMark(administration);
   if (written?.token !== mark.token || written.path !== path || written.branch !== mark.branch) {
-    return { reason: "git no longer has it as the worktree that was made here, so it is left alone" };
+    return { reason: "git no longer lists it as the worktree that was created here, so it was left alone" };
   }
   const pointer = parseGitPointer(await readText(join(administration, "gitdir")), "");
   const link = resolve(administration, pointer ?? "");
   if (link !== join(path, ".git")) {
-    return { reason: `it was moved to ${dirname(link)}, so it is left alone`, path: dirname(link) };
+    return { reason: `it was moved to ${dirname(link)}, so it was left alone`, path: dirname(link) };
   }
   if ((await lstat(join(administration, "locked")).catch(() => undefined)) !== undefined) {
-    return { reason: "it is locked (git worktree unlock opens it), so it is left alone" };
+    return { reason: "it is locked (git worktree unlock unlocks it), so it was left alone" };
   }
   const number = await folderNumber(path);
   if (number === undefined)
-    return { reason: "its folder is gone; its branch and git's record of it are left" };
+    return { reason: "its folder is gone; its branch and git's record of it were kept" };
   const back = parseGitPointer(await readText(join(path, ".git")), "gitdir: ");
   const isSame = number === mark.folder && (await realpath(path)) === path;
   const target = await realpath(resolve(path, back ?? "")).catch(() => undefined);
   if (!isSame || target !== administration) {
-    return { reason: "something else is in its place, so it is left alone" };
+    return { reason: "something else is in its place, so it was left alone" };
   }
   return undefined;
 }
@@ -163,7 +163,7 @@ async function whyEntangled(git: WorktreeGit, own: OwnWorktree): Promise<Strange
     .filter((entry) => entry.startsWith("worktree ") && !entry.startsWith(`worktree ${mark.path}\n`))
     .map((entry) => entry.split("\n"));
   const nested = others.find(([first = ""]) => contains(mark.path, resolve(first.slice("worktree ".length))));
-  if (nested !== undefined) return { reason: "another worktree lies in it" };
+  if (nested !== undefined) return { reason: "it contains another worktree" };
   const shares = others.some((lines) => lines.includes(`branch refs/heads/${mark.branch}`));
   return shares ? { reason: "another worktree has its branch checked out" } : undefined;
 }
@@ -182,7 +182,7 @@ async function whyUnreachable(git: WorktreeGit, own: OwnWorktree): Promise<strin
   const words = ["rev-list", "--max-count=1", "--ignore-missing", "--stdin", ...held];
   const answer = await inRepository(git, own, words, { input: `${commits.join("\n")}\n` });
   if (answer.type === "failed") return `its commits could not be read (${answer.reason})`;
-  return answer.text === "" ? undefined : "it contains commits that no branch has";
+  return answer.text === "" ? undefined : "it contains commits that are on no branch";
 }
 
 async function removeOwn(

@@ -377,7 +377,7 @@ describe("the settings of worktrees", () => {
     await mkdir(join(root, "elsewhere"));
     await mkdir(join(shop, ".claude"));
     await symlink(join(root, "elsewhere"), join(shop, ".claude/worktrees"));
-    expect(await refusal()).toContain("a link on the way is not followed");
+    expect(await refusal()).toContain("links on the way are not followed");
     expect(readdirSync(join(root, "elsewhere"))).toEqual([]);
     expect(branches()).toEqual(["main"]);
   });
@@ -535,9 +535,9 @@ describe("a worktree that cannot be had is refused in one sentence", () => {
     expect(await refusal({ environment: { PATH: join(root, "nothing") } })).toContain("git was not found");
   });
 
-  it("when the folder or the branch is there already, and both stay as they are [SPN-7]", async () => {
+  it("when the folder or the branch already exists, and both stay as they are [SPN-7]", async () => {
     await put(".claude/worktrees/reviewer-a1/mine.txt", "mine\n");
-    expect(await refusal()).toContain("is there already");
+    expect(await refusal()).toContain("already exists");
     expect(read(shop, ".claude/worktrees/reviewer-a1/mine.txt")).toBe("mine\n");
     git(shop, "branch", "retinue/reviewer-a2");
     expect(await refusal({ agentId: "a2" })).toContain("already exists");
@@ -663,7 +663,7 @@ describe("the end of a worktree", () => {
     ["a detached commit", "another branch", (path) => git(path, "checkout", "-q", "--detach")],
     [
       "a commit that was undone",
-      "no branch has",
+      "on no branch",
       async (path) => {
         await put("a.txt", "x\n", path);
         commit(path, "mine");
@@ -673,7 +673,7 @@ describe("the end of a worktree", () => {
     ["a repository in it", "uncommitted", (path) => git(path, "clone", "-q", shop, "inner")],
     [
       "a worktree in it",
-      "another worktree lies in it",
+      "it contains another worktree",
       (path) => {
         git(path, "worktree", "add", "-q", "-b", "inner", "build/inner");
       },
@@ -736,10 +736,10 @@ describe("the end of a worktree", () => {
         await writeFile(join(path, ".git"), `gitdir: ${join(root, "trap/.git")}\n`);
       },
     ],
-    ["without its mark", "no longer has it", () => rm(join(shop, ".git/worktrees/reviewer-a1", markFile))],
+    ["without its mark", "no longer lists it", () => rm(join(shop, ".git/worktrees/reviewer-a1", markFile))],
     [
       "removed and made anew by somebody",
-      "no longer has it",
+      "no longer lists it",
       (path) => {
         git(shop, "worktree", "remove", path);
         git(shop, "worktree", "add", "-q", path, "retinue/reviewer-a1");
@@ -767,7 +767,7 @@ describe("an agent that continues", () => {
     const first = await made();
     await put("src/new.txt", "new\n", first.path);
     await first.finish();
-    expect(await refusal()).toContain("is there already");
+    expect(await refusal()).toContain("already exists");
     const second = await made({ resume: true, directory: join(shop, "src") });
     expect(second.path).toBe(first.path);
     expect(read(second.directory, "new.txt")).toBe("new\n");

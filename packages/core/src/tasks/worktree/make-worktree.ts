@@ -127,7 +127,7 @@ async function takeUp(
     const { ended: _, ...mark } = own.mark;
     const reason = whyInUse(own.mark) ?? (await whyNotOurs(own))?.reason;
     if (reason !== undefined) {
-      throw new Error(`the one of this agent, ${mark.path}, cannot be taken up again: ${reason}`);
+      throw new Error(`the one of this agent, ${mark.path}, cannot be reused: ${reason}`);
     }
     if (!(await makeFolders(mark.path, inside))) throw new Error(`${mark.path} has no folder ${inside}`);
     const taken = { ...own, mark: { ...mark, owner: thisProcess() } };
@@ -201,14 +201,14 @@ async function findWorktreeBase(
     case "fresh": {
       const found = await findDefaultBranch(git, repository.top);
       if (found !== undefined) return found;
-      throw new Error("git knows no default branch here; set worktree.baseRef to head or current");
+      throw new Error("git has no default branch here; set worktree.baseRef to head or current");
     }
     case "current": {
       const message = `Uncommitted changes as ${JSON.stringify(agentName)} found them`;
       const commit = await writeSnapshotCommit(git, repository, message);
       if (commit.type === "failed") {
         throw new Error(
-          `the uncommitted changes could not be taken along (${commit.reason}); worktree.baseRef: head leaves them out`,
+          `the uncommitted changes could not be copied (${commit.reason}); worktree.baseRef: head leaves them out`,
         );
       }
       return oneLine(commit) ?? "";
@@ -237,7 +237,7 @@ async function addWorktree(git: WorktreeGit, addition: WorktreeAddition): Promis
   const path = join(folder, plan.name);
   const act = (...words: string[]) => git(main, words, { isUnstoppable: true });
   const reference = `refs/heads/${plan.branch}`;
-  if (await isThere(path)) throw new Error(`${path} could not be made, or is there already`);
+  if (await isThere(path)) throw new Error(`${path} could not be created, or already exists`);
   if ((await act("show-ref", "--verify", "--quiet", reference)).type === "done")
     throw new Error(`git update-ref: reference already exists: ${reference}`);
   // From here on, the one that finds this process dead knows what it was about to make.
@@ -246,7 +246,7 @@ async function addWorktree(git: WorktreeGit, addition: WorktreeAddition): Promis
     removePending(commonDirectory, { path });
     throw error;
   };
-  await mkdir(path).catch(() => giveUp(new Error(`${path} could not be made, or is there already`)));
+  await mkdir(path).catch(() => giveUp(new Error(`${path} could not be created, or already exists`)));
   try {
     // An empty old value lets git make the branch only if there is none.
     must(await act("update-ref", reference, base, ""));
@@ -313,7 +313,7 @@ async function openFolder({ main, commonDirectory }: WorktreeRepository, folder:
   if (contains(main, folder)) {
     if (await makeFolders(main, relative(main, folder))) return folder;
     throw new Error(
-      `${folder} is not a real folder, or could not be made; a link on the way is not followed`,
+      `${folder} is not a real folder, or could not be created; links on the way are not followed`,
     );
   }
   await mkdir(folder, { recursive: true });
@@ -335,7 +335,7 @@ async function fillWorktree(git: WorktreeGit, { own, repository, plan }: Worktre
   const diagnostic = await writeExtraFiles(git, { repository, path, links: plan.links });
   if (diagnostic !== undefined) throw new Error(diagnostic);
   if (!(await makeFolders(path, repository.inside))) {
-    throw new Error(`the folder ${repository.inside} has no counterpart in the worktree`);
+    throw new Error(`the folder ${repository.inside} does not exist in the worktree`);
   }
 }
 

@@ -61,12 +61,12 @@ async function removeLeft(
   pending: PendingWorktree,
 ): Promise<string | undefined> {
   const { path, branch, base } = pending;
-  if (!(await isLeftAlone(path, git.signal))) return "a process is still at work in it";
+  if (!(await isLeftAlone(path, git.signal))) return "a process is still working in it";
   const administration = await findAdministration(commonDirectory, path);
   const found = await lstat(path).catch(() => undefined);
   if (found !== undefined) {
     if (!found.isDirectory() || (await realpath(path)) !== path)
-      return "something else is in its place, so it is left alone";
+      return "something else is in its place, so it was left alone";
     const why = await whyNotRemovable(git, commonDirectory, { pending, administration });
     if (why !== undefined) return why;
     await rm(path, { recursive: true, force: true });
@@ -116,7 +116,7 @@ async function whyNotRemovable(
   const target = resolve(pending.path, parseGitPointer(link, "gitdir: ") ?? "");
   // Git makes its pointer and writes it in two steps, and deletes it somewhere among the files.
   if (link.trim() !== "" && target !== administration)
-    return "something else is in its place, so it is left alone";
+    return "something else is in its place, so it was left alone";
   return whyTouched(git, commonDirectory, pending);
 }
 
@@ -208,7 +208,7 @@ async function whyTouched(
         input,
       });
     const index = await inIt(["read-tree", pending.base]);
-    if (index.type === "failed") return `its first state could not be read (${index.reason})`;
+    if (index.type === "failed") return `its initial state could not be read (${index.reason})`;
     // A fresh index knows no file's times, so every file would count as changed. Fails where one really is.
     await inIt(["update-index", "-q", "--refresh"]);
     const changed = await inIt(["diff-files", "--name-only", "-z", "--diff-filter=MT"]);
@@ -216,7 +216,7 @@ async function whyTouched(
     if (changed.text !== "") {
       const whole = join(folder, "whole");
       const written = await inIt(["checkout-index", "-z", "--stdin", `--prefix=${whole}/`], changed.text);
-      if (written.type === "failed") return `its first state could not be read (${written.reason})`;
+      if (written.type === "failed") return `its initial state could not be read (${written.reason})`;
       for (const file of namesOf(changed.text))
         if (!(await isBeginning(join(pending.path, file), join(whole, file))))
           return `${file} in it was changed`;
@@ -229,7 +229,7 @@ async function whyTouched(
         ? isBroughtAlong(file, pending)
         : isOlder(join(pending.path, file), began.mtimeMs);
     for (const file of namesOf(others.text))
-      if (!(await isExpected(file))) return `${file} in it was not put there by the agent's start`;
+      if (!(await isExpected(file))) return `${file} in it was not created when the agent started`;
     return undefined;
   } finally {
     await rm(folder, { recursive: true, force: true });

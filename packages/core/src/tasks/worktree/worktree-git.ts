@@ -119,7 +119,7 @@ function answerOf(result: ProcessResult, parameters: readonly string[]): GitAnsw
   if (result.exitCode !== 0) {
     return failed(`${command}: ${complaint(result)}`, { exitCode: result.exitCode });
   }
-  if (result.truncated) return failed(`${command} listed more than can be held`);
+  if (result.truncated) return failed(`${command} listed more than can be processed`);
   return { type: "done", text: result.stdout };
 }
 

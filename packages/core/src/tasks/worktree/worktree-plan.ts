@@ -45,12 +45,12 @@ export function planWorktree(place: WorktreePlace): WorktreePlan {
     );
   }
   const folder = folderOf(place);
-  if (folder === undefined) return refused("worktree.location begins with ~, and no home folder is known");
+  if (folder === undefined) return refused("worktree.location begins with ~, but the home folder is unknown");
   if (contains(folder, repository) && contains(repository, folder)) {
-    return refused("worktree.location is the repository itself; name a folder in it or beside it");
+    return refused("worktree.location is the repository itself; choose a folder in it or beside it");
   }
   if (contains(gitDirectory, folder)) {
-    return refused(`worktree.location leads into git's own data, ${gitDirectory}; name another folder`);
+    return refused(`worktree.location leads into git's own data, ${gitDirectory}; choose another folder`);
   }
   const strange = settings.symlinkDirectories?.find((entry) => ownPath(entry) === undefined);
   if (strange !== undefined) {

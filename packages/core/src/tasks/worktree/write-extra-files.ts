@@ -24,7 +24,7 @@ export async function writeExtraFiles(git: WorktreeGit, extra: ExtraFiles): Prom
   const named = await findNamed(git, repository.top);
   if (typeof named === "string") return named;
   if (named.length > maxCopies) {
-    return `${includeFile} names ${named.length} files, and at most ${maxCopies} are copied; name large folders in worktree.symlinkDirectories instead`;
+    return `${includeFile} names ${named.length} files, and at most ${maxCopies} are copied; list large folders in worktree.symlinkDirectories instead`;
   }
   const copied: string[] = [];
   for (const file of named) {

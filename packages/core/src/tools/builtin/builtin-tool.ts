@@ -66,7 +66,7 @@ const troubles: ReadonlyMap<string, string> = new Map([
   ["ENOENT", "does not exist"],
   ["ENOTDIR", "a part of this path is a file, not a folder"],
   ["EISDIR", "is a folder"],
-  ["ELOOP", "its links lead in a circle"],
+  ["ELOOP", "its links form a loop"],
   ["ENAMETOOLONG", "the name is too long for the file system"],
   ["EROFS", "the file system is read-only"],
   ["ENOSPC", "the disk is full"],

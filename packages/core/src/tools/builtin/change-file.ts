@@ -132,7 +132,7 @@ async function locate(given: string, context: ToolContext): Promise<Located> {
     if (isPseudoFile(realPath) || isPseudoFile(resolved.path)) {
       return {
         type: "refused",
-        reason: `${resolved.path} belongs to the system (/dev, /proc), not to a project; file tools leave it alone.`,
+        reason: `${resolved.path} belongs to the system (/dev, /proc), not to a project, so file tools do not touch it.`,
       };
     }
     return { type: "located", path: resolved.path, realPath };
@@ -148,7 +148,7 @@ export async function locateDecided(given: string, context: ToolContext): Promis
   if (context.approvedPaths.includes(located.realPath)) return located;
   return {
     type: "refused",
-    reason: `${located.path} leads somewhere else than when this call was allowed; nothing was done.`,
+    reason: `${located.path} leads to a different place than when this call was allowed; nothing was done.`,
   };
 }
 
@@ -218,7 +218,7 @@ async function openFolder(path: string): Promise<HeldFolder> {
   if (handle === undefined) return { below, [Symbol.asyncDispose]: async () => undefined };
   if (!isOpenedAt(handle.fd, path)) {
     await handle.close();
-    throw new Error(`${path} led somewhere else in the moment it was opened`);
+    throw new Error(`${path} pointed to a different place when it was opened`);
   }
   return {
     below: (name) => `/proc/self/fd/${handle.fd}/${name}`,

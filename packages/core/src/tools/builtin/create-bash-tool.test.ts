@@ -285,7 +285,7 @@ describe("a command that is ended", () => {
       {},
       { timeout: 800 },
     );
-    expect(text).toMatch(/^begun\nThe command was ended after 800 ms/);
+    expect(text).toMatch(/^begun\nThe command was stopped after 800 ms/);
     expect(isError).toBe(true);
     expect(data).toMatchObject({ interrupted: true });
     expect(livingCommands(`sleep 72001.5${mark}`)).toEqual([]);
@@ -293,7 +293,7 @@ describe("a command that is ended", () => {
 
   test("although it ignores SIGTERM leaves nothing", async () => {
     const command = `trap '' TERM; (trap '' TERM; exec sleep 72002.5${mark}) & sleep 72002.5${mark}`;
-    expect((await run(createBash(), command, {}, { timeout: 800 })).text).toContain("ended after 800 ms");
+    expect((await run(createBash(), command, {}, { timeout: 800 })).text).toContain("stopped after 800 ms");
     expect(livingCommands(`sleep 72002.5${mark}`)).toEqual([]);
   });
 

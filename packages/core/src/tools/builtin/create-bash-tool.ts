@@ -77,7 +77,8 @@ export function createBashTool(options: BashToolOptions): Tool {
       if (given.command.includes("\0")) return failed("The command contains a NUL character; leave it out.");
       shell ??= findShell(context.environment);
       const found = await shell;
-      if (found === undefined) return failed("There is neither bash nor sh on this machine; install bash.");
+      if (found === undefined)
+        return failed("Neither bash nor sh is installed on this machine; install bash.");
       const start = await startDirectory(options.directories, context);
       const [project = ""] = context.workingDirectories;
       const set = { SHELL: found.file, CLAUDE_PROJECT_DIR: project, ...options.variables };
@@ -206,7 +207,7 @@ async function runBeside(
 ): Promise<ToolOutcome> {
   const { context, directory } = command;
   if (backgroundIsOff(context)) {
-    return failed("Background commands are switched off here; run it without run_in_background.");
+    return failed("Background commands are disabled here; run it without run_in_background.");
   }
   const written = command.input.command;
   const plain = { file: command.shell.file, arguments: shellArguments(command.shell, textOf(command)) };
@@ -233,8 +234,8 @@ async function runBeside(
   }
   const { id, outputFile } = started.shell;
   const lines = [
-    `The command runs in the background as task ${id}; TaskOutput reads what it writes, TaskStop ends it.`,
-    `Its output grows in ${outputFile}.`,
+    `The command is running in the background as task ${id}; TaskOutput reads what it writes, TaskStop ends it.`,
+    `Its output is written to ${outputFile}.`,
     ...notes,
     entered.note,
     limit.note,
@@ -309,7 +310,7 @@ function endingNotes(ending: ProcessEnding, limit: TimeLimit): readonly string[]
   if (ending.aborted) notes.push("The command was interrupted before it ended.");
   if (ending.timedOut) {
     notes.push(
-      `The command was ended after ${limit.milliseconds} ms, its time limit. Give it a longer timeout, or run_in_background.`,
+      `The command was stopped after ${limit.milliseconds} ms, its time limit. Give it a longer timeout, or use run_in_background.`,
     );
   } else if (ending.exitCode !== undefined && ending.exitCode !== 0) {
     notes.push(`Exit code ${ending.exitCode}`);
@@ -375,7 +376,7 @@ export function outputLimit(environment: Environment): number {
 function limitTimeout(requested: number | undefined, usual: number, most: number): TimeLimit {
   if (requested === undefined || requested <= 0) return { milliseconds: usual };
   if (requested <= most) return { milliseconds: requested };
-  return { milliseconds: most, note: `The time limit was cut to ${most} ms, the longest there is.` };
+  return { milliseconds: most, note: `The time limit was reduced to ${most} ms, the maximum.` };
 }
 
 /** Node counts timers in 31 bits. */

@@ -58,5 +58,5 @@ export async function enterSandbox(
 
 /** The report about a command that did not run because there was no wall for it. */
 export function withoutWall(why: string): string {
-  return `The command did not run. It may only run isolated, because no rule and no person allowed it, and that is not possible here: ${why}. A rule that names the command lets it run as it is.`;
+  return `The command did not run. It may run only in isolation, because no rule or user allowed it, and isolation is not possible here: ${why}. An allow rule that names the command lets it run without isolation.`;
 }

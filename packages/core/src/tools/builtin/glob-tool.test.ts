@@ -104,7 +104,7 @@ describe("Glob finds files", () => {
     await make("a.ts", "secret/b.ts", ".gitignore");
     const context = space.context("main", { mayRead: (path) => !path.includes("secret") });
     const find = async (pattern: string) => (await space.call(tool, { pattern }, context)).text;
-    const note = "\n\n[Files that rules forbid reading are not searched.]";
+    const note = "\n\n[Files that rules deny reading were not searched.]";
     expect(await find("**/*.ts")).toBe(`a.ts${note}`);
     for (const [there, not] of [
       ["secret/b.ts", "secret/c.ts"],

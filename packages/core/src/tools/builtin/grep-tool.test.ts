@@ -96,7 +96,7 @@ describe("Grep shows content", () => {
     expect(rest.outcome.data).toMatchObject({ numLines: 50, appliedOffset: 250 });
     expect((await content("x", { head_limit: 2 })).text).toContain("Results 1 to 2 of 300.");
     expect((await content("x", { head_limit: 0 })).text).toContain("a.txt:300:x");
-    expect((await content("x", { offset: 900 })).text).toContain("behind the last");
+    expect((await content("x", { offset: 900 })).text).toContain("past the last");
     await space.write("wide.txt", `y${"😀".repeat(2000)}`);
     const wide = (await content("y")).text;
     expect(wide.length).toBeLessThan(1200);
@@ -161,7 +161,7 @@ describe("Grep searches only where it should", () => {
     for (const output_mode of ["content", "count", "files_with_matches"]) {
       expect(await search("needle", output_mode)).toMatch(/^a\.txt/);
       const nothing = await search("key=43", output_mode);
-      expect(nothing).toBe("No matches.\n\n[Files that rules forbid reading are not searched.]");
+      expect(nothing).toBe("No matches.\n\n[Files that rules deny reading were not searched.]");
       for (const pattern of ["key=42", "many", "key=4[0-9]"])
         expect(await search(pattern, output_mode), pattern).toBe(nothing);
     }
@@ -230,6 +230,6 @@ test.skipIf(process.platform === "win32").each(["work", "work/src", "work/src/ow
     };
     const context = { ...space.context(), approvedPaths };
     const given = { pattern: "needle", path, output_mode: "content" };
-    expect((await space.call(tool, given, context)).text).toContain("led somewhere else");
+    expect((await space.call(tool, given, context)).text).toContain("pointed to a different place");
   },
 );

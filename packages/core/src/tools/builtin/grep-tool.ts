@@ -86,7 +86,9 @@ export const grepTool: Tool = builtinTool<GrepInput>({
       ...(ending.type === "time"
         ? [`The search was ended after ${searchTimeLimitMs / 1000} seconds; narrow it.`]
         : []),
-      ...(ending.type === "enough" ? ["There is more than could be kept; narrow the search."] : []),
+      ...(ending.type === "enough"
+        ? ["There are more results than can be returned; narrow the search."]
+        : []),
       ...(ending.code === 2 ? ["Some files could not be read."] : []),
       ...exclusionNote(context),
     ];
@@ -134,7 +136,7 @@ function modeArguments(given: GrepInput, mode: GrepMode): string[] {
 function explainComplaint(complaint: string): string | undefined {
   const reason = /^error: (.+)$/m.exec(complaint)?.[1];
   if (reason !== undefined) {
-    return `The pattern is not a valid regular expression: ${reason}. Put a backslash before signs that are meant literally.`;
+    return `The pattern is not a valid regular expression: ${reason}. Put a backslash before characters that are meant literally.`;
   }
   const first = complaint
     .split("\n")
@@ -220,7 +222,7 @@ function contentLines(
 
 function describeCut({ entries, offset, total }: Page): string[] {
   if (entries.length === total) return [];
-  if (entries.length === 0) return [`There are ${total} results; offset ${offset} is behind the last.`];
+  if (entries.length === 0) return [`There are ${total} results; offset ${offset} is past the last.`];
   const end = offset + entries.length;
   const next = end < total ? ` Continue with offset ${end}, or narrow the search.` : "";
   return [`Results ${offset + 1} to ${end} of ${total}.${next}`];

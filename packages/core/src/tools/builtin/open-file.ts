@@ -94,7 +94,7 @@ function refuseOther(descriptor: number, path: string): OpenedFile | undefined {
   if (isOpenedAt(descriptor, path)) return undefined;
   return {
     type: "refused",
-    reason: `${path} led somewhere else in the moment it was opened; nothing was read.`,
+    reason: `${path} pointed to a different place when it was opened; nothing was read.`,
   };
 }
 

@@ -238,7 +238,7 @@ async function readHugeText(request: ReadRequest, descriptor: number, stats: Sta
   const shown = window.finish();
   if (shown.lines.length === 0 && position >= maxScannedBytes) {
     return failed(
-      `Line ${shown.start} of ${request.path} lies behind the first ${megabytes(maxScannedBytes)}; use Grep to find the place, or a shell command to cut it out.`,
+      `Line ${shown.start} of ${request.path} is past the first ${megabytes(maxScannedBytes)}; use Grep to find the place, or a shell command to cut it out.`,
     );
   }
   request.context.files.noteSeen(request.realPath, {

@@ -60,7 +60,7 @@ export function mayShow(path: string, tool: string, { mayRead }: ToolContext): b
 
 /** The same words whatever there is, so that they reveal nothing about what is left out. */
 export function exclusionNote({ mayRead }: ToolContext): readonly string[] {
-  return mayRead === undefined ? [] : ["Files that rules forbid reading are not searched."];
+  return mayRead === undefined ? [] : ["Files that rules deny reading were not searched."];
 }
 
 /** Whether a line of ripgrep's complaints is not about a file, whose name may be one that rules hide. */

@@ -83,10 +83,13 @@ async function startSandbox(load: () => Promise<unknown>, settings: SandboxSetti
   if (manager === undefined)
     return unavailable("the package @anthropic-ai/sandbox-runtime is not installed", installPackage);
   if (!manager.isSupportedPlatform())
-    return unavailable(`there is no sandbox for ${process.platform}`, "Switch `sandbox.enabled` off there.");
+    return unavailable(
+      `there is no sandbox for ${process.platform}`,
+      "Set `sandbox.enabled` to false there.",
+    );
   if (manager.getConfig() !== undefined && !released.has(manager))
     return unavailable(
-      "another part of this process uses the sandbox already",
+      "another part of this process already uses the sandbox",
       "Use one runtime per process.",
     );
   released.delete(manager);

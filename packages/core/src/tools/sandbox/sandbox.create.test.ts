@@ -83,7 +83,7 @@ describe("where there is no sandbox", () => {
     const taken = { isSupportedPlatform: () => true, getConfig: () => ({}) };
     for (const [manager, words] of [
       [foreign, "there is no sandbox for"],
-      [taken, "uses the sandbox already"],
+      [taken, "already uses the sandbox"],
     ] as const) {
       const sandbox = sandboxWith({ enabled: true }, async () => ({ SandboxManager: manager }));
       const wrap = await sandbox?.wrap(invocation, wrapOptions);

@@ -67,7 +67,7 @@ export function createSandbox(options: SessionSandboxOptions): Sandbox | undefin
         }
         return {
           type: "refused",
-          reason: `Settings want commands in a sandbox, and there is none: ${why}. Nothing was run. ${advice} To run without protection where there is no sandbox, set "failIfUnavailable": false under "sandbox".`,
+          reason: `Settings require a sandbox for commands, and there is none: ${why}. Nothing was run. ${advice} To run without protection where there is no sandbox, set "failIfUnavailable": false under "sandbox".`,
         };
       }
       const { manager, temporaryDirectory } = start;
@@ -95,7 +95,7 @@ export function createSandbox(options: SessionSandboxOptions): Sandbox | undefin
           },
         };
       } catch (error) {
-        const reason = `The sandbox could not take the command, so it did not run: ${error instanceof Error ? error.message : String(error)}`;
+        const reason = `The sandbox could not run the command: ${error instanceof Error ? error.message : String(error)}`;
         return { type: "refused", reason };
       }
     },

@@ -118,7 +118,7 @@ async function startWall({
     type: "unavailable",
     why: `it does not work here: ${[...new Set(failures)].join("; ")}`,
     advice:
-      "The system must permit user namespaces or have Landlock (Linux 6.2); in containers they are often switched off.",
+      "The system must allow user namespaces or have Landlock (Linux 6.2); both are often disabled in containers.",
   };
 }
 
@@ -439,7 +439,7 @@ function findHidden(hides: readonly HiddenPattern[], work: readonly string[]): r
     if (!isRunnable(folder)) return;
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
       looked += 1;
-      if (looked > maxLooked) throw new Error("there are too many files to look for hidden ones among");
+      if (looked > maxLooked) throw new Error("there are too many files to search for hidden ones");
       const path = join(folder, entry.name);
       if (take(path, entry) && entry.isDirectory()) visit(path, take);
     }

@@ -191,7 +191,7 @@ export function judgePs(words: readonly Word[]): Judgement {
       if (attached === undefined) at += 1;
     }
   }
-  const unknown = "an argument of ps is not among those that are known to be harmless";
+  const unknown = "an argument of ps is not known to be harmless";
   return judgement(true, [], [environmentReason(words), isKnown ? undefined : unknown]);
 }
 

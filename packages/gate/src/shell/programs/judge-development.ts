@@ -387,7 +387,7 @@ function readLeading(words: readonly Word[], tools: readonly Tool[]): Leading {
     if (signs === undefined && !/^\+|^--?(?:version|help|list)$|^-[Vhv]+$/.test(word.text))
       risk ??= {
         at: place,
-        reason: `the option ${word.text} is not among those that are known to be harmless`,
+        reason: `the option ${word.text} is not known to be harmless`,
       };
     place += signs?.includes(":") === true && value === undefined ? 2 : 1;
   }
@@ -398,7 +398,7 @@ function riskOf(word: Word, next: Word | undefined, tool: Tool): string | undefi
   const { text } = word;
   if (word.loose) return "an argument is only known when it runs and may be an option";
   if (!text.startsWith("-") || text === "-") return tool.operand?.(text);
-  const reason = `the option ${text} is not among those that are known to be harmless`;
+  const reason = `the option ${text} is not known to be harmless`;
   if (tool.also?.test(text) === true) return undefined;
   const [, long, value] = /^(--?[^=]+)(?:=(.*))?$/s.exec(text) ?? [];
   const name = long?.replace(/^--?/, "") ?? "";

@@ -104,7 +104,7 @@ function unknownTest({ text }: Word): string {
   const isAction = starting.has(text) || writing.has(text) || text === "-delete";
   return isAction
     ? `${text} of find executes, writes or deletes`
-    : `${text} of find is not among the tests that are known to be harmless`;
+    : `${text} of find is not known to be harmless`;
 }
 
 function unclearRoot(words: readonly Word[]): string | undefined {

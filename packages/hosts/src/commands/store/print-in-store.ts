@@ -124,7 +124,8 @@ async function show(
     else print().fail(error);
     throw error;
   }
-  if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without saying how.");
+  if (ending === undefined)
+    throw new RetinueError("run-without-end", "The run ended without reporting a result.");
   print().end(ending);
   if (ending.status === "stopped" && ending.error === undefined) say("the agent was stopped");
   return codeOfEnding(ending);

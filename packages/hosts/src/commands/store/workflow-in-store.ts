@@ -77,7 +77,7 @@ async function give(
     const planOnly = { ...request.session, sessionId: id, planOnly: true };
     await using planned = await openPrintSession(runtime, planOnly, signal);
     const found = await planned.workflows?.find(what);
-    if (found === undefined) throw misuse("Workflows are switched off here.");
+    if (found === undefined) throw misuse("Workflows are disabled here.");
     await startWorkflow(store, {
       ...place,
       script: found.text,

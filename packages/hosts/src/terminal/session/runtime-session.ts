@@ -84,7 +84,7 @@ export class RuntimeSession implements TerminalSession {
   #given: SessionOptions;
   /** Changes of the conversation that are under way; messages wait for the last. */
   #changes = 0;
-  /** Conversations are opened and changed one after the other; settled when none is under way. */
+  /** Conversations are opened and changed one after the other; settled when none is pending. */
   #changing: Promise<unknown> = Promise.resolve();
   /** What the person did at the prompt while no conversation was open. */
   #early: (() => void)[] = [];
