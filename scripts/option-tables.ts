@@ -27,7 +27,7 @@ export function withFieldTable(page: string): string {
   const rows = Object.entries(definitionFields).map(
     ([key, { docs }]) => `| \`${key}\` | ${docs.join(" | ")} |`,
   );
-  const lines = ["| field | takes | means | without it |", "|---|---|---|---|", ...rows];
+  const lines = ["| field | value | means | default |", "|---|---|---|---|", ...rows];
   return page.replace(
     /(<!-- fields -->)[\s\S]*?(?=<!-- end -->)/,
     (_, mark: string) => `${mark}\n\n${lines.join("\n")}\n\n`,

@@ -193,7 +193,7 @@ export const runFlags = {
   outputFormat: text({
     flags: "--output-format <format>",
     description: "text, json or stream-json",
-    docs: "`text`, `json` or `stream-json` ([shapes](running.md#what-is-printed))",
+    docs: "`text`, `json` or `stream-json` ([shapes](running.md#output-formats))",
     value: { type: "word", words: ["text", "json", "stream-json"] },
     group: output,
     alsoIn: shown,
@@ -513,7 +513,7 @@ export const programFlags = {
   fallbackModel: text({
     flags: "--fallback-model <models>",
     description: "models that answer when the other cannot, separated by commas",
-    docs: "models that answer when the other is overloaded or gone, for children too, separated by commas ([models](models.md#when-a-provider-fails))",
+    docs: "models that answer when the other is overloaded or gone, for children too, separated by commas ([models](models.md#retries-and-fallback))",
     emptyIsAbsent: true,
     alsoIn: inServer,
     session: (names) => ({ fallbackModel: readModelList(names) }),
