@@ -249,7 +249,11 @@ export const definitionFields = {
     expected: "Write `hooks:` with events below it, as in settings.json.",
     read: readHooksField,
     schema: orNull(fieldSchemas.hooks),
-    docs: ["as in settings", "hooks that run on events of this agent ([settings](settings.md#hooks))", "none"],
+    docs: [
+      "as in settings",
+      "hooks that run on events of this agent ([settings](settings.md#hooks))",
+      "none",
+    ],
     restricts: true,
     notInPlugins: true,
     isNested: true,
@@ -283,7 +287,11 @@ export const definitionFields = {
     expected: "Write low, medium, high, xhigh, max or a number.",
     read: readEffort,
     schema: fieldSchemas.effort,
-    docs: ["`low` `medium` `high` `xhigh` `max` or a number", "reasoning effort of the model", "the session's"],
+    docs: [
+      "`low` `medium` `high` `xhigh` `max` or a number",
+      "reasoning effort of the model",
+      "the session's",
+    ],
     decidedElsewhere: true,
   },
   isolation: {
