@@ -31,7 +31,7 @@ test("every page of the project that the site shows exists [PUB-2]", () => {
 test("links lead to pages of the site, and else to the repository [PUB-2]", () => {
   const onSite = new Set(["docs/trust.md", "docs/api/README.md", "GLOSSARY.md"]);
   const text = [
-    "[a](trust.md#giving-it) [b](api/README.md) [c](../GLOSSARY.md) [d](../examples/11-budget.ts) [e](#here)",
+    "[a](trust.md#trusting-a-folder) [b](api/README.md) [c](../GLOSSARY.md) [d](../examples/11-budget.ts) [e](#here)",
     "[f](https://example.com) ![g](images/live.png) [h](api)",
     "```ts run exit=1",
     "[x](trust.md)",
@@ -39,7 +39,7 @@ test("links lead to pages of the site, and else to the repository [PUB-2]", () =
   ].join("\n");
   expect(stagePage({ path: "docs/x.md", text }, onSite)).toBe(
     [
-      `[a](/trust.md#giving-it) [b](/api/index.md) [c](/glossary.md) [d](${repository}/blob/main/examples/11-budget.ts) [e](#here)`,
+      `[a](/trust.md#trusting-a-folder) [b](/api/index.md) [c](/glossary.md) [d](${repository}/blob/main/examples/11-budget.ts) [e](#here)`,
       "[f](https://example.com) ![g](/images/live.png) [h](/api/index.md)",
       "```ts",
       "[x](trust.md)",
