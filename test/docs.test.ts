@@ -139,7 +139,10 @@ describe("links lead somewhere", () => {
   });
 
   test("the check sees a link that leads nowhere", () => {
-    const page = { path: "docs/x.md", text: "[a](nowhere.md) [b](trust.md#nothing) [c](trust.md#trusting-a-folder)" };
+    const page = {
+      path: "docs/x.md",
+      text: "[a](nowhere.md) [b](trust.md#nothing) [c](trust.md#trusting-a-folder)",
+    };
     expect(readLinks(page).filter((target) => !leadsSomewhere(page, target))).toEqual([
       "nowhere.md",
       "trust.md#nothing",

@@ -546,7 +546,7 @@ export const programFlags = {
   worktree: optionalText({
     flags: "-w, --worktree [name]",
     description: "work in a git worktree of that name",
-    docs: "work in a [git worktree](worktrees.md#for-a-whole-session) of that name",
+    docs: "work in a [git worktree](worktrees.md#a-worktree-for-a-whole-session) of that name",
   }),
   managedSettings: text({
     flags: "--managed-settings <json>",
