@@ -56,6 +56,8 @@ export interface Pipe {
  */
 export async function connectPipe(directory: string, name: string): Promise<Pipe | undefined> {
   if (process.platform === "win32") return undefined;
+  // Node closes once more, at the end of a worker thread, what the thread has opened; by then another may have that number.
+  if (!(await import("node:worker_threads")).isMainThread) return undefined;
   const path = join(directory, name);
   if (!(await makeNamedPipe(path))) return undefined;
   const opened: number[] = [];

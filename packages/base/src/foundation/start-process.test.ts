@@ -1,6 +1,8 @@
+import { once } from "node:events";
 import { mkdtemp, readdir, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Worker } from "node:worker_threads";
 import { livingCommands } from "@retinue/testing/living-commands.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findGroupMembers } from "./spawn-process.ts";
@@ -194,6 +196,26 @@ describe.skipIf(process.platform !== "linux")("[TSK-2] what a process put into a
     expect(await ended).toMatchObject({ aborted: true });
     expect(sleeping(time)).toEqual([]);
   });
+});
+
+test("in a worker thread of a host a command gives back its descriptors [SDK-3]", async () => {
+  const module_ = JSON.stringify(new URL("./start-process.ts", import.meta.url).href);
+  const program = `
+    import { openSync } from "node:fs";
+    import { parentPort } from "node:worker_threads";
+    import { runProcess } from ${module_};
+    const warnings = [];
+    process.on("warning", ({ message }) => warnings.push(message));
+    const run = await runProcess({
+      file: "/bin/sh", arguments: ["-c", "echo out; echo err >&2"], directory: "/", environment: {},
+      merged: { directory: ${JSON.stringify(directory)}, name: "pipe" }, signal: new AbortController().signal,
+    });
+    for (let at = 0; at < 50; at += 1) openSync("/dev/null");
+    setImmediate(() => parentPort.postMessage({ out: run.stdout.includes("out"), err: run.output.includes("err"), warnings }));`;
+  const worker = new Worker(program, { eval: true });
+  const [message] = await once(worker, "message");
+  await worker.terminate();
+  expect(message).toEqual({ out: true, err: true, warnings: [] });
 });
 
 test("a leader that does not exist has no members", () => {
