@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createGroupSync } from "./append-log.ts";
+import { createGroupSync, createSharedWork } from "./append-log.ts";
 
 /** A disk whose syncs end when the test says so. */
 function slowDisk() {
@@ -67,4 +67,39 @@ it("a descriptor is closed only behind the syncs that use it", async () => {
   disk.waiting[0]?.resolve();
   await tick();
   expect(isClosed).toBe(true);
+});
+
+it("files that are new in one folder share a sync, and one that came while it ran waits for the next [TRN-2]", async () => {
+  const disk = slowDisk();
+  const sync = createSharedWork(disk.dataSync);
+  const first = sync("/a");
+  const later = [sync("/a"), sync("/a"), sync("/a")];
+  const elsewhere = sync("/b");
+  expect(disk.waiting).toHaveLength(2);
+  disk.waiting[1]?.resolve();
+  await elsewhere;
+  let isSettled = false;
+  void later[0]?.then(() => {
+    isSettled = true;
+  });
+  disk.waiting[0]?.resolve();
+  await first;
+  await tick();
+  expect([disk.waiting.length, isSettled]).toEqual([3, false]);
+  disk.waiting[2]?.resolve();
+  await Promise.all(later);
+  void sync("/a");
+  expect(disk.waiting).toHaveLength(4);
+});
+
+it("a sync of a folder that fails fails for those it was for, and not for those who wait for the next", async () => {
+  const disk = slowDisk();
+  const sync = createSharedWork(disk.dataSync);
+  const first = sync("/a");
+  const later = sync("/a");
+  disk.waiting[0]?.reject(new Error("i/o error"));
+  await expect(first).rejects.toThrow("i/o error");
+  await tick();
+  disk.waiting[1]?.resolve();
+  await later;
 });

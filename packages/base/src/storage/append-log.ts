@@ -382,8 +382,35 @@ const fullSync = promisify(fsync);
 const openFolder = promisify(open);
 const closeFolder = promisify(close);
 
-/** Makes the names in a folder survive a power cut; systems that cannot sync a folder do it by themselves. */
-async function syncDirectory(folder: string): Promise<void> {
+/**
+ * Makes the names in a folder survive a power cut. Files that are new in one folder at the same time share a sync, because each of them
+ * costs three turns of the thread pool and one of the disk.
+ */
+const syncDirectory = createSharedWork(syncFolderNow);
+
+/**
+ * Work whose every run does for all who asked before it began. The one that asks while it runs waits for the next run, which all who ask
+ * meanwhile share.
+ */
+export function createSharedWork(run: (key: string) => Promise<void>): (key: string) => Promise<void> {
+  const running = new Map<string, { readonly work: Promise<void>; next?: Promise<void> }>();
+  function begin(key: string): Promise<void> {
+    const work = run(key).finally(() => {
+      if (running.get(key)?.work === work) running.delete(key);
+    });
+    running.set(key, { work });
+    return work;
+  }
+  return (key) => {
+    const now = running.get(key);
+    if (now === undefined) return begin(key);
+    now.next ??= now.work.catch(() => undefined).then(() => begin(key));
+    return now.next;
+  };
+}
+
+/** Systems that cannot sync a folder do it by themselves. */
+async function syncFolderNow(folder: string): Promise<void> {
   if (process.platform === "win32") return;
   const descriptor = await retryOnResourceLimit(() => openFolder(folder, "r"));
   try {
