@@ -1,6 +1,6 @@
 // @io
 
-import { createHash, hash } from "node:crypto";
+import { hash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { defined } from "@retinue/base/foundation/defined.ts";
@@ -67,9 +67,7 @@ function joinDigests(
   { system, tools }: Omit<RequestRecord, "digest">,
   messages: readonly string[],
 ): string {
-  const whole = createHash("sha256").update(`${JSON.stringify(rest)} ${system} ${tools}`);
-  for (const message of messages) whole.update(message);
-  return whole.digest("hex").slice(0, digestLength);
+  return shortHash(`${JSON.stringify(rest)} ${system} ${tools}${messages.join("")}`);
 }
 
 /** 128 bits: two requests with the same digest are the same. */

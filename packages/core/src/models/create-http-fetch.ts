@@ -60,7 +60,7 @@ export function createHttpFetch(proxies?: Proxies): HttpFetch {
 
   return {
     async fetch(input, init = {}) {
-      const url = new URL(typeof input === "string" || input instanceof URL ? input : input.url);
+      const url = input instanceof URL ? input : new URL(typeof input === "string" ? input : input.url);
       const signal = init.signal ?? undefined;
       const { send } = await senderFor(url.protocol);
       signal?.throwIfAborted();

@@ -259,7 +259,9 @@ export function withRetry(model: Model, options: RetryOptions): Model {
     async *stream(request, { signal }) {
       let waited = 0;
       for (let attempt = 1; ; attempt += 1) {
-        const pass = yield* reportingWaits(enter(model, options, signal), options.signOfLifeMs);
+        const pass =
+          enterAtOnce(options, signal) ??
+          (yield* reportingWaits(enter(model, options, signal), options.signOfLifeMs));
         let isAnswered = false;
         let hasStarted = false;
         try {
@@ -358,6 +360,15 @@ function quotaExhausted({ facts }: Model, closedUntil: number, cause?: ModelErro
 interface Entry extends GatePass {
   /** Held until the state of the quota is known. */
   readonly turn: QuotaTurn | undefined;
+}
+
+/** Mostly nothing holds a request back, and then it waits for nothing, not even for a moment. */
+function enterAtOnce({ coolDown, gate, quota, clock }: RetryOptions, signal: AbortSignal): Entry | undefined {
+  signal.throwIfAborted();
+  if (quota !== undefined || coolDown.until() > clock.now()) return undefined;
+  if (gate === undefined) return { turn: undefined, leave: () => undefined };
+  const pass = gate.tryEnter();
+  return pass === undefined ? undefined : { turn: undefined, leave: pass.leave };
 }
 
 async function enter(model: Model, options: RetryOptions, signal: AbortSignal): Promise<Entry> {

@@ -14,9 +14,10 @@ export class PlainHeaders {
   }
 
   append(name: string, value: string): void {
-    const before = this.get(name);
+    const key = keyOf(name);
+    const before = this.#values.get(key);
     const added = clean(name, value);
-    this.#values.set(keyOf(name), before === null ? added : `${before}, ${added}`);
+    this.#values.set(key, before === undefined ? added : `${before}, ${added}`);
   }
 
   set(name: string, value: string): void {
@@ -24,7 +25,8 @@ export class PlainHeaders {
   }
 
   get(name: string): string | null {
-    return this.#values.get(keyOf(name)) ?? null;
+    // A name that is kept is a valid one.
+    return this.#values.get(name) ?? this.#values.get(keyOf(name)) ?? null;
   }
 
   /** Sorted by name. */

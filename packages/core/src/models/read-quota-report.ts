@@ -54,8 +54,9 @@ function unifiedWindows(header: HeaderReader, model: string): readonly QuotaRepo
     if (!model.toLowerCase().includes(family)) return [];
     const written = header(`anthropic-ratelimit-unified-${name}-utilization`);
     const used = written === undefined || written.trim() === "" ? Number.NaN : Number(written);
+    if (!Number.isFinite(used)) return [];
     const resetsInMs = untilSeconds(header(`anthropic-ratelimit-unified-${name}-reset`), clock);
-    return Number.isFinite(used) && resetsInMs !== undefined ? [{ used, resetsInMs }] : [];
+    return resetsInMs === undefined ? [] : [{ used, resetsInMs }];
   });
 }
 
@@ -63,20 +64,21 @@ function unifiedWindows(header: HeaderReader, model: string): readonly QuotaRepo
 function countedWindows(header: HeaderReader): readonly QuotaReport[] {
   const clock = clockOf(header);
   const kinds = ["requests", "tokens", "input-tokens", "output-tokens"];
-  const anthropic = kinds.map((kind) => ({
-    limit: header(`anthropic-ratelimit-${kind}-limit`),
-    remaining: header(`anthropic-ratelimit-${kind}-remaining`),
-    resetsInMs: untilMoment(header(`anthropic-ratelimit-${kind}-reset`), clock),
-  }));
-  const openAi = kinds.map((kind) => ({
-    limit: header(`x-ratelimit-limit-${kind}`),
-    remaining: header(`x-ratelimit-remaining-${kind}`),
-    resetsInMs: readDuration(header(`x-ratelimit-reset-${kind}`), clock),
-  }));
-  return [...anthropic, ...openAi].flatMap(({ limit, remaining, resetsInMs }) => {
-    const used = 1 - Number(remaining || Number.NaN) / Number(limit || Number.NaN);
-    return Number.isFinite(used) && resetsInMs !== undefined ? [{ used, resetsInMs }] : [];
-  });
+  const makers = [
+    { nameOf: (kind: string, what: string) => `anthropic-ratelimit-${kind}-${what}`, read: untilMoment },
+    { nameOf: (kind: string, what: string) => `x-ratelimit-${what}-${kind}`, read: readDuration },
+  ];
+  return makers.flatMap(({ nameOf, read }) =>
+    kinds.flatMap((kind) => {
+      // Of most kinds there is no limit, and then nothing else.
+      const limit = header(nameOf(kind, "limit"));
+      if (limit === undefined) return [];
+      const remaining = header(nameOf(kind, "remaining"));
+      const used = 1 - Number(remaining || Number.NaN) / Number(limit || Number.NaN);
+      const resetsInMs = read(header(nameOf(kind, "reset")), clock);
+      return Number.isFinite(used) && resetsInMs !== undefined ? [{ used, resetsInMs }] : [];
+    }),
+  );
 }
 
 /** Points in time are measured by the clock of the one that answers, so that a wrong clock on this machine does no harm. */

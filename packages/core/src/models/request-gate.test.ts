@@ -34,6 +34,21 @@ describe("[MDL-6] how many requests a provider gets at the same time", () => {
     expect(given).toHaveLength(11);
   });
 
+  test("who need not wait is inside at once, and passes nobody who waits", async () => {
+    const gate = createRequestGate();
+    const [first, second] = [gate.tryEnter(), gate.tryEnter()];
+    second?.leave("refused");
+    first?.leave("failed");
+    const inside = gate.tryEnter();
+    expect([inside === undefined, gate.tryEnter()]).toEqual([false, undefined]);
+    const { given } = await givenOf(gate, 1);
+    inside?.leave("failed");
+    // The place belongs to the one that waits, who has not taken it up yet.
+    expect(gate.tryEnter()).toBeUndefined();
+    await new Promise(setImmediate);
+    expect(given).toHaveLength(1);
+  });
+
   test("one at least", async () => {
     const gate = createRequestGate();
     for (let round = 0; round < 10; round += 1) (await gate.enter(signal)).leave("refused");

@@ -10,6 +10,8 @@ export interface GatePass {
 /** How many requests one provider gets at the same time: as many as are wanted, until it refuses some. */
 export interface RequestGate {
   enter(signal: AbortSignal): Promise<GatePass>;
+  /** Enters where nobody has to wait; otherwise undefined, and nothing has happened. */
+  tryEnter(): GatePass | undefined;
   /** Requests at the same time; infinite while the provider has refused nothing. */
   limit(): number;
 }
@@ -97,24 +99,37 @@ export function createRequestGate(): RequestGate {
     }
   }
 
+  /** The pass of one that has its place. */
+  function issuePass(): GatePass {
+    const number = limit.issue();
+    let isInside = true;
+    return {
+      leave(outcome) {
+        if (!isInside) return;
+        isInside = false;
+        const concurrency = underWay;
+        underWay -= 1;
+        limit.learn(outcome, number, concurrency);
+        authorizeWaiting();
+      },
+    };
+  }
+
+  function tryEnter(): GatePass | undefined {
+    if (underWay >= limit.current() || waiting.length > 0) return undefined;
+    underWay += 1;
+    return issuePass();
+  }
+
   return {
     limit: limit.current,
+    tryEnter,
     async enter(signal) {
       signal.throwIfAborted();
-      if (underWay < limit.current() && waiting.length === 0) underWay += 1;
-      else await waitForPlace(signal);
-      const number = limit.issue();
-      let isInside = true;
-      return {
-        leave(outcome) {
-          if (!isInside) return;
-          isInside = false;
-          const concurrency = underWay;
-          underWay -= 1;
-          limit.learn(outcome, number, concurrency);
-          authorizeWaiting();
-        },
-      };
+      const pass = tryEnter();
+      if (pass !== undefined) return pass;
+      await waitForPlace(signal);
+      return issuePass();
     },
   };
 }

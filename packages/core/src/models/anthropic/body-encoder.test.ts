@@ -44,6 +44,19 @@ describe("createBodyEncoder", () => {
     expect(text(first)).toBe('{"messages":[{"text":"one"}]}');
   });
 
+  test("the memory of the bodies of a hundred agents is used again, and that of bodies that are large together is not kept", () => {
+    const encoder = createBodyEncoder();
+    const round = (letters: number) => {
+      const bodies = Array.from({ length: 100 }, (_, id) =>
+        encoder.encode({ a: "x".repeat(letters) }, { id }),
+      );
+      for (const body of bodies) body.release();
+      return new Set(bodies.map(({ bytes }) => bytes.buffer));
+    };
+    expect(round(20_000).intersection(round(20_000)).size).toBe(100);
+    expect(round(1_000_000).intersection(round(1_000_000)).size).toBeLessThan(10);
+  });
+
   test("the memory of a body that was answered holds the next one, however often it is released", () => {
     const encoder = createBodyEncoder();
     const conversation = {};

@@ -21,10 +21,13 @@ export function createBodyEncoder(): BodyEncoder {
   // Memory for whole bodies, used again. A long conversation sends its whole text with every turn; a fresh buffer for each
   // request leaves tens of megabytes behind before the collector notices, because almost none of it is on its heap.
   const free: Buffer[] = [];
+  let freeBytes = 0;
   const pool: { join(parts: readonly Uint8Array[]): EncodedBody } = {
     join(parts) {
       const length = parts.reduce((sum, part) => sum + part.length, 0);
-      const buffer = withRoom(free.pop() ?? Buffer.alloc(0), 0, length);
+      const used = free.pop() ?? Buffer.alloc(0);
+      freeBytes -= used.length;
+      const buffer = withRoom(used, 0, length);
       let end = 0;
       for (const part of parts) {
         buffer.set(part, end);
@@ -34,7 +37,11 @@ export function createBodyEncoder(): BodyEncoder {
       return {
         bytes: buffer.subarray(0, length),
         release() {
-          if (!isReleased && free.length < maxFree) free.push(buffer);
+          const isKept = free.length < maxFree || freeBytes + buffer.length <= maxFreeBytes;
+          if (!isReleased && isKept) {
+            free.push(buffer);
+            freeBytes += buffer.length;
+          }
           isReleased = true;
         },
       };
@@ -75,8 +82,9 @@ export function createBodyEncoder(): BodyEncoder {
   };
 }
 
-/** As many bodies as are usually on their way together; more are left to the garbage collector. */
+/** As many bodies as are usually on their way together, and of small ones as many as a hundred agents send; more are left to the garbage collector. */
 const maxFree = 4;
+const maxFreeBytes = 4 * 2 ** 20;
 
 function isList(value: unknown): value is readonly object[] {
   return Array.isArray(value) && value.every((item) => typeof item === "object" && item !== null);

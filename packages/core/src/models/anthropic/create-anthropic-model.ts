@@ -56,7 +56,15 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
 
   let defersTools = options.defersTools === true;
 
+  let lastHeaders: { readonly key: string; readonly headers: Record<string, string> } | undefined;
+  /** From request to request they are mostly the same. */
   function requestHeaders(helperKey: string | undefined, betas: readonly string[]): Record<string, string> {
+    const key = JSON.stringify([helperKey, betas]);
+    if (lastHeaders?.key !== key) lastHeaders = { key, headers: makeHeaders(helperKey, betas) };
+    return { ...lastHeaders.headers };
+  }
+
+  function makeHeaders(helperKey: string | undefined, betas: readonly string[]): Record<string, string> {
     const headers = new PlainHeaders({
       accept: "application/json",
       "user-agent": "retinue",
