@@ -460,16 +460,18 @@ async function* ofAgent(all: AsyncIterableIterator<AgentEvent>, id: AgentId): As
 function followChildren({ session, events: { emit }, driver }: TreeParts) {
   const { tasks } = session.agentHost;
   const reporting = new Set<string>();
-  const known = new Map<string, string>();
+  const known = new Map<string, Pick<AgentState, "startedAt" | "background" | "status">>();
   const forgetEvents = tasks.onEvent(({ event, state, agentId, parentId, agentType }) => {
     const source = { agentId, ...(parentId && { parentId }), ...(agentType && { agentType }) };
-    // Started, resumed, moved to the background or ended.
-    const face = `${state.startedAt} ${state.background} ${state.status}`;
-    const isStart = known.get(agentId)?.split(" ")[0] !== String(state.startedAt);
+    const { startedAt, background, status } = state;
+    const before = known.get(agentId);
+    const isStart = before?.startedAt !== startedAt;
+    // Started, resumed, moved to the background or ended; most events change none of it.
+    const isChanged = isStart || before.background !== background || before.status !== status;
     if (isStart) emit({ type: "agent-changed", state }, source);
     emit(event, source);
-    if (!isStart && known.get(agentId) !== face) emit({ type: "agent-changed", state }, source);
-    known.set(agentId, face);
+    if (isChanged && !isStart) emit({ type: "agent-changed", state }, source);
+    if (isChanged) known.set(agentId, { startedAt, background, status });
     if (event.type === "run-idled") driver.continue();
     if (event.type !== "run-ended" || !state.background) return;
     const run = `${agentId} ${state.startedAt}`;

@@ -27,8 +27,11 @@ export interface Compactor {
   added(message: UserMessage, isPrompt?: boolean): void;
   /** Called for each answer, after it was added. */
   answered(message: Message, usage: Usage, stopReason: StopReason): void;
-  /** Compacts where the conversation has passed its threshold; throws `context_full` where that cannot help. */
-  makeRoom(request: ModelRequest): AsyncGenerator<RunEvent, void>;
+  /**
+   * Compacts where the conversation has passed its threshold, and throws `context_full` where that cannot help; undefined where there
+   * is room, as before most turns.
+   */
+  makeRoom(request: ModelRequest): AsyncGenerator<RunEvent, void> | undefined;
   /** After a turn that failed: makes room where the provider found the conversation too long; false for any other error. */
   rescueFrom(error: unknown): AsyncGenerator<RunEvent, boolean>;
   /** Makes room after the provider found the conversation too long; false where that was just done, or cannot be. */
@@ -73,7 +76,8 @@ export function createCompactor(parts: CompactorParts): Compactor {
     },
     makeRoom(request) {
       state.request = request;
-      return makeRoom(state);
+      const threshold = port.thresholdTokens;
+      return threshold === undefined || fill.filled() < threshold ? undefined : makeRoom(state, threshold);
     },
     rescueFrom(error) {
       signal.throwIfAborted();
@@ -158,10 +162,8 @@ async function* compact(
   return outcome;
 }
 
-async function* makeRoom(state: CompactorState): AsyncGenerator<RunEvent, void> {
-  const { port, fill, full } = state;
-  const threshold = port.thresholdTokens;
-  if (threshold === undefined || fill.filled() < threshold) return;
+async function* makeRoom(state: CompactorState, threshold: number): AsyncGenerator<RunEvent, void> {
+  const { fill, full } = state;
   state.unproductiveCount = state.answersSince <= 1 ? state.unproductiveCount + 1 : 0;
   if (state.unproductiveCount >= maxUnproductive) throw contextFull(refillsImmediately);
   let outcome = yield* compact(state, { trigger: "auto", limitTokens: threshold });
@@ -241,7 +243,7 @@ function summaryRequestAgain(
 const idle: Compactor = {
   added: () => undefined,
   answered: () => undefined,
-  makeRoom: () => silently(undefined),
+  makeRoom: () => undefined,
   rescueFrom: () => silently(false),
   rescue: () => silently(false),
   compactNow: () => silently({ type: "blocked", reason: "Compaction is disabled." }),

@@ -74,10 +74,10 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
     const prompt = withReminder(input.prompt, input);
     const refusal = refusePrompt(prompt, { ports, request: () => requestOf(conversation) });
     if (refusal !== undefined) throw refusal;
-    yield* add(conversation, prompt, "prompt");
+    yield add(conversation, prompt, "prompt");
   }
   while (true) {
-    for (const message of conversation.ports.takeMessages()) yield* add(conversation, message, "message");
+    for (const message of conversation.ports.takeMessages()) yield add(conversation, message, "message");
     if (tally.turns() >= input.maxTurns) {
       // At the limit the agent either stops, or gets one last turn without tools to hand in what it has.
       const turns = input.maxTurns === 1 ? "1 turn" : `${input.maxTurns} turns`;
@@ -85,19 +85,19 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       if (input.lastTurn !== true) return { status: "partial", reason: "max_turns", error };
       return yield* requestFinalAnswer(conversation, { reason: "max_turns", error });
     }
-    yield* pauseForQuota(conversation);
+    if (ports.quota !== undefined) yield* pauseForQuota(conversation);
     const answer = yield* takeTurn(conversation, requestOf(conversation));
     const calls = toolCallsOf(answer.message);
     if (calls.length > 0) {
       const round = yield* runRound(calls, { isCut: cutReasons.has(answer.stopReason) });
       const message = withReminder({ role: "user", content: round.content }, input);
-      yield* add(conversation, message, "tool-results", round.data);
+      yield add(conversation, message, "tool-results", round.data);
       signal.throwIfAborted();
       if (ports.isStopped?.() === true) return { status: "stopped", reason: "stopped_by_person" };
       if (ports.isFinished?.() === true) {
         const failed = await ports.verify?.check(textOf(answer.message), { signal });
         if (failed === undefined) return { status: "completed", reason: "output_given" };
-        yield* add(conversation, failed, "system");
+        yield add(conversation, failed, "system");
         continue;
       }
       if (round.limit !== undefined) return yield* requestFinalAnswer(conversation, round.limit);
@@ -105,12 +105,12 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
     }
     if (answer.stopReason === "pause_turn") continue;
     if (answer.stopReason === "model_context_window_exceeded" && (yield* conversation.compactor.rescue())) {
-      yield* add(conversation, continueRequest, "system");
+      yield add(conversation, continueRequest, "system");
       continue;
     }
     const mail = ports.takeMessages();
     if (mail.length > 0) {
-      for (const message of mail) yield* add(conversation, message, "message");
+      for (const message of mail) yield add(conversation, message, "message");
       continue;
     }
     const text = textOf(answer.message);
@@ -118,19 +118,19 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
     if (input.askWhenSilent === true && isSilent && ports.handsInValue?.() !== true) {
       if (asked) return { status: "partial", reason: "no_result", error: silenceError };
       asked = true;
-      yield* add(conversation, emptyAnswerPrompt, "system");
+      yield add(conversation, emptyAnswerPrompt, "system");
       continue;
     }
     const further = ports.continueAnswer?.(answer);
     if (further !== undefined) {
-      yield* add(conversation, further, "system");
+      yield add(conversation, further, "system");
       continue;
     }
     const ending = endOf(answer.stopReason, text, ports.limits?.shortened());
     if (ending.status !== "completed") return ending;
     const more = await ports.beforeEnd?.(text, { signal });
     if (more === undefined) return ending;
-    yield* add(conversation, more, "system");
+    yield add(conversation, more, "system");
     signal.throwIfAborted();
   }
 }
@@ -185,7 +185,8 @@ async function* takeTurn(
 ): AsyncGenerator<RunEvent, ModelAnswer> {
   const { ports, signal, tally, messages, compactor } = conversation;
   signal.throwIfAborted();
-  yield* compactor.makeRoom(request);
+  const making = compactor.makeRoom(request);
+  if (making !== undefined) yield* making;
   yield { type: "turn-started", turn: tally.turns() + 1 };
   const onLost = ({ usage, costUsd: cost }: LostAnswer): void => tally.addAside(usage, 0, cost);
   const order = { model: ports.model, request, signal, onLost, onFallback: tally.addFallback };
@@ -223,7 +224,7 @@ async function* requestFinalAnswer(
   conversation: Conversation,
   { reason, error }: LimitReached,
 ): AsyncGenerator<RunEvent, Ending> {
-  yield* add(conversation, lastTurnRequest(error), "system");
+  yield add(conversation, lastTurnRequest(error), "system");
   try {
     const answer = yield* takeTurn(conversation, { ...requestOf(conversation), toolChoice: "none" });
     const text = textOf(answer.message);
@@ -250,7 +251,7 @@ async function* pauseForQuota(conversation: Conversation): AsyncGenerator<RunEve
     const { provider, until } = closing;
     const at = new Date(until).toISOString();
     const reason = `The quota of ${provider} is nearly used up; the next one begins at ${at}.`;
-    yield* add(conversation, lastTurnRequest(reason), "system");
+    yield add(conversation, lastTurnRequest(reason), "system");
     try {
       yield* takeTurn(conversation, { ...requestOf(conversation), toolChoice: "none" });
     } catch (failure) {
@@ -261,7 +262,7 @@ async function* pauseForQuota(conversation: Conversation): AsyncGenerator<RunEve
   yield { type: "quota-waiting", ...closing };
   await quota.wait({ signal });
   yield { type: "quota-renewed", provider: closing.provider };
-  if (hasBegun) yield* add(conversation, quotaRenewed, "system");
+  if (hasBegun) yield add(conversation, quotaRenewed, "system");
 }
 
 /** Whose quota it was, of a message that asks for a last turn; undefined for any other. */
@@ -289,15 +290,16 @@ function lastTurnRequest(error: string): UserMessage {
   return { role: "user", content: [{ type: "text", text }] };
 }
 
-async function* add(
+/** Adds a message to the conversation; the event is to be yielded. */
+function add(
   { messages, compactor }: Conversation,
   message: UserMessage,
   origin: Extract<RunEvent, { type: "user-added" }>["origin"],
   results?: Readonly<Record<string, unknown>>,
-): AsyncGenerator<RunEvent, void> {
+): RunEvent {
   messages.push(message);
   compactor.added(message, origin === "prompt");
-  yield { type: "user-added", message, origin, results };
+  return { type: "user-added", message, origin, results };
 }
 
 /** The reminder becomes part of the message for good: adding it only to the newest one would void the prompt cache. */

@@ -112,21 +112,29 @@ function createWakeup() {
       if (wake === undefined) waiting.push(update);
       else wake(update);
     },
-    async orNext(next: Promise<IteratorResult<RunEvent>>): Promise<Update> {
+    orNext(next: Promise<IteratorResult<RunEvent>>): Promise<Update> {
       const reported = waiting.shift();
       if (reported !== undefined) {
         // It is asked for again after this update; a failure in between must not count as unhandled.
         next.catch(() => undefined);
-        return reported;
+        return Promise.resolve(reported);
       }
-      const answer = Promise.withResolvers<Update>();
-      wake = answer.resolve;
-      next.then((step) => answer.resolve({ type: "next", step }), answer.reject);
-      try {
-        return await answer.promise;
-      } finally {
-        wake = undefined;
-      }
+      return new Promise((resolve, reject) => {
+        wake = (update) => {
+          wake = undefined;
+          resolve(update);
+        };
+        next.then(
+          (step) => {
+            wake = undefined;
+            resolve({ type: "next", step });
+          },
+          (error: unknown) => {
+            wake = undefined;
+            reject(error);
+          },
+        );
+      });
     },
   };
 }
