@@ -1,11 +1,11 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { hasLiveOwner, takeOwnerLock } from "./owner-lock.ts";
+import { createLockGroup, hasLiveOwner, type OwnerLock, takeOwnerLock } from "./owner-lock.ts";
 import { thisProcess } from "./process-identity.ts";
 
 let root: string;
@@ -116,4 +116,74 @@ it("the lock does not keep a process from ending", async () => {
   const script = `const { takeOwnerLock } = await import(${lockModule}); takeOwnerLock(${JSON.stringify(file)});`;
   await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
   expect(hasLiveOwner(file)).toBe(false);
+});
+
+describe("[TRN-2] locks that one process takes together", () => {
+  const take = (name: string, options: Parameters<typeof takeOwnerLock>[1]): OwnerLock => {
+    const answer = takeOwnerLock(join(root, name), options);
+    if (answer.type === "held") throw new Error(`${name} is held`);
+    return answer.lock;
+  };
+  const inode = async (name: string) => (await stat(join(root, `${name}.lock`))).ino;
+
+  it("are names of one file, and each is held and released for itself", async () => {
+    const group = createLockGroup();
+    const [a, b] = [take("a", { group }), take("b", { group })];
+    expect(await inode("a")).toBe(await inode("b"));
+    expect(takeOwnerLock(join(root, "a"), { group })).toMatchObject({
+      type: "held",
+      by: { pid: process.pid },
+    });
+    a.release();
+    expect([hasLiveOwner(join(root, "a")), hasLiveOwner(join(root, "b")), b.isHeld()]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    const c = take("c", { group });
+    expect(await inode("c")).toBe(await inode("b"));
+    for (const lock of [b, c]) lock.release();
+    expect(await readdir(root)).toEqual([]);
+    take("d", { group }).release();
+  });
+
+  it("one that another process takes over is lost alone, and gives its name to no other", async () => {
+    const group = createLockGroup();
+    const [a, b] = [take("a", { group }), take("b", { group })];
+    const other = take("a", { takeOver: true });
+    expect([a.isHeld(), b.isHeld(), other.isHeld()]).toEqual([false, true, true]);
+    const c = take("c", { group });
+    expect(await inode("c")).toBe(await inode("b"));
+    a.release();
+    expect(other.isHeld()).toBe(true);
+    for (const lock of [b, c, other]) lock.release();
+    expect(await readdir(root)).toEqual([]);
+  });
+
+  it("are not left to others as idle", () => {
+    const group = createLockGroup();
+    const [a, b] = [take("a", { group }), take("b", { group })];
+    a.setIdle(true);
+    expect(takeOwnerLock(join(root, "b"), { takeOver: "idle" }).type).toBe("held");
+    for (const lock of [a, b]) lock.release();
+  });
+
+  it("of a process that was killed are taken over one by one", async () => {
+    const script = `const { createLockGroup, takeOwnerLock } = await import(${lockModule});
+      const group = createLockGroup();
+      for (const name of ["a", "b"]) takeOwnerLock(${JSON.stringify(root)} + "/" + name, { group });
+      console.log("taken"); setInterval(() => {}, 1000);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await once(child.stdout, "data");
+    expect(hasLiveOwner(join(root, "b"))).toBe(true);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    const group = createLockGroup();
+    const [a, b] = [take("a", { group }), take("b", { group })];
+    expect([a.takenFrom, b.takenFrom, a.isHeld(), b.isHeld()]).toEqual(["gone", "gone", true, true]);
+    for (const lock of [a, b]) lock.release();
+    expect(await readdir(root)).toEqual([]);
+  });
 });

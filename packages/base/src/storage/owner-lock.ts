@@ -7,6 +7,7 @@ import {
   existsSync,
   fstatSync,
   fsyncSync,
+  linkSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -100,15 +101,37 @@ export interface OwnerLockOptions {
   readonly now?: () => number;
   /** Takes the lock from whichever process holds it, or only from one that is idle; the holder's next write is refused. */
   readonly takeOver?: TakeOver;
+  /** Makes the lock another name of one that this process holds already, where it holds one; such locks are never idle. */
+  readonly group?: LockGroup | undefined;
 }
 
 export type TakeOver = boolean | "idle";
+
+/**
+ * Locks that one process takes together, as of a hundred children: names of one file, because a new file costs the file system many times
+ * what a further name costs. Each is released, and taken over by others, for itself.
+ */
+export interface LockGroup {
+  /** Those that are held, by their names. */
+  readonly held: Map<string, LockText>;
+}
+
+/** What a lock of this process says, and the number of its file. */
+interface LockText {
+  readonly text: string;
+  readonly ino: number;
+}
+
+export function createLockGroup(): LockGroup {
+  return { held: new Map() };
+}
 
 /** Makes this process the only writer of a file, by a lock file beside it. A lock whose owner is gone is taken over. */
 export function takeOwnerLock(file: string, options: OwnerLockOptions = {}): LockAnswer {
   const lockFile = `${file}.lock`;
   const now = options.now ?? (() => fileSystemNow(lockFile));
-  return takeLock(lockFile, { file, now, takeOver: options.takeOver ?? false, depth: 0 });
+  const { takeOver = false, group } = options;
+  return takeLock(lockFile, { file, now, takeOver, group, depth: 0 });
 }
 
 /** Whether some process that still runs writes the file; a lock that cannot be read, as another user's, counts as held. */
@@ -158,6 +181,7 @@ interface Taking {
   readonly file: string;
   readonly now: () => number;
   readonly takeOver: TakeOver;
+  readonly group?: LockGroup | undefined;
   /** How many locks of locks lie above this one. */
   readonly depth: number;
 }
@@ -167,11 +191,12 @@ interface Taking {
  * see the same dead owner exactly one takes over.
  */
 function takeLock(lockFile: string, taking: Taking): LockAnswer {
-  const { file, now, takeOver, depth } = taking;
+  const { file, now, takeOver, group, depth } = taking;
   const token = randomBytes(9).toString("hex");
   const text = JSON.stringify({ ...thisProcess(), expiresAfterMs, token, use: "busy" });
   for (let attempt = 0; attempt < attempts; attempt += 1) {
-    if (createWholeFile(lockFile, text) === "created") return taken(lockFile, text, { beats: depth === 0 });
+    const created = createLock(lockFile, text, group);
+    if (created !== undefined) return taken(lockFile, created, { beats: depth === 0, group });
     const holder = readHolder(lockFile);
     if (holder === undefined) continue;
     const standing = standingOf(holder, file, now);
@@ -184,7 +209,7 @@ function takeLock(lockFile: string, taking: Taking): LockAnswer {
       if (readHolder(lockFile)?.text !== holder.text) continue;
       replaceWholeFile(lockFile, text);
       const takenFrom = standing.type === "lost" ? standing.reason : "forced";
-      return taken(lockFile, text, { beats: depth === 0, takenFrom });
+      return taken(lockFile, lockTextOf(lockFile, text), { beats: depth === 0, takenFrom, group });
     } finally {
       guard.lock.release();
     }
@@ -192,19 +217,53 @@ function takeLock(lockFile: string, taking: Taking): LockAnswer {
   return { type: "held", lockFile };
 }
 
+/** Undefined where there is a lock already. */
+function createLock(lockFile: string, text: string, group: LockGroup | undefined): LockText | undefined {
+  for (const [name, known] of group?.held ?? []) {
+    if (inodeOf(name) !== known.ino) {
+      // Another process has it by now.
+      group?.held.delete(name);
+      continue;
+    }
+    try {
+      linkSync(name, lockFile);
+      // One that was taken over in between is that process's lock, which this one then is too.
+      return inodeOf(lockFile) === known.ino ? known : undefined;
+    } catch (error) {
+      if (errorCode(error) === "EEXIST") return undefined;
+      // On another disk, or with as many names as a file can have, it gets a file of its own.
+      break;
+    }
+  }
+  return createWholeFile(lockFile, text) === "created" ? lockTextOf(lockFile, text) : undefined;
+}
+
+function lockTextOf(lockFile: string, text: string): LockText {
+  return { text, ino: statSync(lockFile).ino };
+}
+
+function inodeOf(lockFile: string): number | undefined {
+  return statSync(lockFile, { throwIfNoEntry: false })?.ino;
+}
+
 function taken(
   lockFile: string,
-  text: string,
-  { beats, takenFrom }: { readonly beats: boolean; readonly takenFrom?: OwnerLock["takenFrom"] },
+  { text, ino }: LockText,
+  {
+    beats,
+    takenFrom,
+    group,
+  }: { readonly beats: boolean; readonly takenFrom?: OwnerLock["takenFrom"] } & Pick<Taking, "group">,
 ): LockAnswer {
-  const { ino } = statSync(lockFile);
+  group?.held.set(lockFile, { text, ino });
   // By its number, which needs no descriptor: locks are looked at before each write, also when descriptors are scarce.
-  const isHeld = (): boolean => statSync(lockFile, { throwIfNoEntry: false })?.ino === ino;
+  const isHeld = (): boolean => inodeOf(lockFile) === ino;
   // Both texts are equally long, so that one is written over the other in the same file.
   const texts = { busy: text, idle: text.replace(/"busy"\}$/, '"idle"}') };
   let own = text;
   const heart = beats ? startHeartbeat(lockFile, () => own) : undefined;
   const setIdle = (isIdle: boolean) => {
+    if (group !== undefined) return;
     const next = isIdle ? texts.idle : texts.busy;
     try {
       if (next !== own && writeInto(lockFile, own, next)) own = next;
@@ -214,6 +273,7 @@ function taken(
   };
   const release = () => {
     heart?.stop();
+    group?.held.delete(lockFile);
     // One that stays is taken over when this process has ended.
     if (isHeld() && holdsText(lockFile, own)) removeIfPossible(lockFile);
   };

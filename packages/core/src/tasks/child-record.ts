@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { replaceWholeFile } from "@retinue/base/storage/create-whole-file.ts";
+import type { LockGroup } from "@retinue/base/storage/owner-lock.ts";
 import type { EventSink } from "../conversation/run-event.ts";
 import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 import { loadSession } from "../journal/session-choices.ts";
@@ -29,6 +30,8 @@ interface ChildRecordOptions {
   readonly takeOver: boolean;
   /** Has the transcripts where nothing is kept on disk. */
   readonly memory: ChildMemory;
+  /** The locks of its siblings. */
+  readonly locks: LockGroup;
   /** Counts those that wait for a place. */
   readonly nextQueued: () => number;
   readonly observer?: ChildObserver | undefined;
@@ -42,7 +45,17 @@ const openLimitMs = 60_000;
 
 export async function openChildRecord(
   plan: ChildPlan,
-  { session, transcripts, files, followers, takeOver, memory, nextQueued, observer }: ChildRecordOptions,
+  {
+    session,
+    transcripts,
+    files,
+    followers,
+    takeOver,
+    memory,
+    locks,
+    nextQueued,
+    observer,
+  }: ChildRecordOptions,
 ): Promise<ChildRecord> {
   const { transcript: file, meta, output: outputFile } = files;
   const { id } = plan.agent;
@@ -59,6 +72,7 @@ export async function openChildRecord(
     reading,
     name: basename(file),
     takeOver,
+    locks,
     signal: AbortSignal.timeout(openLimitMs),
     observer: isKept && observer !== undefined ? { appended: (lines) => observer(file, lines) } : undefined,
   });

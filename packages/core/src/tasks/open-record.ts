@@ -5,7 +5,7 @@ import { retryOnResourceLimit } from "@retinue/base/foundation/retry-on-resource
 import { version } from "@retinue/base/foundation/version.ts";
 import { type AppendLog, openAppendLog } from "@retinue/base/storage/append-log.ts";
 import type { Durability } from "@retinue/base/storage/durability.ts";
-import { waitForOwner } from "@retinue/base/storage/owner-lock.ts";
+import { type LockGroup, waitForOwner } from "@retinue/base/storage/owner-lock.ts";
 import type { Message } from "../conversation/message.ts";
 import type { EventSink } from "../conversation/run-event.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
@@ -72,6 +72,8 @@ export interface RecordOptions {
   readonly name?: string | undefined;
   /** Takes the file also from a process that holds it. */
   readonly takeOver: boolean;
+  /** The locks of other records of this process that are open at the same time. */
+  readonly locks?: LockGroup | undefined;
   /** Whether it takes the file from a process that is idle; asked when the conversation was read. */
   readonly takesIdle?: () => boolean;
   /** Reads again what the file's owner has added meanwhile. */
@@ -141,7 +143,12 @@ async function continueRecord(
     file === undefined
       ? undefined
       : await retryOnResourceLimit(() =>
-          openAppendLog(file, { expectLength: loaded?.length ?? 0, durability, takeOver }),
+          openAppendLog(file, {
+            expectLength: loaded?.length ?? 0,
+            durability,
+            takeOver,
+            group: options.locks,
+          }),
         );
   const log = target !== undefined && "file" in target ? disk : target;
   if (log === undefined) return { history, earlier, sinks: [], close: async () => undefined };

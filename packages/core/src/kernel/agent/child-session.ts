@@ -1,3 +1,4 @@
+import type { LockGroup } from "@retinue/base/storage/owner-lock.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import type { AgentRegistry } from "@retinue/config/agents/agent-registry.ts";
 import { mayWiden } from "@retinue/config/agents/agent-source.ts";
@@ -55,6 +56,8 @@ export interface ChildSession {
   readonly takeOver: boolean;
   /** Has the transcripts where nothing is kept on disk. */
   readonly memory: ChildMemory;
+  /** Their locks on their transcripts. */
+  readonly locks: LockGroup;
   /** Counts those that wait for a place. */
   readonly nextQueued: () => number;
   /** Carries out members of a team in processes of their own; absent where the session leads none. */

@@ -409,6 +409,7 @@ async function openPlanned(
     followers: followersOf(plan, services),
     takeOver: session.takeOver,
     memory: session.memory,
+    locks: session.locks,
     nextQueued: session.nextQueued,
     observer: runtime.live?.childAppended,
   });

@@ -1,4 +1,5 @@
 import { isAbsolute } from "node:path";
+import { createLockGroup } from "@retinue/base/storage/owner-lock.ts";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
 import type { AgentPlan } from "../../planning/agent-plan.ts";
@@ -28,7 +29,10 @@ import { openAgentTool, type Spawner } from "./open-spawner.ts";
 
 /** What a session says about its children, besides what they share with it. */
 export interface ChildrenParts
-  extends Omit<ChildSession, "facts" | "memory" | "nextQueued" | "processes" | "nest" | "nested" | "quotes"> {
+  extends Omit<
+    ChildSession,
+    "facts" | "memory" | "locks" | "nextQueued" | "processes" | "nest" | "nested" | "quotes"
+  > {
   readonly limitFacts: LimitFacts;
   /** Whether there is a parent that reads what children in the background report. */
   readonly readsNotices: boolean;
@@ -119,6 +123,7 @@ export function openChildren(parts: ChildrenParts): Children {
     nest: openNested,
     nested,
     memory: createChildMemory(),
+    locks: createLockGroup(),
     nextQueued() {
       queued += 1;
       return queued;
