@@ -53,33 +53,9 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
   const encoder = createBodyEncoder();
   const credential = options.authToken ?? options.apiKey;
   const helper = credential === undefined ? options.apiKeyHelper : undefined;
+  const requestHeaders = createHeaderMaker({ credential, given: options.headers });
 
   let defersTools = options.defersTools === true;
-
-  let lastHeaders: { readonly key: string; readonly headers: Record<string, string> } | undefined;
-  /** From request to request they are mostly the same. */
-  function requestHeaders(helperKey: string | undefined, betas: readonly string[]): Record<string, string> {
-    const key = JSON.stringify([helperKey, betas]);
-    if (lastHeaders?.key !== key) lastHeaders = { key, headers: makeHeaders(helperKey, betas) };
-    return { ...lastHeaders.headers };
-  }
-
-  function makeHeaders(helperKey: string | undefined, betas: readonly string[]): Record<string, string> {
-    const headers = new PlainHeaders({
-      accept: "application/json",
-      "user-agent": "retinue",
-      "anthropic-version": apiVersion,
-    });
-    if (credential !== undefined) headers.set("authorization", `Bearer ${credential}`);
-    if (betas.length > 0) headers.set("anthropic-beta", betas.join(","));
-    for (const [name, value] of Object.entries(options.headers ?? {})) {
-      const isBeta = name.toLowerCase() === "anthropic-beta" && betas.includes(deferringBeta);
-      headers.set(name, isBeta ? `${value},${deferringBeta}` : value);
-    }
-    if (helperKey !== undefined) headers.set("authorization", `Bearer ${helperKey}`);
-    headers.set("content-type", "application/json");
-    return Object.fromEntries(headers);
-  }
 
   /** Resolves when the answer begins; its body is a stream of server-sent events. */
   async function post(
@@ -161,6 +137,38 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
         }
       }
     },
+  };
+}
+
+/** Makes the headers of requests, which are mostly the same from one to the next. */
+function createHeaderMaker({
+  credential,
+  given = {},
+}: {
+  readonly credential: string | undefined;
+  readonly given: AnthropicAccess["headers"];
+}) {
+  const make = (helperKey: string | undefined, betas: readonly string[]): Record<string, string> => {
+    const headers = new PlainHeaders({
+      accept: "application/json",
+      "user-agent": "retinue",
+      "anthropic-version": apiVersion,
+    });
+    if (credential !== undefined) headers.set("authorization", `Bearer ${credential}`);
+    if (betas.length > 0) headers.set("anthropic-beta", betas.join(","));
+    for (const [name, value] of Object.entries(given)) {
+      const isBeta = name.toLowerCase() === "anthropic-beta" && betas.includes(deferringBeta);
+      headers.set(name, isBeta ? `${value},${deferringBeta}` : value);
+    }
+    if (helperKey !== undefined) headers.set("authorization", `Bearer ${helperKey}`);
+    headers.set("content-type", "application/json");
+    return Object.fromEntries(headers);
+  };
+  let last: { readonly key: string; readonly headers: Record<string, string> } | undefined;
+  return (helperKey: string | undefined, betas: readonly string[]): Record<string, string> => {
+    const key = JSON.stringify([helperKey, betas]);
+    if (last?.key !== key) last = { key, headers: make(helperKey, betas) };
+    return { ...last.headers };
   };
 }
 
