@@ -4,9 +4,10 @@
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { findNode } from "../bin/find-node.js";
 
 const root = new URL("../", import.meta.url);
-const node = fileURLToPath(new URL("node_modules/node/bin/node", root));
+const node = findNode() ?? process.execPath;
 const program = fileURLToPath(new URL("bin/retinue.js", root));
 const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
 

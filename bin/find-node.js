@@ -25,9 +25,10 @@ export function findNode(environment = process.env, cwd = process.cwd()) {
 
 function* candidates(environment, cwd) {
   if (environment.RETINUE_NODE) yield environment.RETINUE_NODE;
-  // `npm install node` puts one beside or below this package.
+  // `npm install node` puts one beside or below this package, and a checkout has one among its programs where it needs one.
   const own = dirname(dirname(fileURLToPath(import.meta.url)));
-  for (const folder of [join(own, "node_modules"), dirname(own)]) yield join(folder, "node", "bin", program);
+  for (const folder of [join(own, "node_modules"), dirname(own)])
+    for (const place of [join("node", "bin"), ".bin"]) yield join(folder, place, program);
   for (const [folder, rest] of managed(environment))
     for (const name of newest(folder)) yield join(folder, name, rest);
   const places = (environment.PATH || environment.Path || "").split(delimiter);
