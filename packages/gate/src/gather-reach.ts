@@ -36,16 +36,24 @@ export function gatherReach(
   environment: PathEnvironment,
   more: { readonly to?: string; readonly names?: readonly string[] | undefined } = {},
 ): Promise<readonly PathFact[]> {
-  const known = reached.get(environment) ?? new Map<string, Promise<readonly PathFact[]>>();
-  reached.set(environment, known);
   const left = JSON.stringify([operand.leavesOut, more.names]);
   const key = [fact.use, operand.below, left, more.to, fact.forms.at(-1)].join("\0");
-  const found = known.get(key) ?? lookBelow(fact, operand, environment, more);
+  return lookOnce(environment, key, () => lookBelow(fact, operand, environment, more));
+}
+
+/** The same folder may be named many times in one call. */
+function lookOnce(
+  environment: PathEnvironment,
+  key: string,
+  look: () => Promise<readonly PathFact[]>,
+): Promise<readonly PathFact[]> {
+  const known = reached.get(environment) ?? new Map<string, Promise<readonly PathFact[]>>();
+  reached.set(environment, known);
+  const found = known.get(key) ?? look();
   known.set(key, found);
   return found;
 }
 
-/** The same folder may be named many times in one call. */
 const reached = new WeakMap<PathEnvironment, Map<string, Promise<readonly PathFact[]>>>();
 
 async function lookBelow(
@@ -167,7 +175,10 @@ function hasOneName(path: string): boolean {
   }
 }
 
-/** The first file below a folder that one of these rules keeps from being written; packages of others hold none. */
+/**
+ * The first file below a folder that one of these rules keeps from being written; packages of others hold none. The rules are
+ * the same for all that a call names.
+ */
 export async function findRestricted(
   { forms }: PathFact,
   rules: readonly PolicyRule[],
@@ -177,7 +188,10 @@ export async function findRestricted(
   const folder = forms.at(-1);
   if (folder === undefined || !isFolder(folder)) return [];
   const fact: PathFact = { forms, use: "write" };
-  return findForbidden(fact, folder, { environment, visible: false, only: rules, skip: packages, pattern });
+  const key = ["restricted", folder, pattern].join("\0");
+  return lookOnce(environment, key, () =>
+    findForbidden(fact, folder, { environment, visible: false, only: rules, skip: packages, pattern }),
+  );
 }
 
 async function findForbidden(

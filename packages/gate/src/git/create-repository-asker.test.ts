@@ -22,7 +22,7 @@ async function rememberedRepository() {
   // Nothing here has to wait until its files are old enough to be relied on.
   const ask = createRepositoryAsker({ environment, folders: [] }, () => Date.now() + 60_000);
   const wasFound = async (): Promise<boolean> => (await ask(folder)).type === "repository";
-  expect([await wasFound(), await wasFound()]).toEqual([true, true]);
+  expect(await wasFound()).toBe(true);
   environment["PATH"] = "/nonexistent";
   expect(await wasFound()).toBe(true);
   const restore = () => {
@@ -67,6 +67,54 @@ test.each(changes)("is asked about again after a change: %s [PRM-9]", async (_, 
   const stage = await rememberedRepository();
   change(stage);
   expect(await stage.wasFound()).toBe(false);
+});
+
+test("a folder in a repository is asked about again once it is one itself, or the folder above it is [PRM-9]", async () => {
+  for (const place of ["inner", "inner/most"]) {
+    const folder = join(root, `outer of ${place.length}`);
+    const inner = join(folder, "inner/most");
+    execFileSync("mkdir", ["-p", inner]);
+    execFileSync("git", ["init", "-q", folder]);
+    const environment = { HOME: root, PATH: process.env["PATH"] };
+    const ask = createRepositoryAsker({ environment, folders: [] }, () => Date.now() + 60_000);
+    expect([await ask(inner), await ask(inner)]).toMatchObject([{ top: folder }, { top: folder }]);
+    execFileSync("git", ["init", "-q", join(folder, place)]);
+    expect(await ask(inner)).toMatchObject({ top: join(folder, place) });
+    const bare = join(root, `bare of ${place.length}`);
+    execFileSync("mkdir", ["-p", join(bare, place)]);
+    execFileSync("git", ["init", "-q", bare]);
+    expect(await ask(join(bare, place))).toMatchObject({ top: bare });
+    execFileSync("git", ["init", "-q", "--bare", join(bare, place)]);
+    expect(await ask(join(bare, place))).toMatchObject({ gitDirectory: join(bare, place) });
+  }
+});
+
+test("a folder that is asked about several times at once is asked about in one go [PRM-9]", async () => {
+  const { folder, home, restore } = await rememberedRepository();
+  restore();
+  const environment: Record<string, string> = { HOME: home, PATH: process.env["PATH"] ?? "" };
+  const ask = createRepositoryAsker({ environment, folders: [] }, () => Date.now() + 60_000);
+  const first = ask(folder);
+  environment["PATH"] = "/nonexistent";
+  expect([await ask(folder), await first]).toMatchObject([{ type: "repository" }, { type: "repository" }]);
+});
+
+test("a linked working tree is asked about once, and again when it leads elsewhere [PRM-9]", async () => {
+  const { folder, home, restore } = await rememberedRepository();
+  restore();
+  const person = ["-c", "user.name=x", "-c", "user.email=x@example.com"];
+  execFileSync("git", [...person, "commit", "-q", "--allow-empty", "-m", "one"], { cwd: folder });
+  const [tree, other] = [join(folder, "tree"), join(folder, "other")];
+  for (const place of [tree, other]) execFileSync("git", ["worktree", "add", "-q", place], { cwd: folder });
+  const environment: Record<string, string> = { HOME: home, PATH: process.env["PATH"] ?? "" };
+  const ask = createRepositoryAsker({ environment, folders: [] }, () => Date.now() + 60_000);
+  const own = join(folder, ".git/worktrees/tree");
+  expect(await ask(tree)).toMatchObject({ gitDirectory: own, commonDirectory: join(folder, ".git") });
+  environment["PATH"] = "/nonexistent";
+  expect(await ask(tree)).toMatchObject({ gitDirectory: own });
+  environment["PATH"] = process.env["PATH"] ?? "";
+  writeFileSync(join(tree, ".git"), `gitdir: ${join(folder, ".git/worktrees/other")}\n`);
+  expect(await ask(tree)).toMatchObject({ gitDirectory: join(folder, ".git/worktrees/other") });
 });
 
 test("a folder whose settings include other files is asked about each time [PRM-9]", async () => {

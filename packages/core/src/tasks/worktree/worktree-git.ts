@@ -40,7 +40,7 @@ const maxOutput = 64 * 1024 * 1024;
 
 export function createWorktreeGit(made: WorktreeGitOptions): WorktreeGit {
   const { environment, signal } = made;
-  const ask = createRepositoryAsker({ environment, folders: [] });
+  const ask = askerFor(environment);
   const run = async (
     directory: string,
     parameters: readonly string[],
@@ -64,6 +64,17 @@ export function createWorktreeGit(made: WorktreeGitOptions): WorktreeGit {
     return answerOf(result, parameters);
   };
   return Object.assign(run, { signal });
+}
+
+const askers = new WeakMap<WorktreeGitOptions["environment"], ReturnType<typeof createRepositoryAsker>>();
+
+/** One for all operations of a runtime, which work in the same few folders again and again. */
+function askerFor(environment: WorktreeGitOptions["environment"]): ReturnType<typeof createRepositoryAsker> {
+  const known = askers.get(environment);
+  if (known !== undefined) return known;
+  const asker = createRepositoryAsker({ environment, folders: [] });
+  askers.set(environment, asker);
+  return asker;
 }
 
 /** What is switched off in a repository, as git itself says what it configures; a text says why git is not asked. */
