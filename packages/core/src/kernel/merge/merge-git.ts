@@ -99,16 +99,17 @@ async function tipOf(place: MergeRepository, kept: KeptBranch, dryRun: boolean):
   if (strange !== undefined) return unusable(`its worktree cannot be used: ${strange.reason}`);
   const found = await findWorktreeRepository(git, mark.path);
   if (found.type === "refused") return unusable(`its worktree cannot be read: ${found.reason}`);
-  const unmerged = await git(mark.path, ["ls-files", "--unmerged"]);
-  if (unmerged.type === "failed") return unusable(unmerged.reason);
-  if (unmerged.text !== "")
+  const listed = await git(mark.path, ["ls-files", "-z", "-v", "-s"]);
+  if (listed.type === "failed") return unusable(listed.reason);
+  const entries = listed.text.split("\0");
+  if (entries.some((entry) => unmergedEntry.test(entry)))
     return unusable(`a merge in its worktree ${mark.path} is not finished; finish or abort it there`);
   for (const state of ["rebase-merge", "rebase-apply", "BISECT_LOG"])
     if ((await stat(join(administration, state)).catch(() => undefined)) !== undefined)
       return unusable(
         `a rebase or bisect in its worktree ${mark.path} is not finished; finish or abort it there`,
       );
-  const hidden = await hiddenEdit(git, mark.path);
+  const hidden = await hiddenEdit(git, mark.path, entries);
   if (hidden !== undefined)
     return unusable(
       `${hidden} in its worktree is edited, but git is configured to ignore changes to it; \`git -C ${shellWord(mark.path)} update-index --no-assume-unchanged --no-skip-worktree -- ${shellWord(hidden)}\` shows it to git`,
@@ -138,11 +139,16 @@ async function tipOf(place: MergeRepository, kept: KeptBranch, dryRun: boolean):
   return { type: "tip", commit };
 }
 
+/** Of `git ls-files -v -s`, one that has a side of a merge. */
+const unmergedEntry = /^\S \d+ [0-9a-f]+ [123]\t/;
+
 /** A file that no commit would have, because git was configured to take it for unchanged, and that is not as it was. */
-async function hiddenEdit(git: WorktreeGit, top: string): Promise<string | undefined> {
-  const listed = await git(top, ["ls-files", "-z", "-v", "-s"]);
-  if (listed.type === "failed") return undefined;
-  for (const entry of listed.text.split("\0")) {
+async function hiddenEdit(
+  git: WorktreeGit,
+  top: string,
+  entries: readonly string[],
+): Promise<string | undefined> {
+  for (const entry of entries) {
     const [, blob = "", path = ""] = /^[a-zS] \d+ ([0-9a-f]+) \d\t(.+)$/s.exec(entry) ?? [];
     if (path === "" || (await lstat(join(top, path)).catch(() => undefined)) === undefined) continue;
     const now = oneLine(await git(top, ["hash-object", "--no-filters", "--", path]));
@@ -378,15 +384,20 @@ export async function readResolution(
   if (strange !== undefined) return unresolved(`it changed ${strange}, which neither side has touched`);
   if (changed.size === 0 && files.some((file) => file.marked === undefined))
     return unresolved("it contains none of the agent's changes");
-  const read = async (name: string): Promise<string> => {
-    const answer = await git(path, ["cat-file", "blob", name]);
-    return answer.type === "done" ? answer.text : "";
+  const blobs = new Map<string, Promise<string>>();
+  const read = (name: string): Promise<string> => {
+    const known = blobs.get(name) ?? readBlob({ git, path }, name);
+    blobs.set(name, known);
+    return known;
   };
   for (const file of files) {
-    if (await isOneSided({ git, path }, tree, file))
+    // What is not changed is as it is in the tree that the changes are put on.
+    const [, now = file.sides.here] = changed.get(file.path)?.after.split(" ") ?? [];
+    const kept = now === undefined || /^0+$/.test(now) ? undefined : now;
+    if (await isOneSided(file, kept, read))
       return unresolved(`it keeps only one side's version of ${file.path}`);
     if (file.marked === undefined) continue;
-    const result = await read(`${tree}:${file.path}`);
+    const result = kept === undefined ? "" : await read(kept);
     const before = file.sides.base === undefined ? "" : await read(file.sides.base);
     const loss = findLoss({ merged: file.marked, result, base: before });
     if (loss !== undefined) return unresolved(`in ${file.path} it ${loss}`);
@@ -399,6 +410,11 @@ export async function readResolution(
     if (loss !== undefined) return unresolved(`in ${entry.path}, which does not conflict, it ${loss}`);
   }
   return { type: "resolved", tree };
+}
+
+async function readBlob({ git, path }: Scratch, name: string): Promise<string> {
+  const answer = await git(path, ["cat-file", "blob", name]);
+  return answer.type === "done" ? answer.text : "";
 }
 
 /** What is lost of a file that git has put together by itself. */
@@ -424,16 +440,13 @@ async function lossOfSettled(
  * either. That is a choice, and loses something.
  */
 async function isOneSided(
-  { git, path }: Scratch,
-  tree: string,
-  { path: file, marked, sides: { base, here, theirs } }: ConflictedFile,
+  { marked, sides: { base, here, theirs } }: ConflictedFile,
+  result: string | undefined,
+  read: (blob: string) => Promise<string>,
 ): Promise<boolean> {
   if (marked === undefined || here === undefined || theirs === undefined) return false;
-  const result = oneLine(await git(path, ["rev-parse", "--verify", "--quiet", `${tree}:${file}`]));
-  const linesOf = async (blob: string | undefined): Promise<ReadonlySet<string>> => {
-    const answer = blob === undefined ? undefined : await git(path, ["cat-file", "blob", blob]);
-    return new Set(answer?.type === "done" ? answer.text.split("\n").map((line) => line.trim()) : []);
-  };
+  const linesOf = async (blob: string | undefined): Promise<ReadonlySet<string>> =>
+    new Set(blob === undefined ? [] : (await read(blob)).split("\n").map((line) => line.trim()));
   const [before, kept, ...both] = await Promise.all([base, result, here, theirs].map(linesOf));
   if (before === undefined || kept === undefined) return false;
   const added = both.map((lines) => [...lines].filter((line) => line !== "" && !before.has(line)));

@@ -1,10 +1,13 @@
 // @io
 import { createHash } from "node:crypto";
+import { closeSync, constants, lstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { valuesOf } from "@retinue/gate/git/ask-repository.ts";
 import type { ChangedFile } from "../../conversation/receipt.ts";
 import { findWorktreeRepository } from "../../tasks/worktree/find-worktree-repository.ts";
-import { createWorktreeGit, oneLine, type WorktreeGit } from "../../tasks/worktree/worktree-git.ts";
+import { createWorktreeGit, type WorktreeGit } from "../../tasks/worktree/worktree-git.ts";
 import { writeSnapshotTree } from "../../tasks/worktree/write-snapshot-commit.ts";
 
 /** A working tree at one moment. */
@@ -95,32 +98,35 @@ async function gitTree({
  * to look at, and, where it is configured not to look at that, what may be executed.
  */
 async function markOfUnseen(git: WorktreeGit, top: string): Promise<string> {
-  const [tracked, others, fileMode] = await Promise.all([
-    git(top, ["ls-files", "-z", "-v", "-s"]),
-    git(top, ["ls-files", "-z", "--others", "--exclude-standard"]),
-    git(top, ["config", "--type=bool", "--get", "core.fileMode"]),
+  const [listed, facts] = await Promise.all([
+    git(top, ["ls-files", "-z", "-v", "-s", "--cached", "--others", "--exclude-standard"]),
+    git.ask(top),
   ]);
-  if (tracked.type !== "done" || others.type !== "done") return "";
-  const entries = tracked.text.split("\0").map((entry) => unseenEntry.exec(entry)?.groups ?? {});
+  if (listed.type !== "done") return "";
+  const lines = listed.text.split("\0");
+  const entries = lines.map((line) => unseenEntry.exec(line)?.groups ?? {});
   const unseen = entries.flatMap(({ tag = "H", mode, path }) =>
     path !== undefined && (mode === submoduleMode || /[a-zS]/.test(tag)) ? [path] : [],
   );
-  const untracked = others.text.split("\0").filter((path) => path !== "");
+  const untracked = lines.flatMap((line) => (line.startsWith("? ") ? [line.slice(2)] : []));
   const inner = untracked.filter((path) => path.endsWith("/"));
   const all = [...new Set([...unseen, ...inner])].map((path) => join(top, path)).sort();
   const marks = await Promise.all(all.map(async (path) => `${path} ${markOf(await listTree(path))}`));
-  if (oneLine(fileMode) === "false") {
+  if (ignoresModes.test(valuesOf(facts, "core.filemode").at(-1) ?? "true")) {
     const files = [...entries.flatMap(({ path }) => path ?? []), ...untracked];
     marks.push(...(await Promise.all(files.map((path) => modeOf(join(top, path))))));
   }
   return marks.length === 0 ? "" : createHash("sha256").update(marks.join("\0")).digest("hex");
 }
 
+/** The ways in which git writes that something is off. */
+const ignoresModes = /^(?:false|no|off|0*)$/i;
+
 async function modeOf(path: string): Promise<string> {
   return `${path} ${(await lstat(path).catch(() => undefined))?.mode}`;
 }
 
-/** A line of `git ls-files -v -s`: a small letter is a file assumed to be unchanged, `S` one that is not in the working tree. */
+/** A line of `git ls-files -v -s` about a file that git tracks, where `? ` begins the others: a small letter is a file assumed to be unchanged, `S` one that is not in the working tree. */
 const unseenEntry = /^(?<tag>\S) (?<mode>\d+) \S+ \d\t(?<path>[\s\S]+)$/;
 const submoduleMode = "160000";
 
@@ -139,16 +145,14 @@ async function listTree(top: string): Promise<Entries> {
   let seen = 0;
   const addAll = async (paths: readonly string[]): Promise<void> => {
     seen += paths.length;
-    const found = await Promise.all(
-      paths.map(async (path) => ({ path, status: await lstat(path).catch(() => undefined) })),
-    );
-    const reading = found.map(({ path, status }): Promise<string | undefined> | undefined => {
+    const found = paths.map((path) => ({ path, status: statusNow(path) }));
+    const reading = found.map(({ path, status }): Promise<string | undefined> | string | undefined => {
       if (status?.isDirectory() === true) folders.push(path);
       if (status?.isSymbolicLink() === true) return readlink(path).then(digestOf, () => undefined);
       // In this order, so that the same files are read every time.
       if (status?.isFile() !== true || status.size > maxContent || status.size > left) return undefined;
       left -= status.size;
-      return readFile(path).then(digestOf, () => undefined);
+      return status.size > smallFile ? readFile(path).then(digestOf, () => undefined) : digestNow(path);
     });
     const digests = await Promise.all(reading);
     for (const [at, { path, status }] of found.entries()) {
@@ -165,14 +169,40 @@ async function listTree(top: string): Promise<Entries> {
   for (let folder = folders.shift(); folder !== undefined && seen < maxEntries; folder = folders.shift()) {
     const all = await readdir(folder).catch(() => []);
     const names = all.filter((name) => !skipped.has(name)).sort();
-    for (let at = 0; at < names.length && seen < maxEntries; at += concurrency)
+    for (let at = 0; at < names.length && seen < maxEntries; at += concurrency) {
       await addAll(names.slice(at, at + concurrency).map((name) => join(folder, name)));
+      // Everything else in this process goes on in between.
+      await setImmediate();
+    }
   }
   return entries;
 }
 
 /** Files that are read at the same time. */
 const concurrency = 64;
+/** A file up to this size is read without the thread pool, which costs more than it. */
+const smallFile = 16 * 1024;
+
+function statusNow(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Opened so that one that has become a pipe meanwhile holds nothing up. */
+function digestNow(path: string): string | undefined {
+  let file: number | undefined;
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    return digestOf(readFileSync(file));
+  } catch {
+    return undefined;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
 
 function digestOf(content: string | Buffer): string {
   return createHash("sha256").update(content).digest("base64");

@@ -24,6 +24,8 @@ export type GitAnswer =
 export interface WorktreeGit {
   (directory: string, parameters: readonly string[], options?: GitOptions): Promise<GitAnswer>;
   readonly signal: AbortSignal;
+  /** What git says about a folder, asked again only where something about it has changed. */
+  readonly ask: (directory: string) => Promise<RepositoryFacts>;
 }
 
 export interface WorktreeGitOptions {
@@ -63,7 +65,7 @@ export function createWorktreeGit(made: WorktreeGitOptions): WorktreeGit {
     });
     return answerOf(result, parameters);
   };
-  return Object.assign(run, { signal });
+  return Object.assign(run, { signal, ask });
 }
 
 const askers = new WeakMap<WorktreeGitOptions["environment"], ReturnType<typeof createRepositoryAsker>>();
