@@ -11,11 +11,11 @@ import {
   liveTopic,
   type Message,
   type OpenCall,
-  type ReleaseFault,
+  type ReleaseCause,
   readAgentState,
   toJson,
 } from "./agent-records.ts";
-import { classifyFault, type Fault } from "./classify-fault.ts";
+import { classifyFailure, type FailureSource } from "./classify-failure.ts";
 import { missingNeeds } from "./missing-needs.ts";
 import { type Quarantine, suspiciousCrashes, type Trial } from "./quarantine.ts";
 import { deliver, startAgent } from "./start-agent.ts";
@@ -67,7 +67,7 @@ export async function activateAgent(
   let trial: Trial | undefined;
   try {
     const writer = createFencedWriter(store.log, agentLog(agent), state.lastSeq);
-    const giveBack = createGivingBack({ store, agent, writer, pauseMs });
+    const giveBack = createRelease({ store, agent, writer, pauseMs });
     const { open, failed } = state.attempts;
     let { crashes } = state.attempts;
     if (open !== undefined && !(await isAlive(store, open, worker))) {
@@ -100,9 +100,9 @@ export async function activateAgent(
         if (!isRetinueError(signal.reason) || signal.reason.code !== "draining") throw error;
         return giveBack({ worker });
       }
-      const fault = await faultOf(store, { agent, error, lastSeq: writer.lastSeq });
-      if (fault === "conflict" || fault === "store") throw error;
-      if (fault !== "agent")
+      const source = await failureSourceOf(store, { agent, error, lastSeq: writer.lastSeq });
+      if (source === "conflict" || source === "store") throw error;
+      if (source !== "agent")
         return await giveBack({ worker, fault: await health.examine(error, agent), error: messageOf(error) });
       outcome = { type: "ended", ending: { status: "failed", result: messageOf(error) } };
     }
@@ -122,14 +122,14 @@ export async function activateAgent(
 }
 
 /** A conflict over another log than the agent's own, as a program may have, is no loss of the agent. */
-async function faultOf(
+async function failureSourceOf(
   { log }: Store,
   { agent, error, lastSeq }: { readonly agent: string; readonly error: unknown; readonly lastSeq: number },
-): Promise<Fault> {
-  const fault = classifyFault(error);
-  if (fault !== "conflict") return fault;
+): Promise<FailureSource> {
+  const source = classifyFailure(error);
+  if (source !== "conflict") return source;
   const [last] = await log.read(agentLog(agent), -1);
-  return last?.seq === lastSeq ? "unknown" : fault;
+  return last?.seq === lastSeq ? "unknown" : source;
 }
 
 /** So many claims may fail without a turn between them, and so many in all before the agent rests, until it is a dead letter. */
@@ -142,21 +142,24 @@ const maxPauseMs = 30_000;
 /** A machine that is sick takes nothing; the others need not wait. */
 const hostPauseMs = 100;
 
-interface GivenBack {
+interface Release {
   readonly worker: string;
-  readonly fault?: ReleaseFault;
+  readonly fault?: ReleaseCause;
   readonly error?: string;
 }
 
-type GiveBack = (given: GivenBack) => Promise<ActivationOutcome>;
+type ReleaseAgent = (given: Release) => Promise<ActivationOutcome>;
 
 /** Ends a claim with its reason. An agent whose claims have failed often enough becomes a dead letter. */
-function createGivingBack({
+function createRelease({
   store,
   agent,
   writer,
   pauseMs,
-}: Pick<ContextParts, "store" | "writer"> & { readonly agent: string; readonly pauseMs: number }): GiveBack {
+}: Pick<ContextParts, "store" | "writer"> & {
+  readonly agent: string;
+  readonly pauseMs: number;
+}): ReleaseAgent {
   return async ({ worker, fault, error }) => {
     const released: AgentRecord = {
       type: "released",

@@ -33,7 +33,7 @@ export type AgentRecord =
       /** The worker whose claim it was. */
       readonly worker: string;
       /** `crash`: the worker died with it, as its successor found. */
-      readonly fault?: ReleaseFault;
+      readonly fault?: ReleaseCause;
       readonly error?: string;
     }
   /** No worker takes it any more until it is revived. */
@@ -41,7 +41,7 @@ export type AgentRecord =
   | { readonly type: "revived"; readonly by?: string };
 
 /** What ended a claim; a fault of the host says nothing about the agent. */
-export type ReleaseFault = "host" | "unknown" | "crash";
+export type ReleaseCause = "host" | "unknown" | "crash";
 
 /** A message in the inbox of an agent. The same id arrives once. */
 export interface Message {

@@ -14,7 +14,7 @@ import { factorySettings, findProvider, knownProviders } from "@retinue/core/mod
 import type { ProgramFunction } from "@retinue/core/planning/agent-plan.ts";
 import { runOwnGitNow } from "@retinue/gate/git/run-own-git.ts";
 import type { AgentProgram } from "./agent-program.ts";
-import { classifyFault } from "./classify-fault.ts";
+import { classifyFailure } from "./classify-failure.ts";
 import { openSharedCoolDowns } from "./limits/shared-cool-downs.ts";
 import { serveAgents, serveShape } from "./serve-agents.ts";
 import { createSessionProgram } from "./session/create-session-program.ts";
@@ -104,7 +104,7 @@ const probeFiles = 16;
  * came from is tried as well where it is below the home, and the home itself where an error of the file system does not say where it was.
  */
 async function probeHost({ folder, home }: ProbeOptions, error?: unknown): Promise<string | undefined> {
-  const file = fileOf(error) ?? (classifyFault(error) === "host" ? join(home, "any") : "");
+  const file = fileOf(error) ?? (classifyFailure(error) === "host" ? join(home, "any") : "");
   const folders = [folder, ...(file.startsWith(`${home}${sep}`) ? [dirname(file)] : [])];
   try {
     for (const each of folders) await writeIn(each);

@@ -131,7 +131,7 @@ export async function readAgent({ log }: Store, agent: string): Promise<AgentSta
 }
 
 /** What is known of an agent from the first and the last record of its log, however long that is; `last` where it is known. */
-export async function glanceAtAgent({ log }: Store, agent: string, last?: LogEntry): Promise<Glance> {
+export async function glanceAtAgent({ log }: Store, agent: string, last?: LogEntry): Promise<AgentGlimpse> {
   const [first] = await log.read(agentLog(agent), 0, 1);
   const [end] = last === undefined ? await log.read(agentLog(agent), -1) : [last];
   // An ending, parking and a dead letter are always the last record, because whatever follows begins with another.
@@ -140,7 +140,7 @@ export async function glanceAtAgent({ log }: Store, agent: string, last?: LogEnt
   return { plan, status: statusOf(state), deadLetter, lastError: attempts.error };
 }
 
-export interface Glance {
+export interface AgentGlimpse {
   readonly plan: JsonValue | undefined;
   readonly status: AgentStatus;
   readonly deadLetter: DeadLetter | undefined;
@@ -266,14 +266,14 @@ export async function waitForEnd(
       if (record?.type === "dead-letter") return { status: "failed", result: describeDeadLetter(record) };
       signal?.throwIfAborted();
       if (stop.aborted) return undefined;
-      await Promise.race([received, nap(rereadMs, stop)]);
+      await Promise.race([received, sleep(rereadMs, stop)]);
     }
   } finally {
     subscription.close();
   }
 }
 
-function nap(milliseconds: number, signal: AbortSignal): Promise<void> {
+function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer);

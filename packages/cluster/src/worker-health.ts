@@ -1,5 +1,5 @@
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { classifyFault } from "./classify-fault.ts";
+import { classifyFailure } from "./classify-failure.ts";
 
 export interface WorkerHealthOptions {
   /** Finds out what is wrong with this machine; undefined where it can run agents. */
@@ -78,7 +78,7 @@ export function createWorkerHealth({ probe, report }: WorkerHealthOptions): Work
       }
       streak.add(agent);
       if (streak.size >= suspiciousStreak && ailment === undefined) {
-        const seen = classifyFault(error) === "host" ? " (an error of this machine)" : "";
+        const seen = classifyFailure(error) === "host" ? " (an error of this machine)" : "";
         putAside(
           `${streak.size} agents failed here one after another, the last with: ${messageOf(error)}${seen}`,
           maxSuspicionMs,

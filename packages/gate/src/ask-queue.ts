@@ -73,12 +73,12 @@ function createTurnQueue(approver: Approver): AskQueue {
 
   /** Resolves when the turn comes; a question whose run is stopped leaves the queue. */
   const waitForTurn = async (agentId: string, signal: AbortSignal): Promise<void> => {
-    const begun = Promise.withResolvers<void>();
-    const turn: Turn = { agentId, begin: begun.resolve };
+    const started = Promise.withResolvers<void>();
+    const turn: Turn = { agentId, begin: started.resolve };
     turns.push(turn);
     if (!isAsking) next();
     try {
-      await abortable(begun.promise, signal);
+      await abortable(started.promise, signal);
     } catch (error) {
       const at = turns.indexOf(turn);
       if (at === -1) next();

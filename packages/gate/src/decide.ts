@@ -14,7 +14,7 @@ import { type CallGuards, guardCall } from "./guard-call.ts";
 import {
   type AllowedBy,
   isInside,
-  lacksInBackground,
+  isUnavailableInBackground,
   type PermissionPolicy,
   type PolicyRule,
 } from "./permission-policy.ts";
@@ -89,7 +89,7 @@ export function decide(
   }
   const judged = withSteering(decideIn(policy, judging), judging, policy);
   const decision = withCommand(denyInsteadOfAsking(judged, policy), call, policy);
-  const isAlone = lacksInBackground(policy, "questions") && options.parks !== true;
+  const isAlone = isUnavailableInBackground(policy, "questions") && options.parks !== true;
   if (decision.type !== "ask" || (options.attended !== false && !isAlone)) return decision;
   return { ...decision, type: "deny", reason: `${decision.reason}, and no one can be asked here` };
 }
@@ -169,13 +169,13 @@ function refuse({ call, guards, denied, options }: Judging, policy: PermissionPo
   const { invalid, mcp } = call.facts;
   if (invalid !== undefined) return { type: "deny", reason: `the call is not valid: ${invalid}` };
   if (guards.outOfScope !== undefined) return { type: "deny", reason: guards.outOfScope };
-  if (lacksInBackground(policy, "mcpTools") && (call.isMcp || mcp !== undefined))
+  if (isUnavailableInBackground(policy, "mcpTools") && (call.isMcp || mcp !== undefined))
     return { type: "deny", reason: "agents in the background have no MCP tools" };
   if (denied !== undefined) return byRule("deny", "denies it", denied);
   if (guards.answersApprovals !== undefined) return { type: "deny", reason: guards.answersApprovals };
   if (guards.outside !== undefined) return { type: "deny", reason: guards.outside };
   if (hooks === "deny") return { type: "deny", reason: "a hook refuses it" };
-  const isAlone = (!attended || lacksInBackground(policy, "questions")) && !parks;
+  const isAlone = (!attended || isUnavailableInBackground(policy, "questions")) && !parks;
   const isSilent = isAlone || policy.mode === "dontAsk";
   if (call.effect === "interact" && isSilent) return { type: "deny", reason: "no one can answer here" };
   if (call.input["dangerouslyDisableSandbox"] === true && policy.sandbox?.allowUnsandboxed === false)

@@ -252,11 +252,11 @@ function notable(
 ): readonly PathFact[] {
   const { policy } = environment;
   const facts = paths.map((path): PathFact => ({ forms: [posix.join(repository, path)], use }));
-  const speaks = (rules: PathEnvironment["policy"]["deny"]) => (fact: PathFact) =>
+  const isMatchedBy = (rules: PathEnvironment["policy"]["deny"]) => (fact: PathFact) =>
     rules.some((rule) => matchesPath(rule, fact, { use: "restrict", policy }));
   const isProtected = ({ forms: [form = ""] }: PathFact): boolean =>
     use !== "read" && protectionOf(form, policy) !== undefined;
-  return [speaks(policy.deny), speaks(policy.ask), isProtected].flatMap((matches) =>
+  return [isMatchedBy(policy.deny), isMatchedBy(policy.ask), isProtected].flatMap((matches) =>
     facts.filter(matches).slice(0, maxFacts),
   );
 }

@@ -101,7 +101,8 @@ async function lookUpPath(written: WrittenPath, environment: PathEnvironment): P
   ]);
   const other = gatherOtherNames(lexical, written.use, environment);
   const isPart = written.use !== "read" && isRepositoryPart(lexical);
-  const unknown = walked === undefined ? "its links form a loop" : oddness(written.path, environment);
+  const unknown =
+    walked === undefined ? "its links form a loop" : unclearPathReason(written.path, environment);
   const forms = [lexical, walked, real, ...aliases(lexical, environment), ...other.names].filter(
     (form) => form !== undefined,
   );
@@ -223,7 +224,7 @@ function fromWindows(path: string): string {
 }
 
 /** Texts that some program takes for another place than the one they name. */
-function oddness(path: string, { platform }: PathEnvironment): string | undefined {
+function unclearPathReason(path: string, { platform }: PathEnvironment): string | undefined {
   if (/^(?:\$\{?\w|%\w+%|[A-Za-z][A-Za-z+.-]+:\/\/)/.test(path)) return "it may be expanded to another place";
   const isDevice = (name: string): boolean => /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?$/i.test(name);
   return platform === "win32" && path.split(/[\\/]/).some(isDevice)

@@ -165,7 +165,7 @@ export function withMode<Policy extends { readonly mode: PermissionMode }>(
 }
 
 /** Whether something that agents in the background do not have is missing for one. */
-export function lacksInBackground(
+export function isUnavailableInBackground(
   { background, backgroundKeeps = [] }: Pick<PermissionPolicy, "background" | "backgroundKeeps">,
   right: BackgroundRight,
 ): boolean {

@@ -27,7 +27,7 @@ export function readWebTarget(text: unknown, addresses: readonly string[] = []):
     return invalid(`only http and https can be fetched, not ${url.protocol}`);
   const host = url.hostname.replace(/\.+$/, "").toLowerCase();
   if (host === "") return invalid("the URL names no host");
-  const isOdd = oddity(text, url);
+  const isOdd = urlProblem(text, url);
   return {
     type: "web",
     host,
@@ -38,7 +38,7 @@ export function readWebTarget(text: unknown, addresses: readonly string[] = []):
   };
 }
 
-function oddity(text: string, url: URL): string | undefined {
+function urlProblem(text: string, url: URL): string | undefined {
   if (url.username !== "" || url.password !== "") return "the URL contains a user name or password";
   const [beforeQuery = ""] = text.split(/[?#]/);
   if (beforeQuery.includes("\\")) return "the URL has a backslash in it";

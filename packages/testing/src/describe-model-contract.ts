@@ -94,7 +94,8 @@ function describeAnswers({ test, expect }: TestRunner, withModel: WithModel): vo
     withModel([{ text: "Zwei Dateien, 漢字 und 👩‍👩‍👧.", calls: twoCalls }], async ({ model }) => {
       const { events } = await drain(model, request());
       for (const event of events) {
-        if (event.type === "block-ended") expect(readDeltas(events, event.index)).toEqual(said(event.block));
+        if (event.type === "block-ended")
+          expect(readDeltas(events, event.index)).toEqual(contentOf(event.block));
       }
       expect(events.filter(({ type }) => type === "text-delta").length > 1).toBe(true);
     }));
@@ -308,7 +309,7 @@ function readDeltas(events: readonly ModelEvent[], index: number): unknown {
 }
 
 /** What the deltas of a block must add up to. */
-function said(block: AssistantBlock): unknown {
+function contentOf(block: AssistantBlock): unknown {
   if (block.type === "text") return block.text;
   if (block.type === "thinking") return block.thinking;
   return block.type === "tool_use" ? block.input : "";

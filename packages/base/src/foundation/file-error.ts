@@ -1,13 +1,13 @@
 import { isRetinueError, RetinueError } from "./retinue-error.ts";
 
 /** Turns an error of the file system into a RetinueError that names the operation that failed, the file, and what to do. */
-export function fileError(deed: string, file: string, error: unknown): RetinueError {
+export function fileError(operation: string, file: string, error: unknown): RetinueError {
   if (isRetinueError(error)) return error;
   const known = kinds.get(errorCode(error) ?? "");
   const detail = error instanceof Error ? error.message : String(error);
   if (known === undefined)
-    return new RetinueError("file-error", `Could not ${deed} ${file}: ${detail}.`, { cause: error });
-  return new RetinueError(known.code, `Could not ${deed} ${file}: ${known.reason}.`, {
+    return new RetinueError("file-error", `Could not ${operation} ${file}: ${detail}.`, { cause: error });
+  return new RetinueError(known.code, `Could not ${operation} ${file}: ${known.reason}.`, {
     advice: known.advice,
     cause: error,
   });

@@ -83,7 +83,7 @@ export function createProgramFinder(
 function resolveIn(name: string, search: ProgramSearch): ResolvedProgram {
   const file = search.first(name);
   if (file === undefined) return { type: "missing" };
-  return doubtAbout(name, file, search) ?? { type: "found", file };
+  return ambiguityOf(name, file, search) ?? { type: "found", file };
 }
 
 function firstIn(name: string, searchPath: string): string | undefined {
@@ -118,7 +118,7 @@ function isShimFolder(folder: string): boolean {
 }
 
 /** Why a file is not known to be the program of this name. */
-function doubtAbout(name: string, file: string, search: ProgramSearch): ResolvedProgram | undefined {
+function ambiguityOf(name: string, file: string, search: ProgramSearch): ResolvedProgram | undefined {
   const unsure = (reason: string) => ({ type: "unsure", reason }) as const;
   const passed = linksFrom(file);
   const real = realOf(file);
@@ -134,7 +134,7 @@ function doubtAbout(name: string, file: string, search: ProgramSearch): Resolved
   const start = beginningOf(real);
   if (start === undefined) return unsure(`${real} cannot be read`);
   if (start.startsWith("#!")) {
-    const reason = doubtAboutScript(name, real, { start, search });
+    const reason = ambiguityOfScript(name, real, { start, search });
     return reason === undefined ? undefined : { ...unsure(reason), script: file };
   }
   return isShared(real, base) ? unsure(`${name} is ${real}, one program under several names`) : undefined;
@@ -193,7 +193,7 @@ const startedByScript: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /** Scripts that belong to the system, and those of npm, whose interpreter must then be one that is known. */
-function doubtAboutScript(
+function ambiguityOfScript(
   name: string,
   real: string,
   { start, search }: { readonly start: string; readonly search: ProgramSearch },

@@ -11,15 +11,15 @@ export async function* streamLines(
   const leave = (): void => void stream.destroy();
   signal.addEventListener("abort", leave, { once: true });
   const decoder = new TextDecoder();
-  let begun: string[] = [];
+  let partial: string[] = [];
   try {
     if (signal.aborted) return;
     for await (const chunk of stream) {
       const [first = "", ...more] = decoder.decode(chunk, { stream: true }).split("\n");
-      begun.push(first);
+      partial.push(first);
       for (const next of more) {
-        yield withoutReturn(begun.join(""));
-        begun = [next];
+        yield withoutReturn(partial.join(""));
+        partial = [next];
       }
     }
   } catch {
@@ -28,7 +28,7 @@ export async function* streamLines(
     signal.removeEventListener("abort", leave);
     leave();
   }
-  const last = begun.join("");
+  const last = partial.join("");
   if (last !== "" && !signal.aborted) yield withoutReturn(last);
 }
 

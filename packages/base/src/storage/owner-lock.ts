@@ -349,13 +349,13 @@ function readHolder(lockFile: string): Holder | undefined {
 }
 
 function readOwner(text: string): Pick<Holder, "owner" | "expiresAfterMs" | "isIdle"> {
-  const noOne = { owner: undefined, expiresAfterMs: undefined, isIdle: false };
+  const unowned = { owner: undefined, expiresAfterMs: undefined, isIdle: false };
   try {
     const value: unknown = JSON.parse(text);
-    if (!isRecord(value)) return noOne;
+    if (!isRecord(value)) return unowned;
     const { pid, machine, started, expiresAfterMs, use } = value;
     const isOwner = typeof pid === "number" && Number.isSafeInteger(pid) && pid > 0;
-    if (!isOwner || typeof machine !== "string" || typeof started !== "string") return noOne;
+    if (!isOwner || typeof machine !== "string" || typeof started !== "string") return unowned;
     const isLimit = typeof expiresAfterMs === "number" && expiresAfterMs > 0;
     return {
       owner: { pid, machine, started },
@@ -363,7 +363,7 @@ function readOwner(text: string): Pick<Holder, "owner" | "expiresAfterMs" | "isI
       isIdle: use === "idle",
     };
   } catch {
-    return noOne;
+    return unowned;
   }
 }
 

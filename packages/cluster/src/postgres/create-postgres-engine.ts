@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { sleep } from "@retinue/base/foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { classifyFault } from "../classify-fault.ts";
+import { classifyFailure } from "../classify-failure.ts";
 import { missingEverywhere } from "../missing-needs.ts";
 import {
   type ActivationOutcome,
@@ -330,7 +330,7 @@ async function runOnce(options: LiveRunsOptions, live: Live, owned: OwnedRun): P
   try {
     outcome = await run({ agent, worker, signal, draining, confirm });
   } catch (error) {
-    const isLost = signal.aborted || classifyFault(error) === "conflict";
+    const isLost = signal.aborted || classifyFailure(error) === "conflict";
     // The caller that cancelled the agent has handled what follows. Nothing else that is thrown is done. Giving back has no effect on an agent
     // that another worker has.
     if (hasCode(signal.reason, "cancelled")) outcome = "done";

@@ -4,7 +4,7 @@ import { sleep } from "@retinue/base/foundation/abortable.ts";
 import { fileError } from "@retinue/base/foundation/file-error.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { ClientBase, ClientConfig, Pool, PoolClient, QueryResultRow } from "pg";
-import { isPassingState } from "../classify-fault.ts";
+import { isPassingState } from "../classify-failure.ts";
 import { type ConnectionOptions, describeConnection, type TlsOptions } from "./connection-options.ts";
 
 export interface DatabaseOptions {

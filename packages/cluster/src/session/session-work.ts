@@ -30,7 +30,7 @@ import type { AgentPlan } from "@retinue/core/planning/agent-plan.ts";
 import type { AcceptedRight } from "@retinue/core/planning/within-own-rights.ts";
 import type { AgentContext, ProgramOutcome } from "../agent-program.ts";
 import { type Ending, idempotencyKey } from "../agent-records.ts";
-import { classifyCode } from "../classify-fault.ts";
+import { classifyCode } from "../classify-failure.ts";
 import { createSharedBudget, type SharedBudget } from "../limits/shared-budget.ts";
 import type { SharedCoolDowns } from "../limits/shared-cool-downs.ts";
 import { withSharedLimits } from "../limits/with-shared-limits.ts";
@@ -357,7 +357,7 @@ async function drive(
     if (signal.aborted) continue;
     switch (event.type) {
       case "run-ended": {
-        refuseFault(event.ending);
+        throwHostFailure(event.ending);
         const ending = JSON.parse(JSON.stringify(event.ending)) as JsonValue;
         await write([{ type: "run-ended", ending }], { saves: true });
         return ending;
@@ -389,7 +389,7 @@ async function drive(
 }
 
 /** A run that failed by no fault of its agent has not ended: another worker continues it. */
-function refuseFault({ status, reason, error = reason, advice }: RunEnding): void {
+function throwHostFailure({ status, reason, error = reason, advice }: RunEnding): void {
   if (status !== "failed" || classifyCode(reason) === "agent") return;
   throw new RetinueError(reason, error, advice === undefined ? {} : { advice });
 }

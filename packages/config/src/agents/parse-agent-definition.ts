@@ -310,11 +310,11 @@ function readField(key: DefinitionKey, field: FrontmatterField, issues: Issue[])
 
 /** Of a limit that is several times, the narrower meaning holds; elsewhere the last one. Values in file order. */
 function combineRepeated(key: DefinitionKey, values: readonly unknown[]): unknown {
-  const said = values.filter((value) => value !== undefined);
+  const given = values.filter((value) => value !== undefined);
   const { addsUp, narrower } = fieldOf(key);
-  if (addsUp === true) return joined(said);
-  if (narrower === undefined) return said.at(-1);
-  return said.reduce<unknown>(
+  if (addsUp === true) return joined(given);
+  if (narrower === undefined) return given.at(-1);
+  return given.reduce<unknown>(
     (earlier, later) => (earlier === undefined ? later : narrower(earlier, later)),
     undefined,
   );

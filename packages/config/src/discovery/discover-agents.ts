@@ -3,7 +3,7 @@
 import { dirname, join, resolve } from "node:path";
 import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
-import { type Footprint, keepReading } from "@retinue/base/foundation/footprint.ts";
+import { cachedUntilChanged, type FileSnapshot } from "@retinue/base/foundation/file-snapshot.ts";
 import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
 import { formatRule, type PermissionRule, parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import type { AgentDefinition } from "../agents/agent-definition.ts";
@@ -108,8 +108,8 @@ export function createAgentCatalog(options: DiscoverOptions, now: () => number =
   const loader = createAgentFileLoader();
   const session = new Map((options.agents ?? []).map((definition) => [definition.name, definition]));
   // Children that are spawned together need not each read the same files.
-  const { read, forget } = keepReading(
-    (footprint) => findAgents(options, { agents: [...session.values()], footprint, loader }),
+  const { read, forget } = cachedUntilChanged(
+    (snapshot) => findAgents(options, { agents: [...session.values()], snapshot, loader }),
     now,
   );
   return {
@@ -129,18 +129,18 @@ interface Search {
   /** Those of the session. */
   readonly agents: readonly AgentDefinition[];
   /** Gets everything that the result depends on. */
-  readonly footprint: Footprint;
+  readonly snapshot: FileSnapshot;
   readonly loader: AgentFileLoader;
 }
 
 async function findAgents(
   options: DiscoverOptions,
-  { agents, footprint, loader }: Search,
+  { agents, snapshot, loader }: Search,
 ): Promise<DiscoveredAgents> {
   const { home, environment = {}, platform = process.platform, managedDirectory } = options;
-  footprint.add([options.cwd], "place");
+  snapshot.add([options.cwd], "place");
   const cwd = await realFolder(options.cwd);
-  footprint.add(
+  snapshot.add(
     foldersUp(cwd).map((folder) => join(folder, ".git")),
     "kind",
   );
@@ -148,7 +148,7 @@ async function findAgents(
   const paths = createPaths({ home, cwd, environment, platform, repositoryRoot, managedDirectory });
   const settings = await loadSettings({
     paths,
-    footprint,
+    footprint: snapshot,
     trusted: options.trusted ?? false,
     sources: options.settingSources,
     flagSettings: options.settings,
@@ -158,18 +158,18 @@ async function findAgents(
     projectDirectory: paths.projectRoot,
     pluginDirectories: options.pluginDirectories?.map((path) => resolve(options.cwd, path)),
     enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
-    footprint,
+    snapshot,
   });
   const pluginPlaces = await Promise.all(
-    plugins.filter(({ enabled }) => enabled).map((plugin) => placesOfPlugin(plugin, footprint)),
+    plugins.filter(({ enabled }) => enabled).map((plugin) => placesOfPlugin(plugin, snapshot)),
   );
   const sources = readSources(options.agentSources ?? settings.settings.plain.agentSources);
   const own = ownPlaces(options, paths, sources.names);
   const places = [
-    ...(await withTrust(own, paths, footprint)),
+    ...(await withTrust(own, paths, snapshot)),
     ...pluginPlaces.flatMap((found) => found.places),
   ];
-  const loaded = await withoutForeign(await loader.load(places, footprint), footprint);
+  const loaded = await withoutForeign(await loader.load(places, snapshot), snapshot);
   const definitions = [...agents, ...loaded.definitions];
   const flags = readFlagRules(options);
   const registry = createRegistry({
@@ -189,13 +189,13 @@ async function findAgents(
 }
 
 /** Agents of the organisation whose files others can write carry no authority. */
-async function withoutForeign(loaded: LoadedAgents, footprint: Footprint): Promise<LoadedAgents> {
+async function withoutForeign(loaded: LoadedAgents, snapshot: FileSnapshot): Promise<LoadedAgents> {
   const diagnostics: Diagnostic[] = [];
   const definitions: AgentDefinition[] = [];
   for (const definition of loaded.definitions) {
     const { scope, file } = definition.source;
     const why =
-      scope === "managed" && file !== undefined ? await findForeignWriters(file, { footprint }) : undefined;
+      scope === "managed" && file !== undefined ? await findForeignWriters(file, { snapshot }) : undefined;
     if (why === undefined || file === undefined) definitions.push(definition);
     else diagnostics.push(unsafeManagedDiagnostic(file, why, "is not used"));
   }
@@ -261,7 +261,7 @@ function ownPlaces(options: DiscoverOptions, paths: Paths, sources: ReadonlySet<
 async function withTrust(
   places: readonly AgentPlace[],
   paths: Paths,
-  footprint: Footprint,
+  snapshot: FileSnapshot,
 ): Promise<readonly AgentPlace[]> {
   const folderOf = ({ path, within }: AgentPlace): string => within ?? dirname(dirname(path));
   const known = new Set(paths.agents.project.map((path) => dirname(dirname(path))));
@@ -269,7 +269,7 @@ async function withTrust(
   if (added.length === 0) return places;
   const findUntrusted = async () =>
     JSON.stringify([...(await findUntrustedFolders(added.map(folderOf), paths))]);
-  const untrusted = new Set<string>(JSON.parse(await footprint.ask(findUntrusted)));
+  const untrusted = new Set<string>(JSON.parse(await snapshot.ask(findUntrusted)));
   return places.map((place) =>
     added.includes(place) && untrusted.has(folderOf(place)) ? { ...place, untrusted: true } : place,
   );
@@ -277,9 +277,9 @@ async function withTrust(
 
 async function placesOfPlugin(
   plugin: Plugin,
-  footprint: Footprint,
+  snapshot: FileSnapshot,
 ): Promise<{ places: AgentPlace[]; diagnostics: readonly Diagnostic[] }> {
-  const { files, diagnostics } = await discoverPluginAgents(plugin, footprint);
+  const { files, diagnostics } = await discoverPluginAgents(plugin, snapshot);
   const places = files.map(
     ({ file, relativeFile }): AgentPlace => ({
       scope: "plugin",

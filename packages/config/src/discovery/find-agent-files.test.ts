@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createFootprint } from "@retinue/base/foundation/footprint.ts";
+import { createFileSnapshot } from "@retinue/base/foundation/file-snapshot.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createAgentFileLoader } from "./find-agent-files.ts";
 
@@ -105,15 +105,15 @@ describe("[DEF-11] files that change", () => {
       within: root,
     } as const;
     const denied = async () => {
-      const footprint = createFootprint(() => Date.now() + 5_000);
-      const { definitions } = await loader.load([place], footprint);
-      return { footprint, denied: definitions.map(({ disallowedTools }) => disallowedTools) };
+      const snapshot = createFileSnapshot(() => Date.now() + 5_000);
+      const { definitions } = await loader.load([place], snapshot);
+      return { snapshot, denied: definitions.map(({ disallowedTools }) => disallowedTools) };
     };
     const first = await denied();
     expect(first.denied).toEqual([undefined]);
-    expect(await first.footprint.isUnchanged()).toBe(true);
+    expect(await first.snapshot.isUnchanged()).toBe(true);
     writeFileSync(join(root, "opencode.json"), '{"permission": {"bash": "deny"}}');
-    expect(await first.footprint.isUnchanged()).toBe(false);
+    expect(await first.snapshot.isUnchanged()).toBe(false);
     expect((await denied()).denied).toEqual([["Bash"]]);
     rmSync(join(root, "opencode.json"));
     expect((await denied()).denied).toEqual([undefined]);
@@ -124,8 +124,8 @@ describe("[DEF-11] files that change", () => {
     write("a.md", "a");
     const place = [{ scope: "project", path: root } as const];
     const later = () => Date.now() + 5_000;
-    const first = await loader.load(place, createFootprint(later));
-    const second = await loader.load(place, createFootprint(later));
+    const first = await loader.load(place, createFileSnapshot(later));
+    const second = await loader.load(place, createFileSnapshot(later));
     expect(second.definitions[0]).toBe(first.definitions[0]);
   });
 });

@@ -2,7 +2,11 @@
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
-import { createFootprint, type Footprint, type PathStamp } from "@retinue/base/foundation/footprint.ts";
+import {
+  createFileSnapshot,
+  type FileSnapshot,
+  type PathStamp,
+} from "@retinue/base/foundation/file-snapshot.ts";
 import type { AgentDefinition } from "../agents/agent-definition.ts";
 import type { AgentScope } from "../agents/agent-source.ts";
 import {
@@ -38,7 +42,7 @@ const markdownFiles: FileKinds = { isAgentFile: isMarkdown, isDeep: true };
 /** All Markdown files below a path, or the path itself if it is one, in a stable order. A missing path has none. */
 export function findAgentFiles(
   path: string,
-  footprint?: Footprint,
+  snapshot?: FileSnapshot,
   { isAgentFile, isDeep }: FileKinds = markdownFiles,
 ): AgentFiles {
   const files: string[] = [];
@@ -52,13 +56,13 @@ export function findAgentFiles(
   return { files, diagnostics };
 
   function walk(directory: string, depth: number): void {
-    footprint?.add([directory]);
+    snapshot?.add([directory]);
     folders += 1;
     const entries = readEntries(directory, diagnostics);
     for (const entry of entries) {
       const child = join(directory, entry.name);
       // Where a link leads can change without the folder that holds it.
-      if (entry.isSymbolicLink()) footprint?.add([child]);
+      if (entry.isSymbolicLink()) snapshot?.add([child]);
       const childKind = entry.isSymbolicLink() ? kindOf(child) : kindOfEntry(entry);
       if (childKind === "file" && isAgentFile(entry.name)) files.push(child);
       if (isFull) return;
@@ -164,8 +168,8 @@ export interface LoadedAgents {
 }
 
 export interface AgentFileLoader {
-  /** The footprint gets every path that is looked at. */
-  load(places: readonly AgentPlace[], footprint?: Footprint): Promise<LoadedAgents>;
+  /** The snapshot gets every path that is looked at. */
+  load(places: readonly AgentPlace[], snapshot?: FileSnapshot): Promise<LoadedAgents>;
 }
 
 interface CachedFile {
@@ -189,18 +193,18 @@ const filesPerSlice = 128;
 export function createAgentFileLoader(): AgentFileLoader {
   let cache = new Map<string, CachedFile>();
   return {
-    async load(places, footprint = createFootprint()) {
+    async load(places, snapshot = createFileSnapshot()) {
       const fresh = new Map<string, CachedFile>();
       const definitions: AgentDefinition[] = [];
       const diagnostics: Diagnostic[] = [];
       const files: string[] = [];
-      footprint.add(
+      snapshot.add(
         places.map(({ path }) => path),
         "kind",
       );
       let readForeign: ReadForeign | undefined;
       for (const place of places) {
-        const found = findAgentFiles(place.path, footprint, kindsOf(place));
+        const found = findAgentFiles(place.path, snapshot, kindsOf(place));
         diagnostics.push(...found.diagnostics);
         for (const file of found.files) {
           if (files.length > 0 && files.length % filesPerSlice === 0)
@@ -208,7 +212,7 @@ export function createAgentFileLoader(): AgentFileLoader {
           files.push(file);
           if (place.format !== undefined)
             readForeign ??= (await import("../formats/read-foreign-file.ts")).readForeignFile;
-          const { parsed } = readCached(file, place, { cache, fresh, footprint, readForeign });
+          const { parsed } = readCached(file, place, { cache, fresh, snapshot, readForeign });
           for (const { definition, diagnostics: its } of parsed) {
             diagnostics.push(...its);
             if (definition !== undefined) definitions.push(placed(definition, file, place));
@@ -244,24 +248,24 @@ function readCached(
   {
     cache,
     fresh,
-    footprint,
+    snapshot,
     readForeign,
   }: {
     readonly cache: ReadonlyMap<string, CachedFile>;
     readonly fresh: Map<string, CachedFile>;
-    readonly footprint: Footprint;
+    readonly snapshot: FileSnapshot;
     readonly readForeign: ReadForeign | undefined;
   },
 ): CachedFile {
   const key = `${place.scope}\0${place.format ?? ""}\0${place.plugin ?? ""}\0${file}`;
-  const { stamp, size } = footprint.stamp(file);
+  const { stamp, size } = snapshot.stamp(file);
   const known = cache.get(key);
   const isKnown =
     stamp !== undefined &&
     known?.stamp === stamp &&
-    [...known.others].every(([path, was]) => was !== undefined && footprint.stamp(path).stamp === was);
+    [...known.others].every(([path, was]) => was !== undefined && snapshot.stamp(path).stamp === was);
   const others = new Map<string, PathStamp>();
-  const looksAt = (path: string): void => void others.set(path, footprint.stamp(path).stamp);
+  const looksAt = (path: string): void => void others.set(path, snapshot.stamp(path).stamp);
   const entry = isKnown
     ? known
     : { stamp, others, parsed: parseFile(file, place, { size, readForeign, looksAt }) };

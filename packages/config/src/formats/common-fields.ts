@@ -5,7 +5,7 @@ import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
 import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
 import { refuseAgentName } from "../agents/refuse-agent-name.ts";
 import { mcpServerPart } from "../mcp/mcp-tool-name.ts";
-import type { FieldTaker } from "./field-reader.ts";
+import type { ForeignFields } from "./field-reader.ts";
 import { type FormatId, formatFacts } from "./format-facts.ts";
 import type {
   PortableAgent,
@@ -35,7 +35,7 @@ export function oneAgent(
     places,
   }: {
     readonly fields: Pick<SourceFields, "locate" | "diagnostics">;
-    readonly taker: FieldTaker;
+    readonly taker: ForeignFields;
     /** The key in the file of a field whose name differs from ours. */
     readonly places: Readonly<Record<string, string>>;
   },
@@ -54,7 +54,7 @@ export function oneAgent(
  * Of an agent with a list of tools, the servers whose tools are in it: there a server brings none into the list, while a definition
  * here would get all of them.
  */
-export function withListedServers(agent: PortableAgent, taker: FieldTaker, key: string): PortableAgent {
+export function withListedServers(agent: PortableAgent, taker: ForeignFields, key: string): PortableAgent {
   const { tools, mcp } = agent;
   if (tools === "all" || mcp === undefined) return agent;
   const isListed = (name: string): boolean =>
@@ -100,7 +100,7 @@ export function fileStem({ id }: PortableAgent): string {
   return id.includes("/") ? slug(id) : usableName(id);
 }
 
-export function needsText(taker: FieldTaker, key: string, format: FormatId): string {
+export function needsText(taker: ForeignFields, key: string, format: FormatId): string {
   const text = taker.text(key);
   if (text === undefined)
     taker.report(

@@ -6,7 +6,7 @@ import type { LossCode, PlaceOf, PortableTool, ReadContext } from "./portable-ag
 import type { ToolWords } from "./tool-words.ts";
 
 /** Takes the fields of one agent; what is not taken is the rest. */
-export interface FieldTaker {
+export interface ForeignFields {
   readonly diagnostics: Diagnostic[];
   has(key: string): boolean;
   take(key: string): unknown;
@@ -26,25 +26,25 @@ export interface FieldTaker {
   rest(): Readonly<Record<string, unknown>>;
 }
 
-export function createFieldTaker(
+export function createForeignFields(
   values: ReadonlyMap<string, unknown>,
   { file }: ReadContext,
   locate: PlaceOf,
-): FieldTaker {
+): ForeignFields {
   const taken = new Set<string>();
   const diagnostics: Diagnostic[] = [];
   const take = (key: string): unknown => {
     taken.add(key);
     return values.get(key) ?? undefined;
   };
-  const report: FieldTaker["report"] = (severity, code, message, key) => {
+  const report: ForeignFields["report"] = (severity, code, message, key) => {
     diagnostics.push({ severity, code, message, file, ...locate([key]) });
   };
   const ignored = (key: string, expected: string): undefined => {
     report("warning", "unreadable-field", `\`${key}\` must be ${expected}; it was ignored.`, key);
     return undefined;
   };
-  const fails: FieldTaker["fails"] = (key, reason) => {
+  const fails: ForeignFields["fails"] = (key, reason) => {
     const message = `\`${key}\` cannot be read (${reason}); the agent is not loaded, because guessing could grant more than was meant.`;
     report("error", "unreadable-restriction", message, key);
     return undefined;
@@ -151,7 +151,7 @@ function ownServer(name: string, config: unknown, drops: (message: string) => vo
 export function readWords(
   entries: readonly string[],
   words: ToolWords,
-  { taker, key, product }: { readonly taker: FieldTaker; readonly key: string; readonly product: string },
+  { taker, key, product }: { readonly taker: ForeignFields; readonly key: string; readonly product: string },
 ): readonly PortableTool[] {
   const read = entries.flatMap((entry) => {
     const tools = words.read(entry);
@@ -170,7 +170,7 @@ export function readWords(
 }
 
 /** Reports fields that mean nothing here and stay in the file. */
-export function reportRest(taker: FieldTaker, product: string, quiet: readonly string[] = []): void {
+export function reportRest(taker: ForeignFields, product: string, quiet: readonly string[] = []): void {
   for (const key of Object.keys(taker.rest())) {
     if (quiet.includes(key)) continue;
     taker.report(

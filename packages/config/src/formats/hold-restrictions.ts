@@ -1,5 +1,5 @@
 import { portableMode } from "./common-fields.ts";
-import type { FieldTaker } from "./field-reader.ts";
+import type { ForeignFields } from "./field-reader.ts";
 import type { PortableAgent } from "./portable-agent.ts";
 import { readOwnEntry, withOtherWords } from "./tool-words.ts";
 
@@ -11,7 +11,7 @@ type Restriction = "tools" | "disallowedTools" | "permissionMode";
  */
 export function holdRestrictions(
   agent: PortableAgent,
-  taker: FieldTaker,
+  taker: ForeignFields,
   { product, keys }: { readonly product: string; readonly keys: readonly Restriction[] },
 ): PortableAgent {
   const entriesOf = (key: Restriction) => (keys.includes(key) ? taker.entries(key) : undefined);
@@ -45,7 +45,7 @@ export function holdRestrictions(
 }
 
 /** Only a mode that takes something away; one that would open something was never given. */
-function narrowMode(taker: FieldTaker): PortableAgent["mode"] {
+function narrowMode(taker: ForeignFields): PortableAgent["mode"] {
   const value = taker.peek("permissionMode");
   if (value !== "plan" && value !== "dontAsk") return undefined;
   taker.take("permissionMode");

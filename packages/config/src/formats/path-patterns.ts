@@ -5,7 +5,7 @@
  */
 
 /** More make a list too long to be read. */
-const mostPatterns = 16;
+const maxPatterns = 16;
 
 interface Dialect {
   /** `[a-z]` and `{a,b}` mean something there; else they are the characters themselves. */
@@ -117,7 +117,7 @@ function crossingStars(pattern: string): readonly string[] | undefined {
     else if (start === "" && !rest.includes("/")) made = whole.map((each) => `${each}*`);
     else if (startsName) made = whole.map((each) => `${each}**/*`);
     else made = whole.flatMap((each) => [`${each}*`, `${each}*/**/*`]);
-    if (made.length > mostPatterns) return undefined;
+    if (made.length > maxPatterns) return undefined;
   }
   return made.map((each) => each + pattern.slice(last));
 }
@@ -125,7 +125,7 @@ function crossingStars(pattern: string): readonly string[] | undefined {
 function expandBraces(pattern: string, { hasClasses = false }: Dialect): readonly string[] | undefined {
   if (!hasClasses || !/[{}]/.test(pattern)) return [pattern];
   let open = [pattern];
-  for (let round = 0; round < 4 && open.length <= mostPatterns; round += 1) {
+  for (let round = 0; round < 4 && open.length <= maxPatterns; round += 1) {
     if (!open.some((each) => /[{}]/.test(each))) return open;
     open = open.flatMap((each) => {
       const found = /^(.*?)\{([^{}]*)\}(.*)$/s.exec(each);

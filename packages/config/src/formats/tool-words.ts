@@ -130,12 +130,12 @@ export const doubleUnderscore = {
 };
 
 /** No real tool has a longer name, and each part makes one more that it could be. */
-const mostParts = 32;
+const maxParts = 32;
 
 /** Where one underscore divides server and tool, each underscore of the word may be the one. */
 export function splitsAtUnderscore(word: string): readonly Pick<PortableTool, "server" | "tool">[] {
   const parts = word.split("_");
-  if (parts.length > mostParts) return [];
+  if (parts.length > maxParts) return [];
   return parts.slice(0, -1).flatMap((_, index) => {
     const server = parts.slice(0, index + 1).join("_");
     const tool = parts.slice(index + 1).join("_");

@@ -2,7 +2,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
-import type { Footprint } from "@retinue/base/foundation/footprint.ts";
+import type { FileSnapshot } from "@retinue/base/foundation/file-snapshot.ts";
 import {
   isDirectory,
   isFile,
@@ -41,7 +41,7 @@ export interface DiscoverPluginsOptions {
   /** Plugins that were installed for one project count only there. */
   readonly projectDirectory?: string;
   /** Gets every path that is looked at. */
-  readonly footprint?: Footprint | undefined;
+  readonly snapshot?: FileSnapshot | undefined;
 }
 
 interface PluginDiscovery {
@@ -52,21 +52,21 @@ interface PluginDiscovery {
 
 /** Finds every plugin on disk that settings and flags refer to. Never throws: what is broken becomes a problem. */
 export async function discoverPlugins(options: DiscoverPluginsOptions): Promise<PluginDiscovery> {
-  const { enabledPlugins = {}, footprint } = options;
+  const { enabledPlugins = {}, snapshot } = options;
   const folders = ["plugins", "skills"].map((name) => join(options.configDirectory, name));
-  footprint?.add([...folders, ...recordFiles.map((name) => join(options.configDirectory, "plugins", name))]);
-  const given = await findGiven(options.pluginDirectories ?? [], footprint);
+  snapshot?.add([...folders, ...recordFiles.map((name) => join(options.configDirectory, "plugins", name))]);
+  const given = await findGiven(options.pluginDirectories ?? [], snapshot);
   const installed = await findInstalledPlugins({ ...options, enabledPlugins });
   const candidates = [
     ...given.candidates,
     ...installed.candidates,
-    ...(await findInFolder(join(options.configDirectory, "plugins"), "plugins-dir", footprint)),
-    ...(await findInFolder(join(options.configDirectory, "skills"), "skills-dir", footprint)),
+    ...(await findInFolder(join(options.configDirectory, "plugins"), "plugins-dir", snapshot)),
+    ...(await findInFolder(join(options.configDirectory, "skills"), "skills-dir", snapshot)),
   ];
   const diagnostics = [...given.diagnostics, ...installed.diagnostics];
   const plugins: Plugin[] = [];
-  for (const candidate of await withoutRepeats(candidates, footprint)) {
-    const loaded = await loadPlugin(candidate, enabledPlugins, footprint);
+  for (const candidate of await withoutRepeats(candidates, snapshot)) {
+    const loaded = await loadPlugin(candidate, enabledPlugins, snapshot);
     diagnostics.push(...loaded.diagnostics);
     const stronger = plugins.find(
       (plugin) => plugin.origin === "directory" && plugin.name === loaded.plugin.name,
@@ -77,12 +77,12 @@ export async function discoverPlugins(options: DiscoverPluginsOptions): Promise<
   return { plugins, diagnostics };
 }
 
-async function findGiven(directories: readonly string[], footprint: Footprint | undefined) {
+async function findGiven(directories: readonly string[], snapshot: FileSnapshot | undefined) {
   const candidates: PluginCandidate[] = [];
   const diagnostics: Diagnostic[] = [];
   for (const directory of directories) {
     const root = resolve(directory);
-    if (await isDirectory(root, footprint)) candidates.push({ root, origin: "directory" });
+    if (await isDirectory(root, snapshot)) candidates.push({ root, origin: "directory" });
     else diagnostics.push(notADirectory(directory));
   }
   return { candidates, diagnostics };
@@ -91,15 +91,15 @@ async function findGiven(directories: readonly string[], footprint: Footprint | 
 async function findInFolder(
   folder: string,
   origin: "plugins-dir" | "skills-dir",
-  footprint: Footprint | undefined,
+  snapshot: FileSnapshot | undefined,
 ): Promise<PluginCandidate[]> {
   const names = await readdir(folder).catch(() => []);
   const candidates: PluginCandidate[] = [];
   for (const name of names.sort()) {
     if (name.startsWith(".") || (origin === "plugins-dir" && reservedFolders.has(name))) continue;
     const root = join(folder, name);
-    const hasManifest = await isFile(join(root, ".claude-plugin", "plugin.json"), footprint);
-    if (hasManifest || (await hasMark(root, origin, footprint))) candidates.push({ root, origin });
+    const hasManifest = await isFile(join(root, ".claude-plugin", "plugin.json"), snapshot);
+    if (hasManifest || (await hasMark(root, origin, snapshot))) candidates.push({ root, origin });
   }
   return candidates;
 }
@@ -108,20 +108,20 @@ async function findInFolder(
 function hasMark(
   root: string,
   origin: "plugins-dir" | "skills-dir",
-  footprint: Footprint | undefined,
+  snapshot: FileSnapshot | undefined,
 ): Promise<boolean> {
-  return isDirectory(join(root, origin === "plugins-dir" ? "agents" : ".claude-plugin"), footprint);
+  return isDirectory(join(root, origin === "plugins-dir" ? "agents" : ".claude-plugin"), snapshot);
 }
 
 /** The same folder reached in two ways is one plugin; the way that was named first counts. */
 async function withoutRepeats(
   candidates: readonly PluginCandidate[],
-  footprint: Footprint | undefined,
+  snapshot: FileSnapshot | undefined,
 ): Promise<PluginCandidate[]> {
   const seen = new Set<string>();
   const kept: PluginCandidate[] = [];
   for (const candidate of candidates) {
-    footprint?.add([candidate.root], "place");
+    snapshot?.add([candidate.root], "place");
     const real = await realpath(candidate.root).catch(() => candidate.root);
     // One folder may hold several entries of a marketplace, each with its own parts.
     const key = candidate.entry === undefined ? real : `${real}\0${candidate.name}`;
@@ -165,7 +165,7 @@ interface FindInstalledOptions {
   readonly configDirectory: string;
   readonly enabledPlugins: EnabledPlugins;
   readonly projectDirectory?: string;
-  readonly footprint?: Footprint | undefined;
+  readonly snapshot?: FileSnapshot | undefined;
 }
 
 /** Finds the folders of plugins that install records name, and of those that settings enable without a record. */
@@ -175,7 +175,7 @@ async function findInstalledPlugins(
   const folder = join(options.configDirectory, "plugins");
   const records = await loadRecords(folder);
   const diagnostics = [...records.diagnostics];
-  const marketplaces = await createMarketplaceFinder(folder, diagnostics, options.footprint);
+  const marketplaces = await createMarketplaceFinder(folder, diagnostics, options.snapshot);
   const candidates: PluginCandidate[] = [];
   const wanted = new Map<string, InstalledPlugin>();
   for (const record of records.installed) {
@@ -189,7 +189,7 @@ async function findInstalledPlugins(
     if (settingFor([key], options.enabledPlugins) === true) wanted.set(key, { id });
   }
   for (const [key, record] of wanted) {
-    const candidate = await locate(record, { folder, marketplaces, footprint: options.footprint });
+    const candidate = await locate(record, { folder, marketplaces, snapshot: options.snapshot });
     if (candidate !== undefined) candidates.push(candidate);
     else if (settingFor([key], options.enabledPlugins) !== false) diagnostics.push(notFound(key, folder));
   }
@@ -227,11 +227,11 @@ async function locate(
   {
     folder,
     marketplaces,
-    footprint,
+    snapshot,
   }: {
     readonly folder: string;
     readonly marketplaces: MarketplaceFinder;
-    readonly footprint: Footprint | undefined;
+    readonly snapshot: FileSnapshot | undefined;
   },
 ): Promise<PluginCandidate | undefined> {
   const { name, marketplace } = record.id;
@@ -240,9 +240,9 @@ async function locate(
   const spoken = entry === undefined ? known : { ...known, entry: entry.plugin };
   if (record.installPath !== undefined) {
     const root = resolve(folder, record.installPath);
-    if (await isDirectory(root, footprint)) return { ...spoken, root };
+    if (await isDirectory(root, snapshot)) return { ...spoken, root };
   }
-  const cached = await findCached(record, folder, footprint);
+  const cached = await findCached(record, folder, snapshot);
   if (cached !== undefined) return { ...spoken, root: cached };
   return entry?.root === undefined ? undefined : { ...spoken, root: entry.root };
 }
@@ -250,17 +250,17 @@ async function locate(
 async function findCached(
   { id, version }: InstalledPlugin,
   folder: string,
-  footprint: Footprint | undefined,
+  snapshot: FileSnapshot | undefined,
 ): Promise<string | undefined> {
   if (!isSafeName(id.marketplace) || !isSafeName(id.name)) return undefined;
   const home = join(folder, "cache", id.marketplace, id.name);
-  footprint?.add([home]);
+  snapshot?.add([home]);
   const names = (await readdir(home).catch(() => [])).filter((name) => !name.startsWith("."));
   const newest = names.sort(byVersion()).at(-1);
   const chosen = version !== undefined && names.includes(version) ? version : newest;
   if (chosen === undefined) return undefined;
   const root = join(home, chosen);
-  return (await isDirectory(root, footprint)) ? root : undefined;
+  return (await isDirectory(root, snapshot)) ? root : undefined;
 }
 
 function keyOf({ name, marketplace }: PluginId): string {
@@ -293,7 +293,7 @@ interface MarketplaceFinder {
 async function createMarketplaceFinder(
   folder: string,
   diagnostics: Diagnostic[],
-  footprint: Footprint | undefined,
+  snapshot: FileSnapshot | undefined,
 ): Promise<MarketplaceFinder> {
   const file = join(folder, recordFiles[2]);
   const readPlaces = (value: unknown) => ({ places: readKnownMarketplaces(value), issues: [] });
@@ -305,12 +305,12 @@ async function createMarketplaceFinder(
       if (!opened.has(marketplace)) {
         const places = (known.value?.places.get(marketplace) ?? []).map((place) => resolve(folder, place));
         const usual = isSafeName(marketplace) ? [join(folder, "marketplaces", marketplace)] : [];
-        opened.set(marketplace, await openMarketplace([...places, ...usual], diagnostics, footprint));
+        opened.set(marketplace, await openMarketplace([...places, ...usual], diagnostics, snapshot));
       }
       const open = opened.get(marketplace);
       const plugin = open?.marketplace.plugins.find((entry) => entry.name === name);
       if (open === undefined || plugin === undefined) return undefined;
-      const root = await findRoot(open.root, plugin.places, footprint);
+      const root = await findRoot(open.root, plugin.places, snapshot);
       return { plugin, root };
     },
   };
@@ -324,12 +324,12 @@ interface OpenMarketplace {
 async function openMarketplace(
   places: readonly string[],
   diagnostics: Diagnostic[],
-  footprint: Footprint | undefined,
+  snapshot: FileSnapshot | undefined,
 ): Promise<OpenMarketplace | undefined> {
   for (const place of places) {
-    const isDocument = await isFile(place, footprint);
+    const isDocument = await isFile(place, snapshot);
     const file = isDocument ? place : join(place, ".claude-plugin", "marketplace.json");
-    footprint?.add([file]);
+    snapshot?.add([file]);
     const loaded = await loadJson(file, readMarketplace);
     // The entries of plugins that are not installed are their author's business.
     diagnostics.push(...loaded.diagnostics.filter(({ severity }) => severity === "error"));
@@ -348,16 +348,16 @@ function rootOfFile(file: string): string {
 async function findRoot(
   root: string,
   places: readonly string[],
-  footprint: Footprint | undefined,
+  snapshot: FileSnapshot | undefined,
 ): Promise<string | undefined> {
-  footprint?.add([root], "place");
+  snapshot?.add([root], "place");
   const home = await realpath(root).catch(() => undefined);
   if (home === undefined) return undefined;
   for (const place of places) {
     const path = join(root, place);
-    footprint?.add([path], "place");
+    snapshot?.add([path], "place");
     const real = await realpath(path).catch(() => undefined);
-    if (real !== undefined && isWithin(home, real) && (await isDirectory(path, footprint))) return path;
+    if (real !== undefined && isWithin(home, real) && (await isDirectory(path, snapshot))) return path;
   }
   return undefined;
 }
@@ -372,12 +372,12 @@ interface PluginAgentFile {
 /** Lists the Markdown files that hold a plugin's agents. A link that leads out of the plugin is not followed. */
 export async function discoverPluginAgents(
   plugin: Plugin,
-  footprint?: Footprint,
+  snapshot?: FileSnapshot,
 ): Promise<{ files: PluginAgentFile[]; diagnostics: Diagnostic[] }> {
-  footprint?.add([plugin.root], "place");
+  snapshot?.add([plugin.root], "place");
   const root = await realpath(plugin.root).catch(() => undefined);
   if (root === undefined) return { files: [], diagnostics: [] };
-  const walk: AgentWalk = { root, visited: new Set(), files: new Map(), diagnostics: [], footprint };
+  const walk: AgentWalk = { root, visited: new Set(), files: new Map(), diagnostics: [], snapshot };
   for (const place of pluginAgentPlaces(plugin)) {
     const isNamed = plugin.manifest.agents !== undefined;
     await visit(place.path, { place, isNamed }, walk);
@@ -392,7 +392,7 @@ interface AgentWalk {
   /** By real path, so that a file named twice counts once. */
   readonly files: Map<string, PluginAgentFile>;
   readonly diagnostics: Diagnostic[];
-  readonly footprint: Footprint | undefined;
+  readonly snapshot: FileSnapshot | undefined;
 }
 
 interface Start {
@@ -402,8 +402,8 @@ interface Start {
 }
 
 async function visit(path: string, start: Start, walk: AgentWalk): Promise<void> {
-  walk.footprint?.add([path]);
-  walk.footprint?.add([path], "place");
+  walk.snapshot?.add([path]);
+  walk.snapshot?.add([path], "place");
   const real = await realpath(path).catch(() => undefined);
   if (real === undefined) {
     if (path === start.place.path && start.isNamed) walk.diagnostics.push(missing(path));

@@ -2,7 +2,7 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Diagnostic, type Issue, placeFindings } from "@retinue/base/foundation/diagnostic.ts";
-import type { Footprint } from "@retinue/base/foundation/footprint.ts";
+import type { FileSnapshot } from "@retinue/base/foundation/file-snapshot.ts";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
 import { parseJsonDocument } from "@retinue/base/foundation/parse-json-document.ts";
 import type { SourcedHookRule } from "../hooks/hook-rule.ts";
@@ -36,11 +36,11 @@ export interface PluginCandidate {
 export async function loadPlugin(
   candidate: PluginCandidate,
   enabledPlugins: EnabledPlugins,
-  footprint?: Footprint,
+  snapshot?: FileSnapshot,
 ): Promise<{ plugin: Plugin; diagnostics: Diagnostic[] }> {
   const file = join(candidate.root, ".claude-plugin", "plugin.json");
-  footprint?.add([file]);
-  footprint?.add([candidate.root], "place");
+  snapshot?.add([file]);
+  snapshot?.add([candidate.root], "place");
   const { value, diagnostics } = await loadJson(file, (json) => readPluginManifest(json));
   const manifest = mergeEntry(value?.manifest, candidate.entry);
   const folder = basename((await realpath(candidate.root).catch(() => undefined)) ?? candidate.root);
@@ -81,13 +81,13 @@ export async function loadJson<Reading extends { readonly issues: readonly Issue
   return { value, diagnostics: placeFindings(value.issues, file, document.locate) };
 }
 
-export async function isDirectory(path: string, footprint?: Footprint): Promise<boolean> {
-  footprint?.add([path], "kind");
+export async function isDirectory(path: string, snapshot?: FileSnapshot): Promise<boolean> {
+  snapshot?.add([path], "kind");
   return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 }
 
-export async function isFile(path: string, footprint?: Footprint): Promise<boolean> {
-  footprint?.add([path], "kind");
+export async function isFile(path: string, snapshot?: FileSnapshot): Promise<boolean> {
+  snapshot?.add([path], "kind");
   return (await stat(path).catch(() => undefined))?.isFile() ?? false;
 }
 

@@ -5,7 +5,7 @@ import { lstat, open, readdir, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
 import { type Diagnostic, placeFindings } from "@retinue/base/foundation/diagnostic.ts";
-import type { Footprint } from "@retinue/base/foundation/footprint.ts";
+import type { FileSnapshot } from "@retinue/base/foundation/file-snapshot.ts";
 import { quote } from "@retinue/base/foundation/json-record.ts";
 import { parseJsonDocument } from "@retinue/base/foundation/parse-json-document.ts";
 import type { Paths } from "./paths.ts";
@@ -25,7 +25,7 @@ export interface LoadSettingsOptions {
   readonly flagSettings?: string | undefined;
   readonly trusted: boolean;
   /** Gets every path that is looked at. */
-  readonly footprint?: Footprint | undefined;
+  readonly footprint?: FileSnapshot | undefined;
 }
 
 export interface LoadedSettings {
@@ -45,9 +45,9 @@ const loadShape = checks.shape(
 
 export async function loadSettings(options: LoadSettingsOptions): Promise<LoadedSettings> {
   checkArgument("The options of loadSettings()", loadShape, options);
-  const { footprint } = options;
+  const { footprint: snapshot } = options;
   const entries = await listSources(options);
-  const readings = await Promise.all(entries.map((entry) => readSource(entry, footprint)));
+  const readings = await Promise.all(entries.map((entry) => readSource(entry, snapshot)));
   const layers = readings.flatMap((reading) => reading.layer ?? []);
   const incompleteScopes = [...new Set(readings.flatMap((reading) => reading.unusable ?? []))];
   return {
@@ -75,7 +75,7 @@ async function listSources({
   paths,
   sources,
   flagSettings,
-  footprint,
+  footprint: snapshot,
 }: LoadSettingsOptions): Promise<readonly SourceEntry[]> {
   const wants = (scope: "user" | "project" | "local") => sources === undefined || sources.includes(scope);
   const { settings } = paths;
@@ -92,9 +92,9 @@ async function listSources({
   const managed = { scope: "managed", anchor: paths.managedDirectory } as const;
   entries.push({ source: { ...managed, file: settings.managed } });
   const filesOf = (some: readonly SourceEntry[]) => some.flatMap(({ source: { file } }) => file ?? []);
-  footprint?.add([settings.managedDropIns, ...filesOf(entries)]);
+  snapshot?.add([settings.managedDropIns, ...filesOf(entries)]);
   const dropIns = await listDropIns(settings.managedDropIns, managed);
-  if (dropIns.length > 0) footprint?.add(filesOf(dropIns));
+  if (dropIns.length > 0) snapshot?.add(filesOf(dropIns));
   return [...entries, ...dropIns];
 }
 
@@ -126,7 +126,7 @@ interface SourceReading {
   readonly unusable?: SettingsScope;
 }
 
-async function readSource(entry: SourceEntry, footprint: Footprint | undefined): Promise<SourceReading> {
+async function readSource(entry: SourceEntry, snapshot: FileSnapshot | undefined): Promise<SourceReading> {
   const { source } = entry;
   const failed = (diagnostic: Diagnostic): SourceReading => ({
     diagnostics: [diagnostic],
@@ -144,17 +144,17 @@ async function readSource(entry: SourceEntry, footprint: Footprint | undefined):
   }
   if (content.type === "unreadable") return failed(unreadable(source.file, content.reason));
   if (content.text.replace("\uFEFF", "").trim() === "") return { diagnostics: [emptyFile(source.file)] };
-  return refuseForeign(readText(content.text, source), footprint);
+  return refuseForeign(readText(content.text, source), snapshot);
 }
 
 /** What is in a file of the organisation that others can write is not the organisation's word. */
 async function refuseForeign(
   reading: SourceReading,
-  footprint: Footprint | undefined,
+  snapshot: FileSnapshot | undefined,
 ): Promise<SourceReading> {
   const { layer, diagnostics } = reading;
   const file = layer?.source.scope === "managed" ? layer.source.file : undefined;
-  const why = file === undefined ? undefined : await findForeignWriters(file, { footprint });
+  const why = file === undefined ? undefined : await findForeignWriters(file, { snapshot });
   if (layer === undefined || file === undefined || why === undefined) return reading;
   const diagnostic = unsafeManagedDiagnostic(file, why, "only its restrictions apply");
   return { ...reading, layer: { ...layer, isUnsafe: true }, diagnostics: [diagnostic, ...diagnostics] };
@@ -246,14 +246,14 @@ function codeOf(error: unknown): string | undefined {
  */
 export async function findForeignWriters(
   file: string,
-  { userId = process.getuid?.(), footprint }: ForeignWritersOptions = {},
+  { userId = process.getuid?.(), snapshot }: ForeignWritersOptions = {},
 ): Promise<string | undefined> {
   if (userId === undefined) return undefined;
-  footprint?.add([file], "place");
+  snapshot?.add([file], "place");
   const real = await realpath(file).catch(() => undefined);
   if (real === undefined) return undefined;
   const places = [...new Set([...placesOnTheWay(real), ...placesOnTheWay(file)])];
-  footprint?.add(places, "kind");
+  snapshot?.add(places, "kind");
   for (const place of places) {
     const stats = await lstat(place).catch(() => undefined);
     if (stats === undefined) continue;
@@ -268,7 +268,7 @@ export async function findForeignWriters(
 
 interface ForeignWritersOptions {
   readonly userId?: number | undefined;
-  readonly footprint?: Footprint | undefined;
+  readonly snapshot?: FileSnapshot | undefined;
 }
 
 /** The code of the problem below. */

@@ -357,7 +357,7 @@ export function limitRepositoryLayer(
   options: LimitOptions,
 ): { readonly settings: Settings; readonly heldBack: readonly HeldBack[] } {
   const untrusted = isUnsafe ? "others-can-write" : "folder-not-trusted";
-  const sieve = createSieve(options.trusted ? "never-from-a-repository" : untrusted, source);
+  const sieve = createTrustFilter(options.trusted ? "never-from-a-repository" : untrusted, source);
   const limited: Settings = {
     permissions: limitPermissions(settings.permissions, options, sieve),
     hooks: sieve.keep(
@@ -394,13 +394,13 @@ interface Name {
   readonly value: unknown;
 }
 
-interface Sieve {
+interface TrustFilter {
   readonly heldBack: readonly HeldBack[];
   /** The values that count; each of the others is noted under its name. */
   readonly keep: <T>(values: readonly T[], counts: (value: T) => boolean, name: (value: T) => Name) => T[];
 }
 
-function createSieve(reason: HeldBack["reason"], source: HeldBack["source"]): Sieve {
+function createTrustFilter(reason: HeldBack["reason"], source: HeldBack["source"]): TrustFilter {
   const heldBack: HeldBack[] = [];
   return {
     heldBack,
@@ -417,7 +417,7 @@ function createSieve(reason: HeldBack["reason"], source: HeldBack["source"]): Si
 function limitPermissions(
   permissions: PermissionSettings,
   options: LimitOptions,
-  sieve: Sieve,
+  sieve: TrustFilter,
 ): PermissionSettings {
   const { defaultMode, ...rest } = permissions;
   const { trusted } = options;
@@ -460,7 +460,7 @@ function restricts(key: string, value: unknown): boolean {
 
 function limitPlain(
   plain: PlainSettings,
-  sieve: Sieve,
+  sieve: TrustFilter,
   { trusted, isShared }: { readonly trusted: boolean; readonly isShared: boolean },
 ): PlainSettings {
   const counts = ([key, value]: [string, unknown]): boolean => {

@@ -116,11 +116,11 @@ function issuesOfMembers(
   value: JsonRecord,
   { reported, scope }: { readonly reported: readonly Issue[]; readonly scope: SettingsScope },
 ): readonly Issue[] {
-  const said = new Set(reported.map(({ path }) => path.join(".")));
+  const reportedPaths = new Set(reported.map(({ path }) => path.join(".")));
   return Object.keys(settingMembers)
     .filter((key): key is keyof typeof settingMembers => Object.hasOwn(value, key))
     .flatMap((key) => readMembers(key, value[key], scope === "managed"))
-    .filter(({ path }) => !said.has(path.join(".")) && !said.has(String(path[0])));
+    .filter(({ path }) => !reportedPaths.has(path.join(".")) && !reportedPaths.has(String(path[0])));
 }
 
 const emptySettings: Settings = {

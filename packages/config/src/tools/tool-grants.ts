@@ -193,7 +193,7 @@ function withoutChildTools(
   return granted.filter(({ name }) => !names.has(name));
 }
 
-interface WishContext {
+interface EntryContext {
   readonly withheld: readonly WithheldTool[];
   readonly inherited: GrantRequest["inherited"];
   readonly reachable: ReadonlySet<AvailableTool>;
@@ -210,7 +210,7 @@ interface RequestedRights {
 
 function readRequestedRights(
   requestedRights: readonly MatchedEntry[] | undefined,
-  context: WishContext,
+  context: EntryContext,
 ): RequestedRights {
   const { reachable, inherited, notes } = context;
   if (requestedRights === undefined) {
@@ -240,7 +240,7 @@ function readRequestedRights(
   return { wanted, lost };
 }
 
-function findWithheld(name: string, { withheld }: WishContext): readonly WithheldTool[] {
+function findWithheld(name: string, { withheld }: EntryContext): readonly WithheldTool[] {
   if (withheld.length === 0) return [];
   const named = matchTools(
     name,
@@ -253,7 +253,7 @@ function findWithheld(name: string, { withheld }: WishContext): readonly Withhel
 function describeWithheld(
   text: string,
   missing: readonly WithheldTool[],
-  { who }: WishContext,
+  { who }: EntryContext,
   path: readonly (string | number)[],
 ): Issue[] {
   const reasons = missing.flatMap(({ tool, reason }) => (mayHave(tool, who) ? [reason] : []));
@@ -264,7 +264,7 @@ function describeWithheld(
 function describeLoss(
   text: string,
   tools: readonly AvailableTool[],
-  context: WishContext,
+  context: EntryContext,
   path: readonly (string | number)[],
 ): Issue[] {
   const lost = tools.filter((tool) => !context.reachable.has(tool));

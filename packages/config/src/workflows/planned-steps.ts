@@ -31,7 +31,7 @@ export interface PlannedSteps {
 }
 
 /** More agents are started by no run. */
-const mostSteps = 1000;
+const maxSteps = 1000;
 
 /** What a script would start, without running it. `args` is what it gets; a script that does not parse starts nothing. */
 export function plannedSteps(text: string, args: unknown): PlannedSteps {
@@ -70,7 +70,7 @@ const asMany: ReadonlySet<string> = new Set([
 /** How often something runs for each item of a list. */
 function times(scale: Scale, size: number | undefined): Scale {
   if (size === undefined) return { ...scale, isOpen: true };
-  return { times: Math.min(mostSteps, scale.times * size), isOpen: scale.isOpen };
+  return { times: Math.min(maxSteps, scale.times * size), isOpen: scale.isOpen };
 }
 
 type Names = ReturnType<typeof readNames>;
@@ -294,17 +294,22 @@ function readSteps(
   ): void {
     if (scale.times === 0) return;
     const [prompt, options] = given;
-    const said: Record<string, string> = {};
+    const givenOptions: Record<string, string> = {};
     let own = phase;
     for (const property of options?.type === "ObjectExpression" ? options.properties : []) {
       if (property.type !== "Property" || property.computed) continue;
       const name = keyName(property.key) ?? "";
       const value = knownOf(property.value)?.value;
       if (name === "phase") own = typeof value === "string" ? value : undefined;
-      else if (stepOptions.has(name) && typeof value === "string") said[name] = value;
+      else if (stepOptions.has(name) && typeof value === "string") givenOptions[name] = value;
     }
     const checks = checksOf(options, knownOf);
-    const step = { ...scale, prompt: prompt === undefined ? "" : textOf(prompt), options: said, checks };
+    const step = {
+      ...scale,
+      prompt: prompt === undefined ? "" : textOf(prompt),
+      options: givenOptions,
+      checks,
+    };
     steps.push(own === undefined ? step : { ...step, phase: own });
     places.set(steps.at(-1) ?? step, start);
   }

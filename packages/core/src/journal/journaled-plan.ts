@@ -64,9 +64,9 @@ function readPlan(plan: JsonRecord): EarlierPlan {
   const task = isRecord(plan.task) ? plan.task : {};
   const mode = ownMode(plan);
   const granted = Array.isArray(tools) ? readTools(tools) : undefined;
-  const turns = saidByCall(maxTurns);
-  const own = saidByCall(effort);
-  const cwd = saidByCall(plan.cwd);
+  const turns = fromCall(maxTurns);
+  const own = fromCall(effort);
+  const cwd = fromCall(plan.cwd);
   return {
     ...textFields(task, ["agentType", "description", "prompt", "callId", "name"]),
     background: task.background === true,
@@ -88,7 +88,7 @@ function readPlan(plan: JsonRecord): EarlierPlan {
 function readEnv(value: unknown): Pick<EarlierPlan, "env"> {
   const entries = Object.entries(isRecord(value) ? value : {}).flatMap(
     ([name, entry]): [string, string][] => {
-      const text = saidByCall(entry);
+      const text = fromCall(entry);
       return typeof text === "string" ? [[name, text]] : [];
     },
   );
@@ -124,7 +124,7 @@ function ownMode({ policy, modeFrom }: JsonRecord): PermissionMode | undefined {
 }
 
 /** What is in the definition is read from the definition again. */
-function saidByCall(decided: unknown): unknown {
+function fromCall(decided: unknown): unknown {
   return isRecord(decided) && decided.from === "the call" ? decided.value : undefined;
 }
 

@@ -302,11 +302,11 @@ interface CompactionWindow {
 }
 
 export function createCompactionWindow(
-  { lines: before, answers: begun }: ConversationSources = { lines: [], answers: [] },
+  { lines: before, answers: startedAnswers }: ConversationSources = { lines: [], answers: [] },
 ): CompactionWindow {
   let lines = [...before];
   const places = new Map(lines.map((line, at) => [line, at]));
-  let answers = begun.flatMap((line) => places.get(line) ?? []);
+  let answers = startedAnswers.flatMap((line) => places.get(line) ?? []);
   const placeOf = (count: number): number =>
     count === 0 ? lines.length : (answers.at(-count) ?? answers[0] ?? lines.length);
   return {

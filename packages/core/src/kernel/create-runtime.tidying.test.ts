@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import { expect, it } from "vitest";
-import { createTidying } from "./create-runtime.ts";
+import { createBackgroundCleanup } from "./create-runtime.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -17,7 +17,7 @@ it.each([
   await sample.workspace.write("../home/.claude/settings.json", JSON.stringify({ cleanupPeriodDays }));
   const discovered = await sample.runtime.agents();
   const [name = ""] = readdirSync(discovered.paths.transcripts);
-  const tidying = createTidying(new AbortController().signal, () => Date.now() + age * dayMs);
+  const tidying = createBackgroundCleanup(new AbortController().signal, () => Date.now() + age * dayMs);
   tidying.begin({ discovered, environment: {}, trusted: true });
   await tidying.end();
   expect(existsSync(join(discovered.paths.transcripts, name))).toBe(stays);
@@ -27,7 +27,7 @@ it("removes nothing once the runtime ends [SDK-3]", async () => {
   await using sample = await createSampleRuntime(["One."]);
   await sample.runtime.run("First.").result;
   const discovered = await sample.runtime.agents();
-  const tidying = createTidying(AbortSignal.abort(), () => Date.now() + 99 * dayMs);
+  const tidying = createBackgroundCleanup(AbortSignal.abort(), () => Date.now() + 99 * dayMs);
   tidying.begin({ discovered, environment: {}, trusted: true });
   await tidying.end();
   expect(readdirSync(discovered.paths.transcripts)).toHaveLength(2);

@@ -151,7 +151,7 @@ export function createHostedRuntime(options: RuntimeOptions, live?: SessionPorts
   const { store } = options;
   if (store !== undefined) refuseWorkerOptions(options);
   const stop = new AbortController();
-  const tidying = createTidying(stop.signal, Date.now);
+  const tidying = createBackgroundCleanup(stop.signal, Date.now);
   const normalized = normalizeRuntimeOptions(options);
   const source = createRuntimeSource({
     ...normalized.setup,
@@ -456,7 +456,7 @@ async function findSessionOf(
 }
 
 /** Removes what old sessions left, beside the work: it is started once, and only closing the runtime waits for it. */
-interface Tidying {
+interface BackgroundCleanup {
   begin(source: Pick<FolderContext, "discovered" | "environment" | "trusted">): void;
   end(): Promise<void>;
 }
@@ -464,13 +464,13 @@ interface Tidying {
 /** How long transcripts are kept where settings do not say. */
 const defaultDays = 30;
 
-export function createTidying(signal: AbortSignal, now: () => number): Tidying {
+export function createBackgroundCleanup(signal: AbortSignal, now: () => number): BackgroundCleanup {
   let work: Promise<void> | undefined;
   async function tidy({
     discovered: { paths, settings },
     environment,
     trusted,
-  }: Parameters<Tidying["begin"]>[0]): Promise<void> {
+  }: Parameters<BackgroundCleanup["begin"]>[0]): Promise<void> {
     const { cleanUp } = await import("../tasks/cleanup.ts");
     const olderThanDays = settings.settings.plain.cleanupPeriodDays ?? defaultDays;
     const cleanup = { ...paths, olderThanDays, now: now(), dryRun: false, environment, trusted, signal };

@@ -111,8 +111,8 @@ export function createQuestionRegistry(options: QuestionRegistryOptions): Questi
           return { type: "allow", for: scope, rules: chosen };
         }
         const { message, stop } = denialOf(answer);
-        const said = message === undefined ? {} : { message };
-        return stop === true ? { type: "deny-and-stop", ...said } : { type: "deny", ...said };
+        const refusal = message === undefined ? {} : { message };
+        return stop === true ? { type: "deny-and-stop", ...refusal } : { type: "deny", ...refusal };
       },
     },
     async askForm(fields, { signal, agentPath: path = mainPath, callId }) {

@@ -106,9 +106,9 @@ function openSource(shared: Shared): RuntimeSource {
     unregister: agents.unregister,
     at({ cwd, env, trusted }) {
       const own = cwd === undefined ? place.cwd : resolve(place.cwd, cwd);
-      const { trusted: said, ...same } = options;
+      const { trusted: given, ...same } = options;
       // What the program set for its own folder does not hold for another one.
-      const trust = trusted ?? (own === place.cwd ? said : undefined);
+      const trust = trusted ?? (own === place.cwd ? given : undefined);
       const environment = withHome({ ...place.environment, ...env }, place.home);
       const moved = { ...same, ...(trust === undefined ? {} : { trusted: trust }) };
       return openSource({ ...shared, options: moved, place: { ...place, cwd: own, environment } });

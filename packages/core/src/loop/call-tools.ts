@@ -190,7 +190,7 @@ async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Pro
     queue.push({ type: "call-finished", call, durationMs: 0, ...outcome, ...deciding, ...denial });
     return { call, outcome, notRun: true, ...denial };
   }
-  if (signal.aborted) return { call, outcome: { content: notBegun, isError: true }, notRun: true };
+  if (signal.aborted) return { call, outcome: { content: notStarted, isError: true }, notRun: true };
   const { allowedBy, reason } = authorized;
   const allowed =
     allowedBy === undefined || reason === undefined ? {} : { allowed: { by: allowedBy, reason } };
@@ -292,7 +292,7 @@ async function settleWithin(
   }
 }
 
-const notBegun =
+const notStarted =
   "This call has not run: the run was stopped before it began. Make it again if it is still needed.";
 
 function failed(error: unknown): ToolOutcome {

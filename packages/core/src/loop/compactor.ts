@@ -108,7 +108,7 @@ function requestOf({ request, parts }: CompactorState): ModelRequest {
   return request ?? parts.request();
 }
 
-interface CompactionWish {
+interface CompactionRequest {
   readonly trigger: "auto" | "manual";
   readonly limitTokens: number;
   readonly instructions?: string | undefined;
@@ -117,7 +117,7 @@ interface CompactionWish {
 
 async function* compact(
   state: CompactorState,
-  { trigger, limitTokens, instructions, atAnyPrice = false }: CompactionWish,
+  { trigger, limitTokens, instructions, atAnyPrice = false }: CompactionRequest,
 ): AsyncGenerator<RunEvent, CompactionOutcome> {
   const { parts, port, fill, prompt } = state;
   const { ports, messages, tally, signal } = parts;

@@ -244,9 +244,9 @@ async function* pauseForQuota(conversation: Conversation): AsyncGenerator<RunEve
   const { quota } = ports;
   const closing = quota?.closing();
   if (quota === undefined || closing === undefined) return;
-  const hasBegun = tally.turns() > 0;
-  if (!hasBegun && quota.mayBegin) return;
-  if (hasBegun) {
+  const hasStarted = tally.turns() > 0;
+  if (!hasStarted && quota.mayBegin) return;
+  if (hasStarted) {
     using _last = quota.lastTurn();
     const { provider, until } = closing;
     const at = new Date(until).toISOString();
@@ -262,7 +262,7 @@ async function* pauseForQuota(conversation: Conversation): AsyncGenerator<RunEve
   yield { type: "quota-waiting", ...closing };
   await quota.wait({ signal });
   yield { type: "quota-renewed", provider: closing.provider };
-  if (hasBegun) yield add(conversation, quotaRenewed, "system");
+  if (hasStarted) yield add(conversation, quotaRenewed, "system");
 }
 
 /** Whose quota it was, of a message that asks for a last turn; undefined for any other. */
@@ -339,8 +339,8 @@ function endOf(
 
 /** What the agent said last in this run; where it did not finish, also what it left without a word. */
 function textOfEnd({ text, status }: Ending, tally: Tally, messages: readonly Message[]): string {
-  const said = text ?? tally.lastText();
-  return said.trim() === "" && status === "partial" ? describeUnfinished(messages) : said;
+  const lastText = text ?? tally.lastText();
+  return lastText.trim() === "" && status === "partial" ? describeUnfinished(messages) : lastText;
 }
 
 /** What the calls of an answer would do when repeated; a call of no tool there is does nothing. */

@@ -204,14 +204,14 @@ function closed(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => stdout.once("close", () => resolve()));
 }
 
-interface Remains {
+interface EndedProcess {
   readonly child: ChildProcess | undefined;
   readonly flaw: string | undefined;
   readonly garbage: string | undefined;
   readonly stderr: string;
 }
 
-function describeEnd({ child, flaw, garbage, stderr }: Remains): string {
+function describeEnd({ child, flaw, garbage, stderr }: EndedProcess): string {
   const lines = cleanTerminalText(stderr).split("\n");
   const words = lines
     .map((line) => line.trim())

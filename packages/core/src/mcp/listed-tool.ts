@@ -184,10 +184,10 @@ export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // What fetch says is in the cause; "fetch failed" does not help.
   const cause = error.cause instanceof Error ? ` (${causeText(error.cause)})` : "";
-  const said = `${error.message}${cause}`;
-  if (!isRetinueError(error) || error.advice === undefined) return said;
+  const message = `${error.message}${cause}`;
+  if (!isRetinueError(error) || error.advice === undefined) return message;
   // The caller that reports it ends the sentence.
-  return `${endSentence(said)} ${error.advice.replace(/\.$/, "")}`;
+  return `${endSentence(message)} ${error.advice.replace(/\.$/, "")}`;
 }
 
 function causeText(cause: Error): string {

@@ -158,7 +158,7 @@ async function* streamAnswer(
     yield { type: "message-started", id, model };
     for (let next = await watch.wait(reader.read()); !next.done; next = await watch.wait(reader.read())) {
       const events = answer.read(next.value);
-      if (events.length > 0) watch.heardAnswer();
+      if (events.length > 0) watch.answerReceived();
       yield* events;
       signal.throwIfAborted();
     }
@@ -213,7 +213,7 @@ interface StreamWatch extends Disposable {
   /** Waits for the work, but not longer than the caller's signal and the limits allow. */
   wait<T>(work: PromiseLike<T>): Promise<T>;
   /** Says that a piece of the answer arrived. */
-  heardAnswer(): void;
+  answerReceived(): void;
 }
 
 /** Watches over one answer whose source may not respect its signal, so that no wait for it continues for ever. */
@@ -245,7 +245,7 @@ function watchStream(outer: AbortSignal, limits: StallLimits, modelName: string)
         stall.rest();
       }
     },
-    heardAnswer: () => stall.answerStarted(),
+    answerReceived: () => stall.answerStarted(),
     [Symbol.dispose]() {
       stall[Symbol.dispose]();
       outer.removeEventListener("abort", onAbort);

@@ -112,7 +112,7 @@ export interface EarlierRun {
   /** The conversation that another vendor's program keeps for it. */
   readonly runnerSession?: string | undefined;
   /** The task of one that never got to its first words. */
-  readonly unbegun?: string | undefined;
+  readonly unstartedPrompt?: string | undefined;
 }
 
 /** What an interrupted child is shown unless it is given other words. */
@@ -124,7 +124,7 @@ export function withEarlier(
   request: SpawnRequest,
   { earlier = {}, model }: { readonly earlier?: EarlierRun; readonly model?: ChosenModel },
 ): SpawnRequest {
-  const { unbegun, tools: _tools, mode: _mode, runnerSession: _session, ...same } = earlier;
+  const { unstartedPrompt, tools: _tools, mode: _mode, runnerSession: _session, ...same } = earlier;
   // A field that is there and undefined leaves it open as well.
   const given = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
   const kept = {
@@ -133,9 +133,12 @@ export function withEarlier(
     ...request,
     ...given,
   };
-  if (unbegun === undefined) return kept;
+  if (unstartedPrompt === undefined) return kept;
   // One that never began was not interrupted in anything, so the standard words mean nothing to it.
-  return { ...kept, prompt: request.prompt === continuePrompt ? unbegun : `${unbegun}\n\n${request.prompt}` };
+  return {
+    ...kept,
+    prompt: request.prompt === continuePrompt ? unstartedPrompt : `${unstartedPrompt}\n\n${request.prompt}`,
+  };
 }
 
 function modelReference({ id, provider }: ChosenModel): string {

@@ -30,7 +30,7 @@ export function decideMode(requests: ModeRequests): ModeDecision {
   const notes: string[] = [];
   const own = requests.definition?.permissionMode;
   if (own !== undefined) {
-    const obstacle = obstacleTo(own, requests);
+    const obstacle = refusalOfMode(own, requests);
     if (obstacle === undefined) return decided(own, "the definition");
     notes.push(obstacle);
   }
@@ -52,7 +52,7 @@ function decided(value: PermissionMode, from: string, notes: readonly string[] =
 /** Modes that ask no less than the default one; a repository without trust may only choose among these. */
 const narrowModes: ReadonlySet<PermissionMode> = new Set(["default", "plan", "dontAsk"]);
 
-function obstacleTo(mode: PermissionMode, { definition, trusted }: ModeRequests): string | undefined {
+function refusalOfMode(mode: PermissionMode, { definition, trusted }: ModeRequests): string | undefined {
   const name = definition?.name ?? "";
   if (mode === "bypassPermissions") {
     return `The agent ${name} asks for \`bypassPermissions\`, which no file can grant; its mode is ignored.`;

@@ -95,9 +95,11 @@ describe("[TRN-3] what the call leaves open is as it was", () => {
 
   test("one that never began is given its task, and behind it only a prompt other than the standard one", () => {
     const standard = { ...request, prompt: continuePrompt };
-    expect(withEarlier(standard, { earlier: { unbegun: "Look around." } }).prompt).toBe("Look around.");
+    expect(withEarlier(standard, { earlier: { unstartedPrompt: "Look around." } }).prompt).toBe(
+      "Look around.",
+    );
     expect(
-      withEarlier({ ...request, prompt: "Hurry." }, { earlier: { unbegun: "Look around." } }).prompt,
+      withEarlier({ ...request, prompt: "Hurry." }, { earlier: { unstartedPrompt: "Look around." } }).prompt,
     ).toBe("Look around.\n\nHurry.");
   });
 

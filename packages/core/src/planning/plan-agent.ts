@@ -9,7 +9,7 @@ import {
 } from "@retinue/config/models/select-subagent-model.ts";
 import { readVerifyChecks, type VerifyChecks } from "@retinue/config/settings/verify-checks.ts";
 import type { GrantedTool } from "@retinue/config/tools/tool-grants.ts";
-import { lacksInBackground, type PermissionMode } from "@retinue/gate/permission-policy.ts";
+import { isUnavailableInBackground, type PermissionMode } from "@retinue/gate/permission-policy.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import {
   type AgentPlan,
@@ -365,7 +365,7 @@ function requiredFunctions(
     if (kind === "tool") return granted.has(name);
     if (kind === "server") return servers.has(name);
     if (kind === "onEnd") return name === definition.name && definition.behaviour?.onEnd !== undefined;
-    return !(asking.has(kind) && lacksInBackground(plan.policy, "questions"));
+    return !(asking.has(kind) && isUnavailableInBackground(plan.policy, "questions"));
   });
   return reached.length === 0 ? {} : { functions: reached };
 }
@@ -485,14 +485,14 @@ function planVariables(
   trusted: boolean,
 ): PlannedVariables {
   const isHeld = definition?.env !== undefined && !mayWiden(definition.source, trusted);
-  const said = [
+  const candidates = [
     { value: isHeld ? undefined : definition?.env, from: "the definition", by: "person" as const },
     // They were allowed to the caller that set them, which may be another than the caller that resumes.
     { value: keptEnv, from: "the call", by: "person" as const },
     { value: called, from: "the call", by: origin === "model" ? ("model" as const) : ("person" as const) },
   ];
   const env = new Map<string, Decided<string>>();
-  for (const { value, from, by } of said) {
+  for (const { value, from, by } of candidates) {
     if (value === undefined) continue;
     const reading = readVariables(value);
     if (reading.type === "unreadable")

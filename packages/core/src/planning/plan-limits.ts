@@ -51,7 +51,7 @@ export function planLimits(
   const { settings, session } = facts;
   const ofSettings = settingsFile("agent", facts);
   if (parent !== undefined) {
-    const said: readonly LimitSource[] = [
+    const sources: readonly LimitSource[] = [
       { limits: settings?.agent, from: ofSettings },
       { limits: session?.agent, from: "the session" },
       { limits: definition?.limits, from: "the definition" },
@@ -59,8 +59,8 @@ export function planLimits(
       { limits: request.limits, from: "the call" },
       { limits: { seconds: request.timeout }, from: "the call" },
     ];
-    const usual = request.background ? defaultSilence(said, facts) : [];
-    const own = decideLimits([...said, ...usual]);
+    const usual = request.background ? defaultSilence(sources, facts) : [];
+    const own = decideLimits([...sources, ...usual]);
     return asPlan(parent.task === undefined ? own : withinLimits(own, parent), parent.treeLimits ?? {});
   }
   const { maxBudgetUsd: usd } = request;
@@ -126,9 +126,9 @@ export function planNesting({
 }
 
 /** In the background a silent agent is not noticed, so there is a limit where none is set. */
-function defaultSilence(said: readonly LimitSource[], { background }: LimitFacts): readonly LimitSource[] {
+function defaultSilence(sources: readonly LimitSource[], { background }: LimitFacts): readonly LimitSource[] {
   if (background === undefined || background.stopMs <= 0) return [];
-  if (said.some(({ limits }) => limits?.silenceSeconds !== undefined)) return [];
+  if (sources.some(({ limits }) => limits?.silenceSeconds !== undefined)) return [];
   return [{ limits: { silenceSeconds: background.stopMs / 2000 }, from: background.from }];
 }
 

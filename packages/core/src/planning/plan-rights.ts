@@ -6,7 +6,7 @@ import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 import { parseToolEntry } from "@retinue/config/tools/tool-entry.ts";
 import type { GrantedTool, SpawnRule, ToolGrant } from "@retinue/config/tools/tool-grants.ts";
 import { buildPolicy, childPolicy, isNoWider, type RequestedRights } from "@retinue/gate/build-policy.ts";
-import { lacksInBackground, type PermissionPolicy } from "@retinue/gate/permission-policy.ts";
+import { isUnavailableInBackground, type PermissionPolicy } from "@retinue/gate/permission-policy.ts";
 import { type AgentPlan, type ChildPlan, levelOf } from "./agent-plan.ts";
 import type {
   AgentFacts,
@@ -59,7 +59,7 @@ export function planRights(
       own: facts.own,
       skillDeny: request.skill?.deny ?? [],
       noSearch,
-      background: lacksInBackground(base.policy, "mcpTools"),
+      background: isUnavailableInBackground(base.policy, "mcpTools"),
       forTeam: base.teamTools,
       nests: child !== undefined && mayNest(request, child.parent),
       isNested,
@@ -94,7 +94,7 @@ export function planRights(
     ...(child !== undefined || base.above.sessionTools === undefined
       ? {}
       : { sessionTools: base.above.sessionTools }),
-    ...(lacksInBackground(base.policy, "mcpTools") || mcpServers === undefined ? {} : { mcpServers }),
+    ...(isUnavailableInBackground(base.policy, "mcpTools") || mcpServers === undefined ? {} : { mcpServers }),
     directory,
     serverNotes: [...base.notes, ...planned.notes],
     // The parent reads these beside the result; mere remarks are shown where files are checked.

@@ -104,12 +104,12 @@ function refuseMisfit(
     return `${name} runs in ${vendor}, which has no access to Retinue's memory; leave out \`memory\`.`;
   if (definition.tools?.some((entry) => /^(?:Agent|Task)\b/.test(entry)) === true)
     return `${name} runs in ${vendor}, which cannot start Retinue's agents; leave Agent out of \`tools\`.`;
-  const said = [
+  const unsupported = [
     ...(request.model !== undefined && request.model !== definition.model ? ["model"] : []),
     ...(request.effort !== undefined || definition.effort !== undefined ? ["effort"] : []),
   ];
-  if (said.length === 0) return undefined;
-  return `${name} runs in ${vendor}, which chooses these itself; leave out \`${said.join("` and `")}\`.`;
+  if (unsupported.length === 0) return undefined;
+  return `${name} runs in ${vendor}, which chooses these itself; leave out \`${unsupported.join("` and `")}\`.`;
 }
 
 /** Tools without which an agent is limited in a way that the program need not respect. */

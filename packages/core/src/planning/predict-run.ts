@@ -147,7 +147,7 @@ function wideningOf(runs: readonly PastRun[]): number {
   return Math.min(maxWidening, Math.max(1, reached));
 }
 
-interface Course {
+interface RunShape {
   readonly turns: number;
   /** What a turn adds to the conversation, its answer included. */
   readonly growth: number;
@@ -156,7 +156,7 @@ interface Course {
 }
 
 /** How runs of an agent go of which no run is known; low, likely, high. */
-const courses: Readonly<Record<RunOutlook["tools"], readonly [Course, Course, Course]>> = {
+const courses: Readonly<Record<RunOutlook["tools"], readonly [RunShape, RunShape, RunShape]>> = {
   none: [
     { turns: 1, growth: 0, output: 200, secondsPerTurn: 3 },
     { turns: 1, growth: 0, output: 800, secondsPerTurn: 15 },
@@ -203,7 +203,7 @@ interface Expected {
 
 /** Every turn reads the conversation so far from the cache and writes what is new in it. */
 function usageOf(
-  course: Course,
+  course: RunShape,
   { prefixTokens, maxTurns = Number.POSITIVE_INFINITY }: RunOutlook,
 ): Expected {
   const count = Math.max(1, Math.min(course.turns, maxTurns));

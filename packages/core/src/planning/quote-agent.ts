@@ -27,7 +27,7 @@ export interface QuoteFacts {
 export function quoteAgent(plan: ChildPlan, { past, price, toolTokens }: QuoteFacts): QuotedAgent {
   const { task, system, tools, maxTurns, limits = {}, treeLimits = {}, chosenModel } = plan;
   const texts = [...system, task.prompt].reduce((sum, text) => sum + estimateTextTokens(text), 0);
-  const offered = tools.reduce((sum, { name }) => sum + (toolTokens?.(name) ?? usualToolTokens), 0);
+  const offered = tools.reduce((sum, { name }) => sum + (toolTokens?.(name) ?? defaultToolTokens), 0);
   const rights = quotedRights(plan);
   const acts = [rights.write, rights.run].some(({ level }) => level !== "none");
   const withTools = acts ? "acting" : "reading";
@@ -60,7 +60,7 @@ export function quoteAgent(plan: ChildPlan, { past, price, toolTokens }: QuoteFa
   };
 }
 
-const usualToolTokens = 300;
+const defaultToolTokens = 300;
 
 /** What agents are expected to take together; `places` is how many of them run at the same time. */
 export function quoteBatch(

@@ -84,9 +84,9 @@ function mayRead({ tools, disallowedTools = [] }: Partial<ServerFields>, server:
     server,
     mcp: { server: part, tool: "" },
   };
-  const speaks = (entry: string): boolean => matchTools(parseToolEntry(entry).name, [any]).tools.length > 0;
-  if (disallowedTools.some(speaks)) return false;
-  return tools === undefined || !tools.some((entry) => entry.startsWith("mcp__")) || tools.some(speaks);
+  const matches = (entry: string): boolean => matchTools(parseToolEntry(entry).name, [any]).tools.length > 0;
+  if (disallowedTools.some(matches)) return false;
+  return tools === undefined || !tools.some((entry) => entry.startsWith("mcp__")) || tools.some(matches);
 }
 
 type Limited = Extract<AgentMcpServer, { type: "reference" }> & { readonly tools: readonly string[] };

@@ -81,8 +81,8 @@ function narrowMode(
 
 /** Rules of the runtime itself, for its own folders, were not requested. */
 function describeCutRules(rules: readonly PolicyRule[]): readonly string[] {
-  const wished = rules.filter(({ reason, from, anchor }) => reason === undefined && from !== anchor);
-  const written = [...new Set(wished.map((rule) => describeRule(rule)))];
+  const requested = rules.filter(({ reason, from, anchor }) => reason === undefined && from !== anchor);
+  const written = [...new Set(requested.map((rule) => describeRule(rule)))];
   if (written.length === 0) return [];
   const shown = written.slice(0, maxShown).join(", ");
   const more = written.length > maxShown ? ` and ${written.length - maxShown} more` : "";

@@ -226,7 +226,7 @@ async function converse(conversation: Conversation): Promise<Ending> {
           "The agent ended without any text, even after it was asked for its result.",
         );
       asked = true;
-      next = said("You ended without a text. State your result now, in words, without calling tools.");
+      next = userMessage("You ended without a text. State your result now, in words, without calling tools.");
       continue;
     }
     const more = await ports.beforeEnd?.(text, { signal });
@@ -261,7 +261,7 @@ function endingOf(stopReason: acp.StopReason, text: string, name: string): Endin
   }
 }
 
-function said(text: string): UserMessage {
+function userMessage(text: string): UserMessage {
   return { role: "user", content: [{ type: "text", text }] };
 }
 
@@ -269,7 +269,7 @@ function joined(messages: readonly UserMessage[]): UserMessage {
   const [only] = messages;
   if (messages.length === 1 && only !== undefined) return only;
   const mail = messages.flatMap((message) => message.mail ?? []);
-  return { ...said(messages.map(textOf).join("\n\n")), ...(mail.length === 0 ? {} : { mail }) };
+  return { ...userMessage(messages.map(textOf).join("\n\n")), ...(mail.length === 0 ? {} : { mail }) };
 }
 
 /** One turn of the program, until it ends by itself or is cancelled; what it took is written with its last words. */

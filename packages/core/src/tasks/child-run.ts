@@ -60,13 +60,13 @@ export function isStopOwed(records: readonly JsonRecord[]): boolean {
     if (record.type === "retinue-plan") [isOurs, reported, spoke] = [true, undefined, false];
     if (record.type === "retinue-told") reported = record.event;
     if (record.runEnding !== undefined) spoke = false;
-    spoke ||= saysSomething(record);
+    spoke ||= hasContent(record);
   }
   return isOurs && (reported === undefined ? spoke : reported === "SubagentStart" || reported === "goes-on");
 }
 
 /** Results alone do not count: those of calls that were cut off are put in before a run begins. */
-function saysSomething({ type, message }: JsonRecord): boolean {
+function hasContent({ type, message }: JsonRecord): boolean {
   if (type === "assistant") return true;
   if (type !== "user" || !isRecord(message)) return false;
   const { content } = message;
@@ -173,6 +173,6 @@ function earlierOf({ first, last, hasStarted, runnerSession }: ChildRun): Earlie
     effort,
     keptChecks,
     runnerSession,
-    ...(hasStarted || prompt === undefined ? {} : { unbegun: prompt }),
+    ...(hasStarted || prompt === undefined ? {} : { unstartedPrompt: prompt }),
   };
 }

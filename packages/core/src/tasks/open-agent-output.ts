@@ -33,7 +33,7 @@ export function openAgentOutput(file: string): AgentOutput {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   // Opening costs far more than writing, so the file stays open while the child runs.
   let descriptor: number | undefined;
-  const say = (text: string): void => {
+  const write = (text: string): void => {
     descriptor ??= openSync(file, appendOnly, 0o600);
     writeSync(descriptor, `${text}\n`);
   };
@@ -44,21 +44,21 @@ export function openAgentOutput(file: string): AgentOutput {
       switch (event.type) {
         case "assistant-answered": {
           const text = textOf(event.message).trim();
-          if (text !== "") say(text);
+          if (text !== "") write(text);
           break;
         }
         case "call-started":
-          say(`· ${event.call.name} ${JSON.stringify(event.call.input).slice(0, 200)}`);
+          write(`· ${event.call.name} ${JSON.stringify(event.call.input).slice(0, 200)}`);
           break;
         case "call-finished":
-          if (event.denied !== undefined) say(`  not allowed: ${event.denied}`);
+          if (event.denied !== undefined) write(`  not allowed: ${event.denied}`);
           break;
         case "context-compacted":
-          say(`[the conversation was compacted from ${event.preTokens} to ${event.postTokens} tokens]`);
+          write(`[the conversation was compacted from ${event.preTokens} to ${event.postTokens} tokens]`);
           break;
         case "run-idled":
         case "run-ended":
-          say(`[${event.ending.status}: ${event.ending.reason}]`);
+          write(`[${event.ending.status}: ${event.ending.reason}]`);
           break;
         default:
       }

@@ -81,7 +81,7 @@ export function endedOutcome(
   }: { readonly outputFile: string | undefined; readonly worktree: KeptWorktree | undefined },
 ): SpawnOutcome {
   if (ending === undefined) return { type: "refused", reason: "The agent ended without reporting a result." };
-  const { text, said, tokens } = childResult({ agentId, description, ending, file, worktree });
+  const { text, output, tokens } = childResult({ agentId, description, ending, file, worktree });
   const { usage, toolUses, durationMs, costUsd } = ending.totals;
   return {
     type: "ended",
@@ -92,7 +92,7 @@ export function endedOutcome(
       status: task.forksContext ? "sub_agent_entered" : "completed",
       agentId: agent.id,
       agentType: task.agentType,
-      content: [{ type: "text", text: said }],
+      content: [{ type: "text", text: output }],
       endStatus: ending.status,
       stopReason: ending.reason,
       resolvedModel: model.value,
@@ -171,23 +171,23 @@ export interface ChildResult {
   /** Its final text as data, followed by one line of facts that the runtime vouches for. */
   readonly text: string;
   /** All that it said at its end, as its parent may read it. */
-  readonly said: string;
+  readonly output: string;
   readonly tokens: number;
 }
 
 export function childResult(input: ResultInput): ChildResult {
   const { ending } = input;
   const { usage } = ending.totals;
-  const said = asData(ending.text);
+  const output = asData(ending.text);
   const tokens = contextTokens(usage) + usage.outputTokens;
   const parts = [
     headline(input),
-    boundedText(said.trim(), input),
+    boundedText(output.trim(), input),
     ...worktreeLines(input),
-    vouchedFor(ending, said),
+    vouchedFor(ending, output),
     facts(input, tokens),
   ];
-  return { text: parts.filter((part) => part !== "").join("\n\n") || ending.reason, said, tokens };
+  return { text: parts.filter((part) => part !== "").join("\n\n") || ending.reason, output: output, tokens };
 }
 
 /** Nothing where no checks are named, unless the child itself says that there were some. */

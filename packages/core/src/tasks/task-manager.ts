@@ -409,7 +409,7 @@ async function park<T>(
     try {
       return await wait();
     } finally {
-      if ((entry.childWaits ?? 0) === 0) await comeBack(table, entry);
+      if ((entry.childWaits ?? 0) === 0) await regainSlot(table, entry);
     }
   }
   entry.childWaits = (entry.childWaits ?? 0) + 1;
@@ -417,11 +417,11 @@ async function park<T>(
     return await wait();
   } finally {
     entry.childWaits -= 1;
-    if (entry.childWaits === 0 && !table.active.has(entry)) await comeBack(table, entry);
+    if (entry.childWaits === 0 && !table.active.has(entry)) await regainSlot(table, entry);
   }
 }
 
-async function comeBack({ active, maxRunning, returning }: TaskTable, entry: TaskEntry): Promise<void> {
+async function regainSlot({ active, maxRunning, returning }: TaskTable, entry: TaskEntry): Promise<void> {
   const { signal } = entry.controller;
   if (hasEnded(entry.state)) return;
   if (active.size >= maxRunning && !signal.aborted) {

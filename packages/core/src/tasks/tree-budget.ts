@@ -85,7 +85,7 @@ export function createTreeBudget(
         takeCalls: (count) => takeCalls(accounts, count),
         refusal(need) {
           const least = Math.min(leastOutput, need.maxOutput);
-          return affordableOutput(need, everLeft(accounts)) < least
+          return affordableOutput(need, leftAfterReservations(accounts)) < least
             ? refusalOf(accounts, need, least)
             : exhausted(tree);
         },
@@ -154,7 +154,7 @@ export function decideReservation(
     const half = affordableOutput(need, halfOf(leftOf(accounts)));
     return reserve(Math.min(now, Math.max(comfortable, half)));
   }
-  const ever = affordableOutput(need, everLeft(accounts));
+  const ever = affordableOutput(need, leftAfterReservations(accounts));
   if (ever >= least && ever > now) return "wait";
   if (now >= least) return reserve(now);
   return { type: "refused", ...refusalOf(accounts, need, least) };
@@ -201,7 +201,7 @@ function leftOf(accounts: readonly Account[]): Amount {
 }
 
 /** What would be left if everything that is held now came back. */
-function everLeft(accounts: readonly Account[]): Amount {
+function leftAfterReservations(accounts: readonly Account[]): Amount {
   return smallest(accounts.map((account) => account.unspent()));
 }
 

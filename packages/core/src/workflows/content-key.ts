@@ -100,14 +100,14 @@ const partWords: Readonly<Record<StepPart, string>> = {
 };
 
 /** Those whose values say something to people. */
-const toldParts: ReadonlySet<StepPart> = new Set(["model", "effort", "isolation", "base"]);
+const namedParts: ReadonlySet<StepPart> = new Set(["model", "effort", "isolation", "base"]);
 
 /** What is different about a step, in words; undefined where nothing is. */
 export function describeChange(before: StepParts, now: StepParts): string | undefined {
   const changed = stepParts.filter((part) => before[part] !== now[part]);
   if (changed.length === 0) return undefined;
   const words = changed.map((part) =>
-    toldParts.has(part)
+    namedParts.has(part)
       ? `${partWords[part]} (${before[part] ?? "none"} → ${now[part] ?? "none"})`
       : partWords[part],
   );

@@ -112,8 +112,8 @@ function openScript(
       const messages = sent;
       sent = [];
       const [next] = timers;
-      const mayGoOn = next !== undefined && (fired < maxFired || isIdle?.() !== true);
-      if (mayGoOn) return JSON.stringify({ messages, waitMs: next.due - clock });
+      const canContinue = next !== undefined && (fired < maxFired || isIdle?.() !== true);
+      if (canContinue) return JSON.stringify({ messages, waitMs: next.due - clock });
       return JSON.stringify({ messages, isStuck: isIdle?.() === true });
     },
   };

@@ -24,7 +24,7 @@ export interface Repository extends RepositorySettings {
 
 export type AskOptions = Pick<OwnGitCall, "environment" | "folders" | "signal" | "timeLimitMs">;
 
-const usualLimitMs = 5_000;
+const defaultLimitMs = 5_000;
 
 /** Asks git where a folder's repository is and what it configures, by two commands that start nothing. Never rejects. */
 export async function askRepository(directory: string, options: AskOptions): Promise<RepositoryFacts> {
@@ -34,7 +34,7 @@ export async function askRepository(directory: string, options: AskOptions): Pro
       ...options,
       directory,
       words,
-      timeLimitMs: options.timeLimitMs ?? usualLimitMs,
+      timeLimitMs: options.timeLimitMs ?? defaultLimitMs,
       // Another git, without this option, would take one.
       settings: ["safe.bareRepository=all"],
     });

@@ -199,24 +199,24 @@ export function createAnswerContinuation({
       const isCut = stopReason === "max_tokens" || stopReason === "model_context_window_exceeded";
       if (isCut && cuts < maxCuts) {
         cuts += 1;
-        return said(
+        return userMessage(
           "Your answer was cut at the output limit. Continue exactly where it broke off, and do the rest in smaller steps.",
         );
       }
       if (stopReason === "refusal" && !isRefused) {
         isRefused = true;
         notice(`${model} declined to answer. It is asked once more, with a note.`);
-        return said(
+        return userMessage(
           "Your last answer was stopped as a refusal. If a part of the request can be answered, answer that part; otherwise say briefly what you cannot do.",
         );
       }
       if (stopReason !== "end_turn" || isEmpty || textOf(message).trim() !== "") return undefined;
       isEmpty = true;
-      return said("Your last answer had no text. Continue, and answer in words.");
+      return userMessage("Your last answer had no text. Continue, and answer in words.");
     },
   };
 }
 
-function said(text: string): UserMessage {
+function userMessage(text: string): UserMessage {
   return { role: "user", content: [{ type: "text", text }] };
 }

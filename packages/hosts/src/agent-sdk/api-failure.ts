@@ -67,10 +67,10 @@ export function apiFailureOf(ending: RunEnding): ApiFailure | undefined {
   const { provider, reason, error = "" } = ending;
   const status = provider?.status ?? statuses.get(reason) ?? null;
   const type = provider?.type === undefined || provider.type === "" ? {} : { type: provider.type };
-  const said = provider?.message ?? error;
-  const isUnpaid = /credit balance|billing/i.test(said) && reason !== "rate-limited";
+  const message = provider?.message ?? error;
+  const isUnpaid = /credit balance|billing/i.test(message) && reason !== "rate-limited";
   const category = isUnpaid ? "billing_error" : finalCategory(reason);
-  const text = `${leadOf(reason, isUnpaid)}API Error: ${status === null ? "" : `${status} `}${said}`;
+  const text = `${leadOf(reason, isUnpaid)}API Error: ${status === null ? "" : `${status} `}${message}`;
   return { category, status, ...type, text };
 }
 

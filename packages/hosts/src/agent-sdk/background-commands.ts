@@ -46,7 +46,7 @@ export function createBackgroundCommands(options: BackgroundCommandOptions): Bac
       known.set(view.id, { view, stop });
       if (view.state === "running") {
         running.set(view.id, view);
-        announce.begun(view);
+        announce.started(view);
         return;
       }
       running.delete(view.id);
@@ -89,7 +89,7 @@ function createAnnouncer(
   const changed = (): void =>
     system("background_tasks_changed", { tasks: [...runningAgents(agents()), ...listed(), ...others()] });
   return {
-    begun(command: TaskView): void {
+    started(command: TaskView): void {
       changed();
       system("task_started", { ...about(command), ...taskOf(command), is_backgrounded: true });
     },

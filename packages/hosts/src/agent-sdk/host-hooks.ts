@@ -44,13 +44,13 @@ export function readHostHooks(value: unknown): readonly HostHook[] {
   if (!isRecord(value)) throw invalid("`hooks` must be an object keyed by event");
   return Object.entries(value).flatMap(([event, matchers]) => {
     if (!Array.isArray(matchers)) throw invalid(`the hooks of ${event} must be a list`);
-    if (matchers.length > 0 && !isHeard(event))
+    if (matchers.length > 0 && !isSupported(event))
       throw invalid(`hooks for the event ${JSON.stringify(event)} never run here`);
     return matchers.map((matcher: unknown) => readMatcher(event, matcher));
   });
 }
 
-function isHeard(event: string): boolean {
+function isSupported(event: string): boolean {
   if (event === worktreeEvent || quietEvents.has(event)) return true;
   return [...firedHookEvents, ...observedEvents].some((known) => known === event);
 }
@@ -91,7 +91,7 @@ export interface HookReports {
   /** Notifies the host that a callback failed, and what follows from it. */
   warn(text: string): void;
   /** Shows a sentence of a callback to the person. */
-  say(text: string): void;
+  notify(text: string): void;
   /** A callback wants a call to wait until the session is resumed. */
   defer(call: DeferredCall): void;
   /** What a hook input has beyond what the runtime knows. */
@@ -154,7 +154,9 @@ export async function callBack(
       typeof callId === "string" ? { ...request, tool_use_id: callId } : request,
       signal,
     );
-    return output["async"] === true ? {} : withoutSaying(deferring(output, input, reports), input, reports);
+    return output["async"] === true
+      ? {}
+      : withoutSystemMessage(deferring(output, input, reports), input, reports);
   } catch (error) {
     // A callback that took too long was withdrawn; the runtime decides what that means for the event.
     if (signal.aborted) throw error;
@@ -170,11 +172,11 @@ export async function callBack(
 }
 
 /** What a callback wants to say to the person is a message of its own. */
-function withoutSaying(output: JsonRecord, input: JsonRecord, reports: HookReports): JsonRecord {
+function withoutSystemMessage(output: JsonRecord, input: JsonRecord, reports: HookReports): JsonRecord {
   const { systemMessage, ...rest } = output;
   if (typeof systemMessage !== "string" || systemMessage === "") return output;
   const { hook_event_name: event, tool_name: tool } = input;
-  reports.say(`${event}${typeof tool === "string" ? `:${tool}` : ""} says: ${systemMessage}`);
+  reports.notify(`${event}${typeof tool === "string" ? `:${tool}` : ""} says: ${systemMessage}`);
   return rest;
 }
 

@@ -68,8 +68,8 @@ export function createObservedHooks(options: ObservedHookOptions): ObservedHooks
       finished = [];
       if (status !== "failed" || !isProviderFailure(reason)) return;
       const category = finalCategory(reason);
-      const said = apiFailureOf(ending)?.text ?? text;
-      const fields = { error: category, error_details: error, last_assistant_message: said };
+      const lastMessage = apiFailureOf(ending)?.text ?? text;
+      const fields = { error: category, error_details: error, last_assistant_message: lastMessage };
       const { signal } = new AbortController();
       await fire("StopFailure", { fields, signal, subject: category }, options).catch(() => undefined);
     },

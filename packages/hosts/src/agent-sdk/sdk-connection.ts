@@ -230,7 +230,7 @@ function reportsOf(connection: Lazy, channel: ControlChannel): HookReports {
     channel.send(informational(text, sessionIdOf(connection()), level));
   return {
     warn: (text) => inform(text, "warning"),
-    say: (text) => inform(text, "notice"),
+    notify: (text) => inform(text, "notice"),
     defer(call) {
       connection().deferred = call;
       connection().isStopWanted = true;

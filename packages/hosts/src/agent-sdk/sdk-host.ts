@@ -392,8 +392,8 @@ async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
   const { state, options } = context;
   const { commands, context: command } = options.connection();
   const limitMs = backgroundWaitOf(command.host.environment);
-  using patience = createPatience(limitMs);
-  using commandPatience = createPatience(Math.min(limitMs, commandWaitMs));
+  using idleTimer = createIdleTimer(limitMs);
+  using commandTimer = createIdleTimer(Math.min(limitMs, commandWaitMs));
   state.stopped = signal;
   const stopped = new Promise<void>((resolve) =>
     signal.addEventListener("abort", () => resolve(), { once: true }),
@@ -408,15 +408,15 @@ async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
       submitPrompts(state);
       const isWorking =
         session !== undefined && (session.tree.status().isBusy || session.tree.prompts().length > 0);
-      if (isWorking) commandPatience.stop();
+      if (isWorking) commandTimer.stop();
       else {
         const hasChildren = session?.tree.hasBackgroundWork() === true;
         const isBusy = hasChildren || commands.isBusy();
-        const waiting = hasChildren ? patience : commandPatience;
+        const waiting = hasChildren ? idleTimer : commandTimer;
         // A workflow takes as long as it takes.
         const mayEnd = session?.session.workflows?.runs.isBusy() !== true;
         if (state.hasEndedInput && (!isBusy || (mayEnd && waiting.isOver()))) break;
-        if (hasChildren) commandPatience.stop();
+        if (hasChildren) commandTimer.stop();
         if (state.hasEndedInput) waiting.start(() => wake(state));
         if (session !== undefined && state.reported !== undefined && !isBusy) setState(context, "idle");
       }
@@ -454,7 +454,7 @@ async function endRunning(state: HostState, { reason }: AbortSignal): Promise<vo
 /** How long commands in the background are waited for when nothing else is left: a server would run for ever. */
 const commandWaitMs = 5_000;
 
-function createPatience(limitMs: number) {
+function createIdleTimer(limitMs: number) {
   let timer: NodeJS.Timeout | undefined;
   let over = false;
   const stop = (): void => {

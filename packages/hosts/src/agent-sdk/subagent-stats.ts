@@ -49,9 +49,9 @@ export function createSubagentCount(): SubagentCount {
       if (event.type !== "assistant-answered") return;
       for (const block of event.message.content) {
         if (block.type !== "tool_use" || (block.name !== "Agent" && block.name !== "Task")) continue;
-        const wish = isRecord(block.input) ? block.input["run_in_background"] : undefined;
-        const wished = wish === true ? "background" : "foreground";
-        asked.set(block.id, wish === undefined ? "unset" : wished);
+        const requested = isRecord(block.input) ? block.input["run_in_background"] : undefined;
+        const placement = requested === true ? "background" : "foreground";
+        asked.set(block.id, requested === undefined ? "unset" : placement);
       }
     },
     onChildEvent({ event, state }) {
@@ -64,15 +64,16 @@ export function createSubagentCount(): SubagentCount {
       const requestedRights = all.map(({ callId = "" }) => asked.get(callId) ?? "unset");
       const count = (wanted: readonly string[]): number =>
         [...ended.values()].filter((status) => wanted.includes(status)).length;
-      const wished = (wanted: string): number => requestedRights.filter((wish) => wish === wanted).length;
+      const countRequested = (wanted: string): number =>
+        requestedRights.filter((wish) => wish === wanted).length;
       const types = Map.groupBy(all, ({ agentType }) => agentType);
       return {
         ...noSubagents,
         spawned: all.length,
         requested: {
-          background: wished("background"),
-          foreground: wished("foreground"),
-          unset: wished("unset"),
+          background: countRequested("background"),
+          foreground: countRequested("foreground"),
+          unset: countRequested("unset"),
         },
         started_in_background: all.filter(({ background }) => background).length,
         max_depth: Math.max(0, ...all.map(({ depth = 1 }) => depth)),

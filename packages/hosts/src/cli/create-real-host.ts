@@ -101,7 +101,7 @@ export function allowsColour(
 }
 
 /** A terminal signals every process in it, and a parent may pass the same signal on: what comes this soon is one request. */
-const sameWishMs = 300;
+const repeatWindowMs = 300;
 
 /**
  * Ctrl+C, a polite request to end and a closed terminal are the same request. A person who repeats it does not want to wait; a terminal
@@ -114,7 +114,7 @@ function onInterrupt(listener: (reason: RetinueError) => void): () => void {
     if (since === undefined) {
       since = now;
       listener(interruptedBy(signal));
-    } else if (signal !== "SIGHUP" && now - since > sameWishMs) process.exit(endSignals[signal]);
+    } else if (signal !== "SIGHUP" && now - since > repeatWindowMs) process.exit(endSignals[signal]);
   };
   const handlers = endSignalNames.map((signal) => ({ signal, handler: () => handle(signal) }));
   for (const { signal, handler } of handlers) process.on(signal, handler);

@@ -69,13 +69,13 @@ export async function planTree(
   return 0;
 }
 
-interface Grower {
+interface TreeContext {
   readonly session: Session;
   readonly task: string;
   left: number;
 }
 
-async function grow(agent: string, grower: Grower, below?: ChildPlan): Promise<PlannedNode> {
+async function grow(agent: string, grower: TreeContext, below?: ChildPlan): Promise<PlannedNode> {
   const { session, task } = grower;
   const level = below === undefined ? 1 : (below.task.ancestors ?? []).length + 2;
   grower.left -= 1;

@@ -148,7 +148,8 @@ export function describePlan(
   origins: Readonly<Record<string, PlanOrigin>> = {},
 ): readonly ShownField[] {
   const { task, policy, overrode } = plan;
-  const originOf = (key: string, said: string): string => describeOrigin(origins[key], said, nameOf);
+  const originOf = (key: string, description: string): string =>
+    describeOrigin(origins[key], description, nameOf);
   const toolsFrom = origins["tools"]?.from;
   return [
     ...describeRunner(plan, originOf),
@@ -207,11 +208,11 @@ function describeSpawn({ spawn, nesting }: ChildPlan): ShownField {
 
 function describeOrigin(
   { file, line, column }: Partial<PlanOrigin> = {},
-  said: string,
+  description: string,
   nameOf: (file: string) => string,
 ): string {
-  if (file === undefined || line === undefined) return said;
-  return `${said}, ${placeText({ file, line, column }, nameOf)}`;
+  if (file === undefined || line === undefined) return description;
+  return `${description}, ${placeText({ file, line, column }, nameOf)}`;
 }
 
 /** Where it starts, and the variables of its commands. */

@@ -26,15 +26,15 @@ export async function runTeammate(context: CommandContext): Promise<number> {
         "plan-invalid",
         `The plan is not usable: ${reading.at} must be ${reading.expected}.`,
       );
-    const say = (line: object): void => host.stdout.write(`${JSON.stringify(line)}\n`);
-    const questions = createQuestions(say);
-    const account = createRemoteBudget((request) => say({ type: "budget", request }));
+    const send = (line: object): void => host.stdout.write(`${JSON.stringify(line)}\n`);
+    const questions = createQuestions(send);
+    const account = createRemoteBudget((request) => send({ type: "budget", request }));
     const take = (line: JsonRecord): void =>
       line["type"] === "budget" ? account.take(line) : questions.take(line);
     void listen(lines, take, stop);
     // Both ends are the same version of the same program, and the plan was checked.
     const given = { ...(start as unknown as MemberStart), plan: reading.plan };
-    return await runMember(given, { host, say, stop, ask: questions.ask, tree: account.budget });
+    return await runMember(given, { host, say: send, stop, ask: questions.ask, tree: account.budget });
   } finally {
     forget();
     // Nothing more is read, so that the process ends when its work does.

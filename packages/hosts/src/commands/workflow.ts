@@ -317,19 +317,19 @@ function streamed({ runId, change, state }: WorkflowEvent): JsonRecord {
 
 /** One line for each phase, each step that ended, and each line of the script. */
 function progressTo({ host: { stderr } }: CommandContext): (event: WorkflowEvent) => void {
-  const say = (text: string): void => stderr.write(`${stripControlCharacters(text)}\n`);
+  const print = (text: string): void => stderr.write(`${stripControlCharacters(text)}\n`);
   return ({ runId, change, state }) => {
-    if (change.type === "started") say(`${state.name} ${runId}`);
-    if (change.type === "phase") say(`· ${change.phase.title}`);
-    if (change.type === "log") say(`  ${change.text}`);
-    if (change.type === "failure") say(`  ! ${change.text}`);
+    if (change.type === "started") print(`${state.name} ${runId}`);
+    if (change.type === "phase") print(`· ${change.phase.title}`);
+    if (change.type === "log") print(`  ${change.text}`);
+    if (change.type === "failure") print(`  ! ${change.text}`);
     if (change.type !== "step") return;
     // The state is as it is now; what became of the step is in the change.
     const { index, state: became = "waiting" } = change.step;
     const step = state.steps[index - 1];
     if (step === undefined || became === "waiting" || became === "running") return;
     const how = step.taken === true ? "taken from the journal" : step.state;
-    say(
+    print(
       `  ${step.state === "done" ? "✓" : "✗"} ${step.label} (${how}${step.costUsd === undefined || step.taken === true ? "" : `, $${step.costUsd.toFixed(4)}`})`,
     );
   };

@@ -49,7 +49,7 @@ export function createServerFactory({ sdk, hub, version, leadsTeam }: AgentServe
             agents.map(({ definition }) => definition),
             { maxCharacters: maxList },
           );
-          return said(text === "" ? "There are no agents." : text, {
+          return textResult(text === "" ? "There are no agents." : text, {
             agents: agents.map(({ id, definition }) => ({
               name: id,
               description: definition.description,
@@ -124,14 +124,14 @@ function addMessages(server: McpServer, surroundings: Surroundings): void {
     },
     ({ agent_id, message }, context) =>
       explained(async () => {
-        const begun = continued(context, "send_message");
+        const resumed = continued(context, "send_message");
         const sent =
-          begun === undefined
+          resumed === undefined
             ? await hub.send(agent_id, message, clientOf(context, "send_message"))
-            : ({ type: "resumed", pendingCall: begun } as const);
+            : ({ type: "resumed", pendingCall: resumed } as const);
         if (sent.type === "queued") {
           const text = `The agent ${sent.agentId} reads it before its next turn.`;
-          return said(text, { delivery: "queued", agentId: sent.agentId });
+          return textResult(text, { delivery: "queued", agentId: sent.agentId });
         }
         const result = await servePendingCall(sent.pendingCall, servingOf(context));
         if (!("structuredContent" in result) || !isRecord(result.structuredContent)) return result;
@@ -293,10 +293,12 @@ function canBeAsked(server: McpServer, { sdk, era, context }: Serving): boolean 
 
 function viewResult(view: AgentView): CallToolResult {
   const doing = view.activity === undefined ? "" : `, now: ${view.activity}`;
-  return said(`${view.agentId} (${view.agentType}) is ${view.state}${doing}.\n\n${view.text}`, { ...view });
+  return textResult(`${view.agentId} (${view.agentType}) is ${view.state}${doing}.\n\n${view.text}`, {
+    ...view,
+  });
 }
 
-function said(text: string, structuredContent: Record<string, unknown>): CallToolResult {
+function textResult(text: string, structuredContent: Record<string, unknown>): CallToolResult {
   return { content: [{ type: "text", text }], structuredContent };
 }
 

@@ -72,28 +72,28 @@ export function createProgressView(
   reported: ReadonlySet<string> = new Set(),
 ): ProgressView {
   const paint = createPaint(stderr.isColourAllowed);
-  const say = (text: string): void => stderr.write(`${paint.dim(stripControlCharacters(text))}\n`);
+  const print = (text: string): void => stderr.write(`${paint.dim(stripControlCharacters(text))}\n`);
   return {
     begin(plan) {
-      for (const note of plan.notes) if (!reported.has(note)) say(`note: ${note}`);
+      for (const note of plan.notes) if (!reported.has(note)) print(`note: ${note}`);
     },
     show(event) {
-      if (event.type === "model-retried") say(retrySentence(event));
-      if (event.type === "model-fell-back") say(fallbackSentence(event));
-      if (event.type === "quota-waiting" || event.type === "quota-renewed") say(quotaSentence(event));
+      if (event.type === "model-retried") print(retrySentence(event));
+      if (event.type === "model-fell-back") print(fallbackSentence(event));
+      if (event.type === "quota-waiting" || event.type === "quota-renewed") print(quotaSentence(event));
       if (event.type === "context-compacted")
-        say(`the conversation was compacted from ${event.preTokens} to ${event.postTokens} tokens`);
+        print(`the conversation was compacted from ${event.preTokens} to ${event.postTokens} tokens`);
       if (!stderr.isTerminal) return;
-      if (event.type === "call-started") say(`· ${describeCall(event.call)}`);
+      if (event.type === "call-started") print(`· ${describeCall(event.call)}`);
       if (event.type === "call-finished" && event.denied !== undefined)
-        say(`  refused: ${refusalForPeople(event.denied)}`);
+        print(`  refused: ${refusalForPeople(event.denied)}`);
     },
     // Where no person watches, only what keeps the whole run waiting or changes who answers.
     showChild(event, stateOf) {
       if (!stderr.isTerminal && !remarkable.has(event.type)) return;
       const state = stateOf();
       const line = state === undefined ? undefined : describeChild(event, state);
-      if (line !== undefined) say(`[${state?.agentType} ${state?.description}] ${line}`);
+      if (line !== undefined) print(`[${state?.agentType} ${state?.description}] ${line}`);
     },
     end(ending) {
       if (ending.error !== undefined)

@@ -15,7 +15,7 @@ export function createStudioLogins(
   mcp: Pick<Project["mcp"], "list" | "login">,
   closing: AbortSignal,
 ): StudioLogins {
-  const begun = new Map<string, { readonly end: Promise<string>; readonly stop: AbortController }>();
+  const pending = new Map<string, { readonly end: Promise<string>; readonly stop: AbortController }>();
   return {
     async list() {
       const { servers } = await mcp.list({ check: "remote", signal: closing });
@@ -25,7 +25,7 @@ export function createStudioLogins(
     },
     begin(server) {
       // Who begins again has closed the tab of the login before.
-      begun.get(server)?.stop.abort(new RetinueError("mcp-login-failed", "Another login was begun."));
+      pending.get(server)?.stop.abort(new RetinueError("mcp-login-failed", "Another login was begun."));
       const stop = new AbortController();
       const { promise, resolve, reject } = Promise.withResolvers<string>();
       const end = mcp
@@ -35,11 +35,11 @@ export function createStudioLogins(
             `Logged in to ${server} at ${issuer}. Sessions that are opened from now on have it.`,
         );
       end.catch(reject);
-      begun.set(server, { end, stop });
+      pending.set(server, { end, stop });
       return promise;
     },
     ended(server) {
-      const login = begun.get(server);
+      const login = pending.get(server);
       if (login === undefined)
         throw new RetinueError("misuse", `No login at ${JSON.stringify(server)} was begun here.`);
       return login.end;

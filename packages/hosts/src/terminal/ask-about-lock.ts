@@ -18,7 +18,7 @@ export async function askAboutLock(context: CommandContext): Promise<void> {
   const lines = describeChanges({ answer, lock }, createPaint(host.stdout.isColourAllowed));
   host.stdout.write(`${answer.folder} was trusted, and changed since.\n${lines.join("\n")}\n\n`);
   if (lock.type === "broken") return;
-  const said = await host.ask("Trust it as it is now? [y/N] ").finally(host.endQuestions);
-  if (/^y(?:es)?$/i.test(said.trim())) await trust.grant(lock);
+  const reply = await host.ask("Trust it as it is now? [y/N] ").finally(host.endQuestions);
+  if (/^y(?:es)?$/i.test(reply.trim())) await trust.grant(lock);
   else host.stdout.write("It counts as not trusted: its hooks, servers and allow rules wait.\n");
 }

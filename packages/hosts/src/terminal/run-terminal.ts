@@ -69,7 +69,7 @@ export async function runTerminal(
     const closing = session.closing();
     await face.close();
     await disposeSoon(session);
-    if (summary === undefined) tellClosing(closing, context);
+    if (summary === undefined) printClosing(closing, context);
     else host.stdout.write(summary(closing.sessionId));
     forget();
     process.off("uncaughtException", crash);
@@ -78,12 +78,12 @@ export async function runTerminal(
 }
 
 /** How the conversation is shown: painted, or as lines. */
-interface Face {
+interface TerminalView {
   open(): Promise<void> | void;
   close(): Promise<void> | void;
 }
 
-interface FaceOptions {
+interface TerminalViewOptions {
   readonly session: RuntimeSession;
   readonly capabilities: Capabilities;
   readonly isOnce: boolean;
@@ -92,8 +92,8 @@ interface FaceOptions {
 
 async function openFace(
   { host }: CommandContext,
-  { session, capabilities, isOnce, leave }: FaceOptions,
-): Promise<Face> {
+  { session, capabilities, isOnce, leave }: TerminalViewOptions,
+): Promise<TerminalView> {
   if (capabilities.isPlain) {
     const { PlainApp } = await import("./plain/plain-app.ts");
     return new PlainApp({
@@ -156,7 +156,7 @@ async function disposeSoon(session: AsyncDisposable): Promise<void> {
   clearTimeout(timer);
 }
 
-function tellClosing(
+function printClosing(
   { sessionId, running }: ReturnType<RuntimeSession["closing"]>,
   { host }: CommandContext,
 ): void {

@@ -7,7 +7,7 @@ import {
   refusedReading,
   restOf,
 } from "../common-fields.ts";
-import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
+import { createForeignFields, readWords, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
 import { readFenced } from "../read-fenced.ts";
@@ -55,7 +55,7 @@ export const clineFormat: AgentFormat = {
   read(text, context) {
     const fields = readFenced(text, context);
     if ("refused" in fields) return refusedReading(fields);
-    const taker = createFieldTaker(fields.values, context, fields.locate);
+    const taker = createForeignFields(fields.values, context, fields.locate);
     const entries = taker.entries("tools");
     if (entries === undefined)
       taker.report(

@@ -13,7 +13,7 @@ import {
   refusedReading,
   restOf,
 } from "../common-fields.ts";
-import { createFieldTaker, reportRest } from "../field-reader.ts";
+import { createForeignFields, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type {
   AgentFormat,
@@ -121,7 +121,7 @@ function readDeclared(
 }
 
 function readRole(fields: SourceFields, context: ReadContext): PortableReading {
-  const taker = createFieldTaker(fields.values, context, fields.locate);
+  const taker = createForeignFields(fields.values, context, fields.locate);
   const id = needsText(taker, "name", "codex");
   const description = needsText(taker, "description", "codex");
   const prompt = needsText(taker, "developer_instructions", "codex");

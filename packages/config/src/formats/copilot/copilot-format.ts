@@ -10,7 +10,7 @@ import {
   restOf,
   withListedServers,
 } from "../common-fields.ts";
-import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
+import { createForeignFields, readWords, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
 import { readFenced } from "../read-fenced.ts";
@@ -86,7 +86,7 @@ export const copilotFormat: AgentFormat = {
   read(text, context) {
     const fields = readFenced(text, context);
     if ("refused" in fields) return refusedReading(fields);
-    const taker = createFieldTaker(fields.values, context, fields.locate);
+    const taker = createForeignFields(fields.values, context, fields.locate);
     const entries = taker.entries("tools");
     const isAll = entries === undefined || entries.includes("*");
     const agents = taker.names("agents");

@@ -9,7 +9,7 @@ import {
   refusedReading,
   restOf,
 } from "../common-fields.ts";
-import { createFieldTaker, reportRest } from "../field-reader.ts";
+import { createForeignFields, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
 import { readFenced } from "../read-fenced.ts";
@@ -26,7 +26,7 @@ export const cursorFormat: AgentFormat = {
   read(text, context) {
     const fields = readFenced(text, context);
     if ("refused" in fields) return refusedReading(fields);
-    const taker = createFieldTaker(fields.values, context, fields.locate);
+    const taker = createForeignFields(fields.values, context, fields.locate);
     const isReadOnly = taker.flag("readonly") === true;
     const written: PortableAgent = {
       ...emptyAgent("cursor", context.file),

@@ -9,7 +9,7 @@ import {
   restOf,
   slug,
 } from "../common-fields.ts";
-import { createFieldTaker, type FieldTaker, readWords, reportRest } from "../field-reader.ts";
+import { createForeignFields, type ForeignFields, readWords, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool, ToolClass } from "../portable-agent.ts";
 import { readFenced } from "../read-fenced.ts";
@@ -50,7 +50,7 @@ export const factoryFormat: AgentFormat = {
   read(text, context) {
     const fields = readFenced(text, context);
     if ("refused" in fields) return refusedReading(fields);
-    const taker = createFieldTaker(fields.values, context, fields.locate);
+    const taker = createForeignFields(fields.values, context, fields.locate);
     const servers = serversOf(taker);
     const written: PortableAgent = {
       ...emptyAgent("factory", context.file),
@@ -144,7 +144,7 @@ function ofServers(
 }
 
 /** Names of servers that are configured elsewhere; a configuration here starts nothing in Factory. */
-function serversOf(taker: FieldTaker): readonly string[] | undefined {
+function serversOf(taker: ForeignFields): readonly string[] | undefined {
   if (!taker.has("mcpServers")) return undefined;
   const value = taker.take("mcpServers");
   const names = typeof value === "string" ? value.split(",").map((name) => name.trim()) : value;
@@ -153,7 +153,7 @@ function serversOf(taker: FieldTaker): readonly string[] | undefined {
   return taker.fails("mcpServers", "it is not a list of names");
 }
 
-function toolsOf(taker: FieldTaker, written: unknown): "all" | readonly PortableTool[] {
+function toolsOf(taker: ForeignFields, written: unknown): "all" | readonly PortableTool[] {
   const word = typeof written === "string" ? written.trim() : undefined;
   const category = word === undefined ? undefined : categories.get(word);
   const entries = taker.entries("tools");

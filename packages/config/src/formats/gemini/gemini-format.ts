@@ -13,7 +13,7 @@ import {
   withListedServers,
 } from "../common-fields.ts";
 import { inlineServers } from "../copilot/copilot-format.ts";
-import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
+import { createForeignFields, readWords, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableReading, ReadContext } from "../portable-agent.ts";
 import { readFenced } from "../read-fenced.ts";
@@ -69,7 +69,7 @@ export const geminiFormat: AgentFormat = {
     if (listOfAgents.test(text)) return remoteAgents(context, { line: 2, column: 1 });
     const fields = readFenced(text, context);
     if ("refused" in fields) return refusedReading(fields);
-    const taker = createFieldTaker(fields.values, context, fields.locate);
+    const taker = createForeignFields(fields.values, context, fields.locate);
     const kind = taker.text("kind") ?? "local";
     if (kind === "remote") return remoteAgents(context, fields.locate(["kind"]));
     if (kind !== "local")

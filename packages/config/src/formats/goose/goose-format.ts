@@ -8,7 +8,7 @@ import {
   refusedReading,
   restOf,
 } from "../common-fields.ts";
-import { createFieldTaker, reportRest } from "../field-reader.ts";
+import { createForeignFields, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent } from "../portable-agent.ts";
 import { readFenced } from "../read-fenced.ts";
@@ -20,7 +20,7 @@ export const gooseFormat: AgentFormat = {
   read(text, context) {
     const fields = readFenced(text, context);
     if ("refused" in fields) return refusedReading(fields);
-    const taker = createFieldTaker(fields.values, context, fields.locate);
+    const taker = createForeignFields(fields.values, context, fields.locate);
     const written: PortableAgent = {
       ...emptyAgent("goose", context.file),
       id: needsText(taker, "name", "goose"),

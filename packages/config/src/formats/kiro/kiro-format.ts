@@ -14,7 +14,7 @@ import {
   withListedServers,
 } from "../common-fields.ts";
 import { inlineServers } from "../copilot/copilot-format.ts";
-import { createFieldTaker, type FieldTaker, readWords, reportRest } from "../field-reader.ts";
+import { createForeignFields, type ForeignFields, readWords, reportRest } from "../field-reader.ts";
 import type { FormatId } from "../format-facts.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import { allowedHere, allowedThere, deniedHere, deniedThere } from "../path-patterns.ts";
@@ -123,7 +123,7 @@ function promptOf(prompt: unknown, { include }: ReadContext): string | undefined
 }
 
 function readAgent(fields: SourceFields, context: ReadContext, format: FormatId): PortableReading {
-  const taker = createFieldTaker(fields.values, context, fields.locate);
+  const taker = createForeignFields(fields.values, context, fields.locate);
   const entries = taker.entries("tools") ?? [];
   const settings = taker.take("toolsSettings") ?? {};
   if (!isRecord(settings)) taker.fails("toolsSettings", "it is not an object");
@@ -216,7 +216,7 @@ const globs = { hasClasses: true };
 function limitTools(
   tools: "all" | readonly PortableTool[],
   settings: Readonly<Record<string, unknown>>,
-  taker: FieldTaker,
+  taker: ForeignFields,
 ): Pick<PortableAgent, "tools" | "deny"> {
   let list = tools;
   const deny: PortableTool[] = [];
@@ -357,7 +357,7 @@ const capabilities: ReadonlyMap<string, readonly ToolClass[]> = new Map([
 ]);
 
 /** What the rules of Kiro 3 deny; a denial wins there over all else. What they allow is only not asked about. */
-function deniedByRules(taker: FieldTaker): readonly PortableTool[] {
+function deniedByRules(taker: ForeignFields): readonly PortableTool[] {
   const written = taker.take("permissions");
   if (written === undefined) return [];
   const rules = isRecord(written) ? written["rules"] : written;
@@ -371,7 +371,7 @@ function deniedByRules(taker: FieldTaker): readonly PortableTool[] {
   return rules.flatMap((rule: unknown) => deniedByRule(rule, taker));
 }
 
-function deniedByRule(rule: unknown, taker: FieldTaker): readonly PortableTool[] {
+function deniedByRule(rule: unknown, taker: ForeignFields): readonly PortableTool[] {
   const { capability, effect, match, exclude } = isRecord(rule) ? rule : {};
   if (effect === "allow" || effect === "ask") return [];
   const kinds = capabilities.get(String(capability));
@@ -398,7 +398,7 @@ function deniedByRule(rule: unknown, taker: FieldTaker): readonly PortableTool[]
 function deniedCalls(
   kind: ToolClass,
   patterns: readonly string[],
-  taker: FieldTaker,
+  taker: ForeignFields,
 ): readonly PortableTool[] {
   const tool: PortableTool = { class: kind, raw: kind };
   if (["read", "create", "change", "notebook"].includes(kind))

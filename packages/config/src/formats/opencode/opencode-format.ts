@@ -11,7 +11,7 @@ import {
   restOf,
   usableName,
 } from "../common-fields.ts";
-import { createFieldTaker, type FieldTaker, reportRest } from "../field-reader.ts";
+import { createForeignFields, type ForeignFields, reportRest } from "../field-reader.ts";
 import { type FormatId, formatFacts } from "../format-facts.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import { allowedHere, allowedThere, deniedHere, deniedThere } from "../path-patterns.ts";
@@ -199,7 +199,7 @@ function readAgent(
     readonly ofAll: readonly Readonly<Record<string, unknown>>[];
   },
 ): PortableReading {
-  const taker = createFieldTaker(fields.values, context, fields.locate);
+  const taker = createForeignFields(fields.values, context, fields.locate);
   const rights = readPermission(taker, ofAll) ?? { tools: [], deny: [] };
   const name = taker.text("name") ?? id;
   const mode = taker.text("mode");
@@ -431,7 +431,7 @@ const withoutTool: ReadonlySet<string> = new Set([
  * what a later rule opens again inside a denial stays denied. `ofAll` are the settings that hold for every agent.
  */
 export function readPermission(
-  taker: FieldTaker,
+  taker: ForeignFields,
   ofAll: readonly Readonly<Record<string, unknown>>[] = [],
 ): { readonly tools: "all" | readonly PortableTool[]; readonly deny: readonly PortableTool[] } | undefined {
   const written = [
@@ -484,7 +484,7 @@ export function readPermission(
 const paths: ReadonlySet<string> = new Set(["read", "edit", "list"]);
 
 /** Patterns that deny here what one denies there; where none do, the whole tool is denied. */
-function denied(key: string, pattern: string, taker: FieldTaker): readonly (string | undefined)[] {
+function denied(key: string, pattern: string, taker: ForeignFields): readonly (string | undefined)[] {
   // A sign for one character is none here.
   if (key === "bash" || key === "task") return [pattern.replaceAll("?", "*")];
   if (key === "skill" && !/[*?\s]/.test(pattern)) return [pattern, `${pattern} *`];
@@ -498,7 +498,7 @@ function denied(key: string, pattern: string, taker: FieldTaker): readonly (stri
 }
 
 /** The pattern that allows here no more than one allows there, where there is one. */
-function allowed(key: string, pattern: string, taker: FieldTaker): readonly string[] {
+function allowed(key: string, pattern: string, taker: ForeignFields): readonly string[] {
   if (paths.has(key)) return [allowedHere(pattern)];
   const isSaid =
     key === "bash" || key === "task"
@@ -514,7 +514,7 @@ function allowed(key: string, pattern: string, taker: FieldTaker): readonly stri
 }
 
 /** What opencode asks about or keeps inside the project, and what the session decides here. */
-function reportUnkept(rules: readonly Rule[], taker: FieldTaker): void {
+function reportUnkept(rules: readonly Rule[], taker: ForeignFields): void {
   if (rules.some(({ key, action }) => key === "external_directory" && action === "deny"))
     taker.loses(
       "deny-dropped",
@@ -544,7 +544,7 @@ interface Settled {
 }
 
 /** Without a key: what holds for tools that no rule names. */
-function settle(rules: readonly Rule[], key: string | undefined, taker: FieldTaker): Settled {
+function settle(rules: readonly Rule[], key: string | undefined, taker: ForeignFields): Settled {
   const state: Settled = { base: "allow", allows: [], denies: [] };
   for (const rule of rules) {
     if (rule.key !== "*" && (key === undefined || !matchesKey(rule.key, key))) continue;
@@ -618,7 +618,7 @@ const otherKeys: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** A denial under a key that is unknown to opencode was meant to restrict; what such a key allows is not known. */
-function withKnownKey(rule: Rule, taker: FieldTaker): Rule {
+function withKnownKey(rule: Rule, taker: ForeignFields): Rule {
   const { key, action } = rule;
   const isKnown = (name: string) => permissionKeys.some(([known]) => known === name);
   // No tool has a name of several words: a command is where a tool should be.
@@ -652,7 +652,7 @@ function withKnownKey(rule: Rule, taker: FieldTaker): Rule {
 }
 
 /** The list of the next version: the last rule that matches wins here too. A mapping is a misspelt `permission`. */
-function readRuleList(value: unknown, taker: FieldTaker): readonly Rule[] | undefined {
+function readRuleList(value: unknown, taker: ForeignFields): readonly Rule[] | undefined {
   if (!Array.isArray(value)) {
     if (value !== undefined)
       taker.loses(
@@ -678,7 +678,7 @@ function readRuleList(value: unknown, taker: FieldTaker): readonly Rule[] | unde
 function readRules(
   value: unknown,
   name: "permission" | "permissions",
-  taker: FieldTaker,
+  taker: ForeignFields,
 ): readonly Rule[] | undefined {
   if (value === undefined || value === null) return [];
   if (typeof value === "string") {
@@ -689,8 +689,8 @@ function readRules(
   }
   if (!isRecord(value)) return taker.fails(name, "it is neither a word nor a mapping");
   const rules: Rule[] = [];
-  for (const [key, said] of Object.entries(value)) {
-    const patterns = isRecord(said) ? Object.entries(said) : [["*", said] as const];
+  for (const [key, actions] of Object.entries(value)) {
+    const patterns = isRecord(actions) ? Object.entries(actions) : [["*", actions] as const];
     for (const [pattern, word] of patterns) {
       const action = actionOf(word);
       if (action === undefined)
@@ -702,7 +702,7 @@ function readRules(
 }
 
 /** `tools: {write: false}` of older versions; `permission` comes later and wins. */
-function oldTools(value: unknown, taker: FieldTaker): readonly Rule[] {
+function oldTools(value: unknown, taker: ForeignFields): readonly Rule[] {
   if (value === undefined || value === null) return [];
   if (!isRecord(value)) {
     taker.fails("tools", "in opencode it is a mapping of names to true or false");

@@ -10,7 +10,7 @@ import {
   refusedReading,
   restOf,
 } from "../common-fields.ts";
-import { createFieldTaker, readWords, reportRest } from "../field-reader.ts";
+import { createForeignFields, readWords, reportRest } from "../field-reader.ts";
 import { holdRestrictions } from "../hold-restrictions.ts";
 import type { AgentFormat, PortableAgent, PortableTool } from "../portable-agent.ts";
 import { readFenced } from "../read-fenced.ts";
@@ -50,7 +50,7 @@ export const piFormat: AgentFormat = {
   read(text, context) {
     const fields = readFenced(text, context);
     if ("refused" in fields) return refusedReading(fields);
-    const taker = createFieldTaker(fields.values, context, fields.locate);
+    const taker = createForeignFields(fields.values, context, fields.locate);
     const prefix = taker.text("package");
     const name = taker.text("name") ?? baseName(context.relative, /\.md$/i);
     const entries = taker.entries("tools");

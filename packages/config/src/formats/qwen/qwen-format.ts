@@ -13,7 +13,7 @@ import {
   withListedServers,
 } from "../common-fields.ts";
 import { inlineServers } from "../copilot/copilot-format.ts";
-import { createFieldTaker, type FieldTaker, readWords, reportRest } from "../field-reader.ts";
+import { createForeignFields, type ForeignFields, readWords, reportRest } from "../field-reader.ts";
 import type { AgentFormat, PortableAgent, PortableMode, PortableTool } from "../portable-agent.ts";
 import { readFenced } from "../read-fenced.ts";
 import { createToolWords, doubleUnderscore } from "../tool-words.ts";
@@ -80,7 +80,7 @@ export const qwenFormat: AgentFormat = {
   read(text, context) {
     const fields = readFenced(text, context);
     if ("refused" in fields) return refusedReading(fields);
-    const taker = createFieldTaker(fields.values, context, fields.locate);
+    const taker = createForeignFields(fields.values, context, fields.locate);
     const read = (key: string) => {
       const entries = taker.entries(key);
       return entries === undefined
@@ -174,7 +174,7 @@ function approvalOf(mode: PortableMode | undefined): string {
 }
 
 /** Left out, it is `auto-edit` in a trusted folder. A word that is not known must not become that. */
-function modeOf(taker: FieldTaker, approval: string | undefined): PortableMode | undefined {
+function modeOf(taker: ForeignFields, approval: string | undefined): PortableMode | undefined {
   const claude = taker.text("permissionMode");
   if (approval !== undefined) {
     if (modes.has(approval)) return modes.get(approval);
@@ -188,7 +188,7 @@ function modeOf(taker: FieldTaker, approval: string | undefined): PortableMode |
   return undefined;
 }
 
-function hooksOf(taker: FieldTaker): Readonly<Record<string, unknown>> | undefined {
+function hooksOf(taker: ForeignFields): Readonly<Record<string, unknown>> | undefined {
   const hooks = taker.take("hooks");
   return isRecord(hooks) ? hooks : undefined;
 }

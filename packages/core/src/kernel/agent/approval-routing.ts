@@ -155,9 +155,9 @@ function withInbox(
       const reason = "the agent asks for an answer";
       const waiting = { callId: call.callId, request, reason, asksEveryTime: true };
       const wait = () => inbox.ask(waiting, askerOf(plan, inbox), { signal });
-      const said = await (control?.park === undefined ? wait() : control.park(wait));
-      if (said.type === "denied") throw new RetinueError("not-answered", said.reason);
-      return said.answers ?? {};
+      const outcome = await (control?.park === undefined ? wait() : control.park(wait));
+      if (outcome.type === "denied") throw new RetinueError("not-answered", outcome.reason);
+      return outcome.answers ?? {};
     };
     return { ...context, host: { ...context.host, ask } };
   };

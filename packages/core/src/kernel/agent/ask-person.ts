@@ -47,7 +47,7 @@ export interface CallToAsk {
   readonly preview?: CallPreview | undefined;
 }
 
-export type PersonsAnswer =
+export type UserAnswer =
   | {
       readonly type: "allowed";
       readonly approval?: UsedApproval;
@@ -67,7 +67,7 @@ export interface AskPerson {
   policy(): PermissionPolicy;
   /** True: a question waits until it is answered, also in the background. */
   readonly parks?: boolean;
-  ask(call: CallToAsk, options: { readonly signal: AbortSignal }): Promise<PersonsAnswer>;
+  ask(call: CallToAsk, options: { readonly signal: AbortSignal }): Promise<UserAnswer>;
 }
 
 export function createAskPerson(dependencies: AskPersonDependencies): AskPerson {

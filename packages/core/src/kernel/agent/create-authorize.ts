@@ -331,10 +331,12 @@ function readProgramAnswer(given: unknown): ProgramAnswer {
       message: `updatedPermissions of canUseTool must be a list, but is ${quote(updates)}`,
     };
   if (behavior === "allow" || behavior === "deny" || behavior === "ask") return given as ProgramAnswer;
-  const said = isRecord(given) ? `the behavior ${JSON.stringify(behavior) ?? "undefined"}` : String(given);
+  const described = isRecord(given)
+    ? `the behavior ${JSON.stringify(behavior) ?? "undefined"}`
+    : String(given);
   return {
     behavior: "deny",
-    message: `canUseTool must answer { behavior: "allow" }, "deny" or "ask", but answered ${said}`,
+    message: `canUseTool must answer { behavior: "allow" }, "deny" or "ask", but answered ${described}`,
   };
 }
 
@@ -350,7 +352,7 @@ async function askPersonOf(
   const directory = dependencies.directory();
   const quote = judged.question?.quote;
   const asksEveryTime = judged.hooks === "ask" || quote !== undefined;
-  const said = await askPerson.ask(
+  const answer = await askPerson.ask(
     {
       callId: call.id,
       request,
@@ -364,10 +366,10 @@ async function askPersonOf(
     },
     { signal },
   );
-  const by = { asked: true, approval: said.approval };
-  if (said.type !== "allowed") return { ...denied(tool, said.reason), ...by, stops: said.stops };
-  const who = said.approval === undefined ? "the person who was asked" : said.approval.by;
-  const grant = said.approval === undefined ? "" : ` (approval ${said.approval.id})`;
+  const by = { asked: true, approval: answer.approval };
+  if (answer.type !== "allowed") return { ...denied(tool, answer.reason), ...by, stops: answer.stops };
+  const who = answer.approval === undefined ? "the person who was asked" : answer.approval.by;
+  const grant = answer.approval === undefined ? "" : ` (approval ${answer.approval.id})`;
   const kept = acceptSteering(judged, dependencies);
   const allowed = { allowedBy: "person", reason: `${who} allowed it${grant}${kept}` } as const;
   return { type: "allowed", input, ...allowed, ...by };

@@ -38,11 +38,11 @@ export async function equipAgent(
   const { runtime, tools, servers, inbox, fallbackModels: fallbacks } = services;
   const { child, main, budget, stopwatch } = own;
   const isChild = child !== undefined;
-  const model = asSettingsSay(own.model, runtime, isChild);
+  const model = withModelSettings(own.model, runtime, isChild);
   const guard = createRunGuard({ limits: plan.limits, tree: services.tree, budget, stopwatch });
   const directory = (): string => tools.directory(plan.agent.id) ?? startOf(plan);
   const findModel = async (name: string): Promise<Model> =>
-    guard.pay(asSettingsSay(await services.findModel(name), runtime, isChild));
+    guard.pay(withModelSettings(await services.findModel(name), runtime, isChild));
   let hooks: SessionHooks | undefined;
   const verifier = openVerifier(plan, { services, own, hooks: () => hooks });
   hooks = await openSessionHooks({
@@ -173,7 +173,7 @@ function hooksOf(plan: AgentPlan, hooks: SessionHooks): Capability {
 }
 
 /** What settings set for every request, whichever model answers it. */
-function asSettingsSay(model: Model, { discovered, variables }: FolderContext, isChild: boolean): Model {
+function withModelSettings(model: Model, { discovered, variables }: FolderContext, isChild: boolean): Model {
   const { plain } = discovered.settings.settings;
   const ofChildren = variables.subagentPromptCacheTtl ?? plain.subagentPromptCacheTtl;
   const chosen =

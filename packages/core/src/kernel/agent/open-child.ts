@@ -222,7 +222,7 @@ async function makeChildWorktree(
   return {
     type: "made",
     place: { path, directory, root: runtime.discovered.paths.projectRoot },
-    markStarted: worktree.begun,
+    markStarted: worktree.markStarted,
     async finish() {
       const { kept, path, branch } = await worktree.finish();
       return kept ? { path, branch } : undefined;

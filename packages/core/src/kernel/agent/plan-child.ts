@@ -6,7 +6,7 @@ import { quote } from "@retinue/base/foundation/json-record.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import type { AgentRegistry } from "@retinue/config/agents/agent-registry.ts";
 import { joinBackground } from "@retinue/gate/build-policy.ts";
-import { isInside, lacksInBackground, withMode } from "@retinue/gate/permission-policy.ts";
+import { isInside, isUnavailableInBackground, withMode } from "@retinue/gate/permission-policy.ts";
 import { type AgentPlan, type Decided, startOf } from "../../planning/agent-plan.ts";
 import {
   type ChildFacts,
@@ -234,7 +234,7 @@ export function planGathered(
 /** In the background servers are there only where they are kept, and below an agent only where it has them. */
 export function hasServers({ background, facts: { parent, backgroundKeeps } }: GatheredChild): boolean {
   const place = joinBackground(parent.policy, { background, backgroundKeeps });
-  return !lacksInBackground(place, "mcpTools");
+  return !isUnavailableInBackground(place, "mcpTools");
 }
 
 /** Whether the folder that a plan starts in is still one it may start in. */

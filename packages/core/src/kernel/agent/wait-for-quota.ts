@@ -74,11 +74,11 @@ export function waitForQuota(options: QuotaWaitOptions): Capability {
   const wait = async (signal: AbortSignal, until = 0): Promise<void> => {
     const window = windowOf(provider);
     // The window has no knowledge of what others report, such as other machines.
-    const said = window.standing().type === "open" ? until : 0;
+    const reportedUntil = window.standing().type === "open" ? until : 0;
     await whileWaiting(async () => {
       while (true) {
         const standing = window.standing();
-        const left = Math.max(said, standing.type === "open" ? 0 : standing.until) - window.now();
+        const left = Math.max(reportedUntil, standing.type === "open" ? 0 : standing.until) - window.now();
         if (left <= 0) return;
         await clock.sleep(Math.min(left + 1, lookAgainMs), signal);
       }

@@ -16,7 +16,7 @@ import {
 import { suggestRules } from "@retinue/gate/suggest-rules.ts";
 import type { Model } from "../../models/model.ts";
 import { actualAmount } from "../../tasks/need-estimator.ts";
-import type { CallToAsk, PersonsAnswer } from "../agent/ask-person.ts";
+import type { CallToAsk, UserAnswer } from "../agent/ask-person.ts";
 import {
   type InboxEntry,
   type InboxFiles,
@@ -39,9 +39,9 @@ export interface SessionInbox extends Disposable {
   /** The main agent of the session. */
   readonly main: AskingAgent;
   /** The answer of a grant that was given before; undefined where none covers the call. */
-  granted(call: CallToAsk, asker: InboxAsker): PersonsAnswer | undefined;
+  granted(call: CallToAsk, asker: InboxAsker): UserAnswer | undefined;
   /** Writes the question down and waits until it is answered. */
-  ask(call: CallToAsk, asker: InboxAsker, options: { readonly signal: AbortSignal }): Promise<PersonsAnswer>;
+  ask(call: CallToAsk, asker: InboxAsker, options: { readonly signal: AbortSignal }): Promise<UserAnswer>;
   /** Whether a call waits here, or one of such an agent in another process. */
   isAsking(isRunning: (agentId: string) => boolean): boolean;
   /** The model, with what its answers cost counted for grants that are limited by money. */
@@ -136,11 +136,7 @@ export function openSessionInbox(options: SessionInboxOptions): SessionInbox {
 }
 
 /** Takes what an answer allows or refuses, so that it counts once for each call. */
-function takeAnswer(
-  inbox: OpenInbox,
-  about: Waiting,
-  entries = inbox.files.read(),
-): PersonsAnswer | undefined {
+function takeAnswer(inbox: OpenInbox, about: Waiting, entries = inbox.files.read()): UserAnswer | undefined {
   const { files, now, run, spent } = inbox;
   for (const { question, answer, revoked, uses } of entries) {
     if (answer === undefined) continue;

@@ -36,7 +36,7 @@ const system = ["You judge one event in the work of a coding agent for the perso
 export function createAskModel(facts: AskFacts): AskModel {
   return async (prompt, { kind, model: named, signal }) => {
     const model = await facts.modelFor(named);
-    if (kind === "agent") return lookAndAnswer(prompt, { facts, model, signal });
+    if (kind === "agent") return answerWithTools(prompt, { facts, model, signal });
     const request = { system, tools: [], messages: [{ role: "user", content: prompt } as const] };
     const turn = takeModelTurn({ model, request, signal, onLost: () => undefined });
     for (let step = await turn.next(); ; step = await turn.next()) {
@@ -51,7 +51,7 @@ const lookingTools: ReadonlySet<string> = new Set(["Read", "Glob", "Grep"]);
 const maxTurns = 50;
 
 /** Hooks do not fire for what a hook does, so that none can call itself. */
-async function lookAndAnswer(
+async function answerWithTools(
   prompt: string,
   { facts, model, signal }: { readonly facts: AskFacts; readonly model: Model; readonly signal: AbortSignal },
 ): Promise<string> {

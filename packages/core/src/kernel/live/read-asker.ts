@@ -25,19 +25,19 @@ export async function readAsker(files: SessionFiles, agentId: string | undefined
   ]);
   const facts = about === undefined ? undefined : parseJsonRecord(about);
   const name = facts === undefined ? undefined : textField(facts, "description") || textField(facts, "name");
-  const said = end
+  const lastText = end
     .split("\n")
     .toReversed()
-    .map((line) => saidIn(line))
+    .map((line) => textIn(line))
     .find((text) => text !== "");
   return {
     ...(name === undefined || name === "" ? {} : { name: boundedLine(name, 80) }),
-    ...(said === undefined ? {} : { said: boundedLine(said, maxSaid) }),
+    ...(lastText === undefined ? {} : { said: boundedLine(lastText, maxSaid) }),
   };
 }
 
 /** The last paragraph of prose: lists and code do not explain why by themselves. */
-function saidIn(line: string): string {
+function textIn(line: string): string {
   const record = line.includes('"assistant"') ? parseJsonRecord(line) : undefined;
   const message = record?.["type"] === "assistant" ? record["message"] : undefined;
   const content: unknown = isRecord(message) ? message["content"] : undefined;

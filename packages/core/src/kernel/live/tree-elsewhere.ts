@@ -330,7 +330,7 @@ function createStream() {
   /** The answer that is open. */
   let open: string | undefined;
 
-  const say = (event: Extract<RunEvent, { type: "model-streamed" }>["event"]): RunEvent => ({
+  const streamEvent = (event: Extract<RunEvent, { type: "model-streamed" }>["event"]): RunEvent => ({
     type: "model-streamed",
     event,
   });
@@ -340,7 +340,7 @@ function createStream() {
     const blocks = open === undefined ? [] : (streamed.get(open) ?? []);
     open = undefined;
     return blocks.flatMap((text, index) =>
-      say({ type: "block-ended", index, block: { type: "text", text } }),
+      streamEvent({ type: "block-ended", index, block: { type: "text", text } }),
     );
   }
 
@@ -348,7 +348,7 @@ function createStream() {
     if (open === id) return [];
     const before = breakOff();
     open = id;
-    return [...before, say({ type: "message-started", id, model })];
+    return [...before, streamEvent({ type: "message-started", id, model })];
   }
 
   return {
@@ -359,7 +359,7 @@ function createStream() {
       const blocks = streamed.get(answer) ?? [];
       streamed.set(answer, blocks);
       blocks[index] = (blocks[index] ?? "") + text;
-      return [...started, say({ type: "text-delta", index, text })];
+      return [...started, streamEvent({ type: "text-delta", index, text })];
     },
     onJournal(event: RunEvent): readonly RunEvent[] {
       if (event.type === "answer-lost" || event.type === "run-ended") return [...breakOff(), event];
@@ -382,8 +382,8 @@ function createStream() {
       if (index === -1) return [event];
       const text = block.text.slice(blocks[index]?.length ?? 0);
       delete blocks[index];
-      const rest = text === "" ? [] : [say({ type: "text-delta", index, text })];
-      return [...rest, say({ type: "block-ended", index, block })];
+      const rest = text === "" ? [] : [streamEvent({ type: "text-delta", index, text })];
+      return [...rest, streamEvent({ type: "block-ended", index, block })];
     },
   };
 }

@@ -152,9 +152,9 @@ function stateOf({ state, cached, skipped, startedAt }: JsonRecord, isRunning: b
   if (skipped === true) return "skipped";
   if (state === "done") return "done";
   if (state === "error") return "failed";
-  const hasBegun = numberOf(startedAt) !== undefined;
-  if (isRunning) return hasBegun ? "running" : "waiting";
-  return hasBegun ? "cut-off" : "not-begun";
+  const hasStarted = numberOf(startedAt) !== undefined;
+  if (isRunning) return hasStarted ? "running" : "waiting";
+  return hasStarted ? "cut-off" : "not-begun";
 }
 
 function shownResult(value: unknown): string {

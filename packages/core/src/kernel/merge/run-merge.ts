@@ -271,8 +271,8 @@ function scratchOf(
       signal,
     });
     if (made.type === "refused") throw new RetinueError("no-merge", made.reason);
-    const { path, directory, begun } = made.worktree;
-    begun();
+    const { path, directory, markStarted } = made.worktree;
+    markStarted();
     // Its branch stays where it began, so that it can be told apart from one in use.
     const detached = await git(path, ["checkout", "--quiet", "--detach"]);
     if (detached.type === "failed") throw new RetinueError("no-merge", detached.reason);

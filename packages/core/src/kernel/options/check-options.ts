@@ -277,7 +277,7 @@ const tables = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Check | undefined>>>>;
 
-type Taker = keyof typeof tables;
+type OptionOwner = keyof typeof tables;
 
 /** Names that other libraries, and earlier versions, use for the same. */
 const otherNames: ReadonlyMap<string, string> = new Map([
@@ -300,7 +300,7 @@ const otherNames: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Refuses options that are unknown or of the wrong kind, with one sentence and the closest match. */
-export function checkOptions(taker: Taker, options: unknown): void {
+export function checkOptions(taker: OptionOwner, options: unknown): void {
   checkTable(taker, tables[taker], options, (key) => unknownTo(taker, key));
   if (taker === "open" || taker === "run") checkNeeds(taker, Object(options));
 }
@@ -321,7 +321,7 @@ function checkNeeds(taker: string, options: Readonly<Record<string, unknown>>): 
 }
 
 /** Names of other libraries and options of other functions come before the nearest name. */
-function unknownTo(taker: Taker, key: string): RetinueError {
+function unknownTo(taker: OptionOwner, key: string): RetinueError {
   const known = Object.keys(tables[taker]);
   const message = `${JSON.stringify(key)} is not an option of ${taker}().`;
   const other = otherNames.get(key);

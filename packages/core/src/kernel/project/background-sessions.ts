@@ -161,7 +161,7 @@ export function openBackgroundSessions({
             advice: `Look into ${output}.`,
           });
         writeRecord(file, { ...about, process: identity });
-        if (await endsAtOnce(identity, { projects, sessionId }))
+        if (await endsImmediately(identity, { projects, sessionId }))
           throw new RetinueError("not-started", `The session could not start. ${whyEnded({ output })}`, {
             advice: "Nothing is running; fix the problem and start it again.",
           });
@@ -218,7 +218,7 @@ function reserve(file: string, record: BackgroundRecord): Promise<() => void> {
 const beginsWithinMs = 2_000;
 
 /** Whether the process is gone before the session has a journal: what it was started with cannot be done. */
-async function endsAtOnce(
+async function endsImmediately(
   identity: ProcessIdentity,
   { projects, sessionId }: { readonly projects: string; readonly sessionId: string },
 ): Promise<boolean> {

@@ -36,7 +36,7 @@ export async function openSessionWorktree(
       advice:
         "A worktree needs a git repository with a commit. Leave --worktree out to work in the folder itself.",
     });
-  made.worktree.begun();
+  made.worktree.markStarted();
   const { directory, path, branch } = made.worktree;
   return { directory, path, branch };
 }

@@ -309,13 +309,13 @@ function startsLive({ answers }: Start): boolean {
   return Number.isFinite(answers);
 }
 
-interface Played {
+interface ReplayedSteps {
   readonly steps: RecordedRun["steps"];
   /** Answers that are still taken from the record. */
   left: number;
 }
 
-function recordedThen(inner: Model, played: Played, isLive: boolean): Model {
+function recordedThen(inner: Model, played: ReplayedSteps, isLive: boolean): Model {
   const answers = played.steps.flatMap((step) => (step.type === "answer" ? [step.answer] : []));
   let at = 0;
   return {
@@ -385,7 +385,11 @@ function recordedTools(results: ReturnType<typeof resultsOf>): Capability {
 }
 
 /** Up to the message from which the model is asked nothing is run a second time. */
-function realPrefix(results: ReturnType<typeof resultsOf>, played: Played, isLive: boolean): Capability {
+function realPrefix(
+  results: ReturnType<typeof resultsOf>,
+  played: ReplayedSteps,
+  isLive: boolean,
+): Capability {
   if (!isLive) return {};
   const before = new Set(
     played.steps

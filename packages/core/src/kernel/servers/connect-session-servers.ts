@@ -283,13 +283,13 @@ interface OwnServerChoice {
   readonly notes: readonly string[];
 }
 
-type Around = Pick<GatheredMcp, "facts" | "held" | "servers"> & {
+type SessionMcp = Pick<GatheredMcp, "facts" | "held" | "servers"> & {
   /** How the session's servers are doing, once they were connected. */
   readonly states?: () => readonly McpServerState[];
 };
 
 /** Which servers a definition brings along, and what to report about those it only names. */
-function chooseOwnServers(definition: PlannedDefinition | undefined, around: Around): OwnServerChoice {
+function chooseOwnServers(definition: PlannedDefinition | undefined, around: SessionMcp): OwnServerChoice {
   if (definition?.mcpServers === undefined) return { servers: [], shared: around.servers, notes: [] };
   const chosen = chooseAgentServers(definition, around.facts);
   const servers = chosen.servers.filter((server) => !takesAnothersPlace(server, definition, around));
@@ -316,7 +316,11 @@ function chooseOwnServers(definition: PlannedDefinition | undefined, around: Aro
 }
 
 /** Rules that people wrote for a server of theirs must not come to hold for one that a repository brings. */
-function takesAnothersPlace(server: McpServer, { source }: PlannedDefinition, { servers }: Around): boolean {
+function takesAnothersPlace(
+  server: McpServer,
+  { source }: PlannedDefinition,
+  { servers }: SessionMcp,
+): boolean {
   if (source.scope !== "project") return false;
   return servers.some(({ name, scope }) => scope !== "project" && isSame(name, server.name));
 }
@@ -325,7 +329,7 @@ function isSame(one: string, other: string): boolean {
   return mcpServerPart(one) === mcpServerPart(other);
 }
 
-function missingNote(name: string, { servers, held, states }: Around): readonly string[] {
+function missingNote(name: string, { servers, held, states }: SessionMcp): readonly string[] {
   const found = servers.find((server) => isSame(server.name, name));
   if (found === undefined) {
     const why = held.find(({ entry }) => isSame(entry.config.name, name));

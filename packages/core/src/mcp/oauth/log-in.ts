@@ -138,7 +138,7 @@ async function authorize(name: string, transport: HttpTransport, flow: Flow): Pr
   const received = listener.receive(state, signal);
   received.catch(() => undefined);
   await flow.visit(authorizationUrl.href);
-  const { code, iss } = await comeBack(received, { ...flow, state });
+  const { code, iss } = await waitForRedirect(received, { ...flow, state });
   const tokens = await sdk.exchangeAuthorization(authorizationServerUrl, {
     ...(metadata === undefined ? {} : { metadata }),
     clientInformation: client,
@@ -219,7 +219,7 @@ function authMethod(supported: readonly string[] | undefined): {
 }
 
 /** What the browser brought, or what the person pasted, whichever comes first. */
-async function comeBack(
+async function waitForRedirect(
   received: Promise<URLSearchParams>,
   { paste, state, signal }: Flow & { readonly state: string },
 ): Promise<{ readonly code: string; readonly iss?: string }> {

@@ -361,12 +361,12 @@ function chooseEffort(effort: string | number | undefined, traits: ModelTraits):
   return level === undefined ? {} : { level };
 }
 
-interface Rung {
+interface EffortBudget {
   readonly level: Effort;
   readonly budget: number;
 }
 
-const ladder: readonly Rung[] = [
+const ladder: readonly EffortBudget[] = [
   { level: "low", budget: 0 },
   { level: "medium", budget: 8_000 },
   { level: "high", budget: 16_000 },

@@ -72,7 +72,7 @@ export async function removeUnchanged(
 async function whyTaken(
   { administration }: OwnWorktree,
   { unlessInUse }: { readonly unlessInUse?: boolean },
-): Promise<Strange | undefined> {
+): Promise<WorktreeProblem | undefined> {
   const mark = unlessInUse === true ? await readMark(administration) : undefined;
   const reason = mark === undefined ? undefined : whyInUse(mark);
   return reason === undefined ? undefined : { reason };
@@ -86,12 +86,12 @@ export async function removeUnfinished(git: WorktreeGit, own: OwnWorktree): Prom
   });
 }
 
-interface Strange {
+interface WorktreeProblem {
   readonly reason: string;
   readonly path?: string;
 }
 
-function kept({ mark }: OwnWorktree, strange: Strange): Removal {
+function kept({ mark }: OwnWorktree, strange: WorktreeProblem): Removal {
   return { type: "kept", path: mark.path, ...strange };
 }
 
@@ -100,7 +100,10 @@ function alone({ commonDirectory }: OwnWorktree, action: () => Promise<Removal>)
 }
 
 /** The mark, the folder, and both pointers between the folder and git's data must say the same. */
-export async function whyNotOurs({ mark, administration }: OwnWorktree): Promise<Strange | undefined> {
+export async function whyNotOurs({
+  mark,
+  administration,
+}: OwnWorktree): Promise<WorktreeProblem | undefined> {
   const { path } = mark;
   const written = await readMark(administration);
   if (written?.token !== mark.token || written.path !== path || written.branch !== mark.branch) {
@@ -153,7 +156,7 @@ async function whyChanged(git: WorktreeGit, own: OwnWorktree): Promise<string | 
   return whyUnreachable(git, own);
 }
 
-async function whyEntangled(git: WorktreeGit, own: OwnWorktree): Promise<Strange | undefined> {
+async function whyEntangled(git: WorktreeGit, own: OwnWorktree): Promise<WorktreeProblem | undefined> {
   const { mark } = own;
   const list = await inRepository(git, own, ["worktree", "list", "--porcelain"]);
   if (list.type === "failed") return { reason: `git could not list the worktrees (${list.reason})` };

@@ -62,7 +62,7 @@ export interface Worktree {
   /** The folder inside it that corresponds to the caller's directory. */
   readonly directory: string;
   /** Its agent is written down now; before that, the one that finds this process dead removes the worktree. */
-  begun(): void;
+  markStarted(): void;
   /** Removes it if nothing was done in it, and says what became of it. Never rejects; a second call does nothing more. */
   finish(): Promise<WorktreeEnd>;
 }
@@ -156,8 +156,11 @@ function handOut(own: OwnWorktree, { inside }: WorktreeRepository, request: Work
     ending ??= end();
     return ending;
   };
-  const begun = (): void => removePending(own.commonDirectory, { path });
-  return { type: "made", worktree: { path, branch, directory: join(path, inside), begun, finish } };
+  const markStarted = (): void => removePending(own.commonDirectory, { path });
+  return {
+    type: "made",
+    worktree: { path, branch, directory: join(path, inside), markStarted: markStarted, finish },
+  };
 }
 
 /** Lets a later clean-up know that it is not in use any more, also while this process continues. */

@@ -180,9 +180,9 @@ describe("[SPN-7] a worktree whose process is killed", () => {
 
   test("is removed when the next one is made, and its name is free again", async () => {
     await killedAt("worktree add", "after");
-    const { path, begun, finish } = await made("a1");
+    const { path, markStarted, finish } = await made("a1");
     expect(readFileSync(join(path, "a.txt"), "utf8")).toBe("the text of a.txt\n");
-    begun();
+    markStarted();
     expect(await finish()).toMatchObject({ kept: false });
     expect(left()).toEqual(nothing);
   });
@@ -314,7 +314,7 @@ describe("[SPN-7] what a git that was killed with its process leaves", () => {
 describe("[SPN-7] a worktree whose agent has started", () => {
   test("is no longer one that is being made; after a crash it stays until its removal is requested, and goes only unchanged", async () => {
     const [first, second] = [await made("a1"), await made("a2")];
-    for (const { begun } of [first, second]) begun();
+    for (const { markStarted } of [first, second]) markStarted();
     expect(listPending(join(shop, ".git"))).toEqual([]);
     writeFileSync(join(second.path, "new.txt"), "work");
     for (const { path } of [first, second]) die(path);

@@ -141,6 +141,6 @@ function complaint({ stderr, exitCode }: ProcessResult): string {
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "");
-  const said = lines.find((line) => /^(fatal|error):/.test(line)) ?? lines[0];
-  return said?.replace(/^(fatal|error): /, "").slice(0, 300) ?? `exit code ${exitCode}`;
+  const message = lines.find((line) => /^(fatal|error):/.test(line)) ?? lines[0];
+  return message?.replace(/^(fatal|error): /, "").slice(0, 300) ?? `exit code ${exitCode}`;
 }

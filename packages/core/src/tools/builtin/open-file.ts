@@ -87,7 +87,10 @@ export function fingerprintOf(stats: Stats): string {
 function refuseOddity(stats: Stats, path: string): OpenedFile | undefined {
   if (stats.isFile()) return undefined;
   if (stats.isDirectory()) return { type: "folder" };
-  return { type: "refused", reason: `${path} is ${oddity(stats)}, not a regular file; it was not opened.` };
+  return {
+    type: "refused",
+    reason: `${path} is ${fileTypeName(stats)}, not a regular file; it was not opened.`,
+  };
 }
 
 function refuseOther(descriptor: number, path: string): OpenedFile | undefined {
@@ -98,7 +101,7 @@ function refuseOther(descriptor: number, path: string): OpenedFile | undefined {
   };
 }
 
-function oddity(stats: Stats): string {
+function fileTypeName(stats: Stats): string {
   if (stats.isFIFO()) return "a named pipe";
   if (stats.isSocket()) return "a socket";
   return stats.isCharacterDevice() || stats.isBlockDevice() ? "a device" : "something special";

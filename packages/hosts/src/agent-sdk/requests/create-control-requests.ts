@@ -497,12 +497,12 @@ function describePlan(messages: readonly Message[]): JsonRecord {
 function exportText(messages: readonly Message[]): JsonRecord {
   const parts = messages.flatMap((message) => {
     const text = textOf(message).trim();
-    const said = text === "" ? [] : [message.role === "user" ? `> ${text}` : text];
+    const textLines = text === "" ? [] : [message.role === "user" ? `> ${text}` : text];
     const calls =
       message.role === "assistant" && typeof message.content !== "string"
         ? message.content.flatMap((block) => (block.type === "tool_use" ? [`[${block.name}]`] : []))
         : [];
-    return [...said, ...calls];
+    return [...textLines, ...calls];
   });
   const first = messages.map((message) => textOf(message).trim()).find((text) => text !== "") ?? "";
   const words = first.toLowerCase().match(/[a-z0-9]+/g) ?? ["conversation"];

@@ -5,7 +5,7 @@ import { wrap } from "../../shared/strip-control-characters.ts";
 const allOptions: readonly OptionEntry[] = [...Object.values(runFlags), ...Object.values(commandFlags)];
 
 /** What most people use, in the order in which they meet it. */
-const mostUsed: readonly OptionEntry[] = [
+const commonOptions: readonly OptionEntry[] = [
   runFlags.print,
   runFlags.continue,
   runFlags.resume,
@@ -36,7 +36,7 @@ ${wrap(`All ${allOptions.length} options: retinue --help all (${groupNames().joi
 
 /** Each with what it does; the flags and the text are those of the table. */
 function optionLines(): string {
-  return mostUsed
+  return commonOptions
     .map(({ flags, description }) => `  ${shortFlags(flags)}`.padEnd(30) + description)
     .join("\n");
 }

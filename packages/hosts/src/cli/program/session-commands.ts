@@ -103,7 +103,7 @@ const taskCommands: readonly CommandEntry[] = [
     usage: "rm <session>",
     description: "Forgets a session of --bg that has ended, with its worktree where that is unchanged.",
     run: async (context, _, [written]) =>
-      (await import("../../commands/background/background-acts.ts")).removeBackground(context, written),
+      (await import("../../commands/background/background-actions.ts")).removeBackground(context, written),
   },
   {
     usage: "logs <id>",

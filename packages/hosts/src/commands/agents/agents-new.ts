@@ -147,7 +147,7 @@ function complaintAboutScope(text: string): Complaint | undefined {
 
 function createAsker(host: CliHost, paint: Paint) {
   const width = Math.min(host.stdout.columns ?? 80, 100);
-  const say = (text: string): void =>
+  const print = (text: string): void =>
     host.stdout.write(
       `${wrap(text, width - 2)
         .map((line) => `  ${line}`)
@@ -166,7 +166,7 @@ function createAsker(host: CliHost, paint: Paint) {
         const answer = await read(label);
         const complaint = complain(answer);
         if (complaint === undefined) return answer;
-        say([complaint.message, complaint.advice ?? ""].join(" ").trim());
+        print([complaint.message, complaint.advice ?? ""].join(" ").trim());
       }
     },
     /** Shows what would make the description better; an empty answer keeps the last one. */
@@ -181,7 +181,7 @@ function createAsker(host: CliHost, paint: Paint) {
         kept = answer;
         const advice = adviceOnDescription(answer);
         if (advice.length === 0) return answer;
-        for (const sentence of advice) say(`- ${sentence}`);
+        for (const sentence of advice) print(`- ${sentence}`);
       }
     },
   };

@@ -136,7 +136,7 @@ export function lockAsComment({ file, differences, missingPlugins }: LockReport)
       ...changes.map(escapeText),
     ];
     const shown =
-      texts.length > mostTexts ? [...texts.slice(0, mostTexts), `… ${texts.length - mostTexts} more`] : texts;
+      texts.length > maxTexts ? [...texts.slice(0, maxTexts), `… ${texts.length - maxTexts} more`] : texts;
     return `| ${kind} ${code(name)} | ${statusWords[status]} | ${shown.join("<br>")} | ${code(path)} |`;
   });
   const table = open.length === 0 ? [] : ["", "| part | | difference | file |", "|---|---|---|---|", ...rows];
@@ -154,13 +154,13 @@ function headingOf({ open, wider }: { readonly open: number; readonly wider: num
   return `**${plural(wider, "part")} of the configuration of agents may do more than ${code(file)} accepts.**`;
 }
 
-const mostTexts = 20;
-const longestText = 300;
+const maxTexts = 20;
+const maxTextLength = 300;
 
 /** A span of code on one line of a table. */
 function code(text: string): string {
   const line = stripControlCharacters(text).replace(/\s+/g, " ").replaceAll("|", "\\|");
-  const short = line.length > longestText ? `${line.slice(0, longestText)}…` : line;
+  const short = line.length > maxTextLength ? `${line.slice(0, maxTextLength)}…` : line;
   const longest = Math.max(0, ...[...short.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);
   return longest === 0 ? `\`${short}\`` : `${fence} ${short} ${fence}`;

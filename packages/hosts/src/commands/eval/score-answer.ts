@@ -66,12 +66,12 @@ async function runCheck(
   if (limit.aborted) return failed(`The check took more than ${limitMs / 1000} s.`);
   const last = result.stdout.trim().split("\n").at(-1) ?? "";
   const number = last === "" ? Number.NaN : Number(last);
-  const said = number >= 0 && number <= 1 ? number : undefined;
-  if (result.exitCode === 0) return { passed: true, score: said ?? 1, costUsd: 0 };
+  const reportedScore = number >= 0 && number <= 1 ? number : undefined;
+  if (result.exitCode === 0) return { passed: true, score: reportedScore ?? 1, costUsd: 0 };
   const why = result.output.trim().slice(-300);
   return {
     ...failed(`The check ended with ${result.exitCode ?? "a signal"}${why === "" ? "." : `: ${why}`}`),
-    score: said ?? 0,
+    score: reportedScore ?? 0,
   };
 }
 

@@ -102,13 +102,13 @@ async function show(
     printer ??= createPrinter(host, request, session, notes);
     return printer;
   };
-  const say = (text: string): void => host.stderr.write(`retinue: ${stripControlCharacters(text)}\n`);
+  const report = (text: string): void => host.stderr.write(`retinue: ${stripControlCharacters(text)}\n`);
   const onParked = ({ id: approval, question: { tool, input } }: StoreApproval): void => {
-    say(`waits for a person: ${tool} ${cutTo(JSON.stringify(input), 200)}`);
+    report(`waits for a person: ${tool} ${cutTo(JSON.stringify(input), 200)}`);
     const answer = `\`retinue approve ${approval} --store …\` or \`retinue deny ${approval} --store …\``;
     if (isForOneProcess(address))
-      say(`leave with Ctrl+C, answer with ${answer}, and continue with \`retinue serve --store …\``);
-    else say(`answer with ${answer}`);
+      report(`leave with Ctrl+C, answer with ${answer}, and continue with \`retinue serve --store …\``);
+    else report(`answer with ${answer}`);
   };
   let ending: RunEnding | undefined;
   try {
@@ -120,14 +120,14 @@ async function show(
       else print().show(event);
     }
   } catch (error) {
-    if (signal.aborted) say(describeLeft(address, id));
+    if (signal.aborted) report(describeLeft(address, id));
     else print().fail(error);
     throw error;
   }
   if (ending === undefined)
     throw new RetinueError("run-without-end", "The run ended without reporting a result.");
   print().end(ending);
-  if (ending.status === "stopped" && ending.error === undefined) say("the agent was stopped");
+  if (ending.status === "stopped" && ending.error === undefined) report("the agent was stopped");
   return codeOfEnding(ending);
 }
 

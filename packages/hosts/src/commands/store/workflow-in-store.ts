@@ -111,12 +111,12 @@ async function watch(
   store: Store,
   { id, isJson, signal }: Watched,
 ): Promise<number> {
-  const say = (text: string): void => host.stderr.write(`${stripControlCharacters(text)}\n`);
+  const print = (text: string): void => host.stderr.write(`${stripControlCharacters(text)}\n`);
   let shown = "";
   const watching = await watchAgent(store, id, (event) => {
     if (!isRecord(event) || event["type"] !== "workflow-progressed") return;
     const line = `  ${event["done"]} of ${plural(Number(event["agents"]), "agent")} done`;
-    if (line !== shown) say(line);
+    if (line !== shown) print(line);
     shown = line;
   });
   try {
@@ -130,13 +130,13 @@ async function watch(
     } else if (output !== undefined)
       host.stdout.write(`${typeof output === "string" ? output : JSON.stringify(output, undefined, 2)}\n`);
     if (status === "completed") return 0;
-    say(
+    print(
       `retinue: ${String(error ?? text ?? (ending?.status === "stopped" ? "it was stopped" : ending?.result))}`,
     );
-    say(`\`retinue workflow resume ${id} --store …\` takes what is finished`);
+    print(`\`retinue workflow resume ${id} --store …\` takes what is finished`);
     return 1;
   } catch (error) {
-    if (signal.aborted) say(`retinue: ${describeLeft(address, id)}`);
+    if (signal.aborted) print(`retinue: ${describeLeft(address, id)}`);
     throw error;
   } finally {
     watching.close();

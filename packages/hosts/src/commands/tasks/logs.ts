@@ -19,7 +19,7 @@ export async function logs({ host }: CommandContext, id: string, options: LogsOp
   try {
     const session = await openBackground(host).find(id);
     if (session !== undefined) {
-      const { showLogs } = await import("../background/background-acts.ts");
+      const { showLogs } = await import("../background/background-actions.ts");
       await showLogs(host, session, { follow: options.follow === true, signal });
       return stop.signal.aborted ? exitCodeOf(stop.signal.reason) : 0;
     }

@@ -139,19 +139,19 @@ async function resumeAll(agents: readonly FoundTask[], resuming: Resuming): Prom
 
 async function resumeOne(agent: FoundTask, { session, host, signal }: Resuming): Promise<Outcome> {
   const { id, agentType, description } = agent;
-  const say = (text: string): void =>
+  const print = (text: string): void =>
     host.stderr.write(`${stripControlCharacters(`${id} (${agentType}) ${text}`)}\n`);
-  say(`resuming: ${description}`);
+  print(`resuming: ${description}`);
   const handle = session.spawn(agentType, continuePrompt, { resume: id, description });
   const end = (): void => void session.close().catch(() => undefined);
   signal.addEventListener("abort", end, { once: true });
   try {
     const { status, reason, text } = await handle.result;
-    say(status);
+    print(status);
     return { id, agentType, description, status, reason, text };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    say(why);
+    print(why);
     return { id, agentType, description, status: "failed", reason: "not-started", text: why };
   } finally {
     signal.removeEventListener("abort", end);

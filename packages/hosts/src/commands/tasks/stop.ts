@@ -10,7 +10,7 @@ export async function stop(context: CommandContext, written: string): Promise<nu
   if (session !== undefined) {
     const giveUp = new AbortController();
     const forget = host.onInterrupt((reason) => giveUp.abort(reason));
-    const { stopBackground } = await import("../background/background-acts.ts");
+    const { stopBackground } = await import("../background/background-actions.ts");
     await stopBackground(context, session, giveUp.signal).finally(forget);
     return 0;
   }

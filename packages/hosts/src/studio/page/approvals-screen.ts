@@ -1,7 +1,7 @@
 import type { InboxQuestion } from "@retinue/core/kernel/live/session-update.ts";
 import { type ComponentChild, h } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { timeOfDay } from "./figures.ts";
+import { timeOfDay } from "./format.ts";
 import { Icon, StateSign } from "./icons.ts";
 import { QuestionCard, requestOf } from "./question-card.ts";
 import { Shell } from "./shell.ts";

@@ -1,6 +1,6 @@
 import { type CheckRun, whyFailed } from "@retinue/core/conversation/receipt.ts";
 import { type ComponentChild, h } from "preact";
-import { duration } from "./figures.ts";
+import { duration } from "./format.ts";
 import { StateSign } from "./icons.ts";
 
 /** Of a receipt or of a merge; an inspection keeps less of one. */

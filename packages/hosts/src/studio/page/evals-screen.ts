@@ -1,7 +1,7 @@
 import { type ComponentChild, h } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import type { EvalRow } from "../find-evals.ts";
-import { counted, duration, money, startOf } from "./figures.ts";
+import { counted, duration, money, startOf } from "./format.ts";
 import { Table } from "./parts.ts";
 import { sessionLink } from "./route.ts";
 import { Search, Shell } from "./shell.ts";

@@ -15,7 +15,7 @@ const shapes = {
     line("M7 1.8A5.2 5.2 0 0 1 12.2 7", 1.8),
     h("circle", { cx: 7, cy: 7, r: 2.2, fill: "currentColor" }),
   ],
-  ok: () => [ring(), line("M4.4 7.2 6.3 9l3.4-3.8", 1.5)],
+  ok: () => [circle(), line("M4.4 7.2 6.3 9l3.4-3.8", 1.5)],
   taken: () => [
     h("circle", {
       cx: 7,
@@ -28,7 +28,7 @@ const shapes = {
     }),
     line("M4.4 7.2 6.3 9l3.4-3.8", 1.5),
   ],
-  partial: () => [ring(), h("path", { d: "M7 1.4a5.6 5.6 0 0 0 0 11.2z", fill: "currentColor" })],
+  partial: () => [circle(), h("path", { d: "M7 1.4a5.6 5.6 0 0 0 0 11.2z", fill: "currentColor" })],
   bad: () => [
     h("circle", { cx: 7, cy: 7, r: 6, fill: "currentColor" }),
     h("path", { class: "on", d: "m5 5 4 4m0-4L5 9" }),
@@ -53,7 +53,7 @@ const shapes = {
     h("circle", { cx: 6, cy: 6, r: 4, fill: "none", stroke: "currentColor", "stroke-width": 1.4 }),
     line("m9 9 3.4 3.4", 1.4),
   ],
-  theme: () => [ring(), h("path", { d: "M7 1.7a5.3 5.3 0 0 1 0 10.6z", fill: "currentColor" })],
+  theme: () => [circle(), h("path", { d: "M7 1.7a5.3 5.3 0 0 1 0 10.6z", fill: "currentColor" })],
   live: () => [line("M1 7h3l2-4 2.5 8 2-4H13", 1.3)],
   list: () => [line("M2 3.5h10M2 7h10M2 10.5h7", 1.3)],
   check: () => [line("M2 3.6 3.1 4.8 5 2.6M2 9 3.1 10.2 5 8M7 3.8h5M7 9.2h5", 1.3)],
@@ -69,7 +69,7 @@ const shapes = {
 
 export type IconName = keyof typeof shapes;
 
-function ring(): ComponentChild {
+function circle(): ComponentChild {
   return h("circle", { cx: 7, cy: 7, r: 5.6, fill: "none", stroke: "currentColor", "stroke-width": 1.3 });
 }
 

@@ -2,7 +2,7 @@ import { describeTokens } from "@retinue/core/inspection/describe-duration.ts";
 import type { DaySums, InboxQuestion, SessionRow } from "@retinue/core/kernel/live/session-update.ts";
 import { type ComponentChild, h } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
-import { counted, duration, folderOf, money, plainLine, startOf, withoutFolder } from "./figures.ts";
+import { counted, duration, folderOf, money, plainLine, startOf, withoutFolder } from "./format.ts";
 import { Icon, StateSign } from "./icons.ts";
 import { compareLink, sessionLink } from "./route.ts";
 import { Search, Shell } from "./shell.ts";

@@ -3,7 +3,7 @@ import type { MergeEntry, MergeQueue } from "@retinue/core/protocol/merge-step.t
 import { type ComponentChild, h } from "preact";
 import { mergeOutcome } from "../../shared/merge-outcome.ts";
 import { CheckList } from "./check-list.ts";
-import { counted, timeOfDay } from "./figures.ts";
+import { counted, timeOfDay } from "./format.ts";
 import { Icon, StateSign } from "./icons.ts";
 import { Breadcrumb, Commands, Facts } from "./parts.ts";
 import { agentLink, type Place } from "./route.ts";
@@ -196,7 +196,7 @@ function Entry(props: {
             : [h("dt", { key: "ft" }, "Files"), h("dd", { key: "fd", class: "mono" }, shownFiles(files))],
         ),
         h(CheckList, { checks }),
-        h(Commands, { label: "Go on by hand", commands }),
+        h(Commands, { label: "Continue by hand", commands }),
       ),
     ),
   );
@@ -221,7 +221,7 @@ function Outcome({ merge, place }: { merge: MergeView; place: Place }): Componen
   const { queue, summary } = merge;
   const command = `retinue merge ${place.id.slice(0, 8)}`;
   const { state, left } = summary;
-  const mayGoOn = state !== "running" && (left > 0 || state === "interrupted" || state === "stopped");
+  const canContinue = state !== "running" && (left > 0 || state === "interrupted" || state === "stopped");
   return h(
     "aside",
     { "aria-label": "What came of it" },
@@ -231,7 +231,7 @@ function Outcome({ merge, place }: { merge: MergeView; place: Place }): Componen
       { class: "panel pad" },
       outcomeLines(merge, command).map((line) => h("p", { key: line }, withCode(line))),
       h(Commands, { label: "Do", commands: queue.notApplied?.commands ?? [] }),
-      mayGoOn ? h(Commands, { label: "Go on", commands: [command] }) : null,
+      canContinue ? h(Commands, { label: "Continue", commands: [command] }) : null,
     ),
   );
 }

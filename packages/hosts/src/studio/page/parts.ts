@@ -68,14 +68,14 @@ export function Commands({
 }
 
 function Command({ command }: { command: string }): ComponentChild {
-  const [said, setSaid] = useState("Copy");
+  const [label, setLabel] = useState("Copy");
   const copy = async (): Promise<void> => {
     // Where the page may not write there, as in a file, it says so.
     const isCopied = await navigator.clipboard.writeText(command).then(
       () => true,
       () => false,
     );
-    setSaid(isCopied ? "Copied" : "Select it");
+    setLabel(isCopied ? "Copied" : "Select it");
   };
   return h(
     "div",
@@ -84,7 +84,7 @@ function Command({ command }: { command: string }): ComponentChild {
     h(
       "button",
       { class: "btn ghost", type: "button", "aria-label": `Copy ${command}`, onClick: () => void copy() },
-      said,
+      label,
     ),
   );
 }

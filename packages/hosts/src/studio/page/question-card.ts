@@ -1,7 +1,7 @@
 import type { ActRequest, GivenGrant, InboxQuestion } from "@retinue/core/kernel/live/session-update.ts";
 import { type ComponentChild, h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { duration, plainLine } from "./figures.ts";
+import { duration, plainLine } from "./format.ts";
 import { Icon } from "./icons.ts";
 import { Table } from "./parts.ts";
 import { countLines, PatchView, patchLines } from "./patch-lines.ts";

@@ -8,7 +8,7 @@ import type {
 } from "@retinue/core/kernel/live/workflow-view.ts";
 import { type ComponentChild, h } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { counted, duration, money } from "./figures.ts";
+import { counted, duration, money } from "./format.ts";
 import { Icon, StateSign } from "./icons.ts";
 import { Breadcrumb, Commands, Facts } from "./parts.ts";
 import { agentLink, type Place } from "./route.ts";
@@ -117,7 +117,7 @@ function Act({
   run: WorkflowView;
   place: Place;
 }): ComponentChild {
-  const { status: said, isBusy, act } = useActs();
+  const { status: outcome, isBusy, act } = useActs();
   const [isSure, setSure] = useState(false);
   useEffect(() => setSure(false), [status]);
   const send = (action: "stop" | "resume"): void =>
@@ -135,7 +135,7 @@ function Act({
     { class: "row" },
     status === "running" ? stopping : null,
     status === "running" || status === "completed" ? null : button("Resume", () => send("resume")),
-    h("span", { role: "status", class: "dim" }, said),
+    h("span", { role: "status", class: "dim" }, outcome),
   );
 }
 
@@ -296,7 +296,7 @@ function Aside(props: { run: WorkflowView; agents: ReadonlyMap<string, OverviewA
     ),
     run.status === "running" || run.status === "completed"
       ? null
-      : h(Commands, { label: "Go on", commands: [`retinue workflow resume ${run.runId}`] }),
+      : h(Commands, { label: "Continue", commands: [`retinue workflow resume ${run.runId}`] }),
     run.result === undefined
       ? null
       : [

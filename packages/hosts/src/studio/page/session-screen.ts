@@ -5,7 +5,7 @@ import { type ComponentChild, h } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ActBar, StopButtons } from "./act-bar.ts";
 import { ConversationPart, type Seek } from "./conversation-part.ts";
-import { counted, duration, folderOf, money, withoutFolder } from "./figures.ts";
+import { counted, duration, folderOf, money, withoutFolder } from "./format.ts";
 import { StateSign } from "./icons.ts";
 import { Badge, labelOf } from "./parts.ts";
 import { agentLink, mergeLink, type Place, runLink, teamLink } from "./route.ts";

@@ -3,7 +3,7 @@ import { type ComponentChild, type ComponentChildren, createContext, h } from "p
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { Icon, type IconName } from "./icons.ts";
 import { pathOf } from "./question-card.ts";
-import { mayStream, onStreamTurn, onWaitingTold, tellWaiting } from "./stream-turn.ts";
+import { mayStream, onStreamTurn, onWaitingCount, shareWaitingCount } from "./stream-turn.ts";
 import { isTyping } from "./timeline.ts";
 import { exported } from "./use-events.ts";
 
@@ -34,19 +34,19 @@ interface ShellProps {
 export function Shell({ active, inbox = [], problem, children }: ShellProps): ComponentChild {
   const waiting = inbox.filter(({ state }) => state === "waiting");
   // How many calls wait, also while another tab has to say so.
-  const [told, setTold] = useState<number>();
-  const count = told ?? waiting.length;
+  const [shared, setShared] = useState<number>();
+  const count = shared ?? waiting.length;
   useEffect(() => {
     document.title = count === 0 ? "Retinue" : `(${count}) Retinue`;
   }, [count]);
   useEffect(() => {
-    if (mayStream()) tellWaiting(waiting.length);
+    if (mayStream()) shareWaitingCount(waiting.length);
   }, [waiting.length]);
   useEffect(() => {
-    const forgetTold = onWaitingTold((other) => mayStream() || setTold(other));
-    const forgetTurn = onStreamTurn(() => mayStream() && setTold(undefined));
+    const forgetCount = onWaitingCount((other) => mayStream() || setShared(other));
+    const forgetTurn = onStreamTurn(() => mayStream() && setShared(undefined));
     return () => {
-      forgetTold();
+      forgetCount();
       forgetTurn();
     };
   }, []);

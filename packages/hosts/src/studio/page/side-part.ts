@@ -4,7 +4,7 @@ import type { OverviewAgent, SessionOverview } from "@retinue/core/kernel/live/s
 import { type ComponentChild, h } from "preact";
 import { useState } from "preact/hooks";
 import { CheckList, ReceiptChip } from "./check-list.ts";
-import { duration, money, startOf, timeOfDay } from "./figures.ts";
+import { duration, money, startOf, timeOfDay } from "./format.ts";
 import { StateSign } from "./icons.ts";
 import { labelOf, Table } from "./parts.ts";
 import { type Place, runLink } from "./route.ts";

@@ -22,12 +22,12 @@ export function onStreamTurn(onTurn: () => void): () => void {
 const channel = new BroadcastChannel(name);
 
 /** Tells the other tabs how many calls wait. */
-export function tellWaiting(count: number): void {
+export function shareWaitingCount(count: number): void {
   channel.postMessage(count);
 }
 
-export function onWaitingTold(onTold: (count: number) => void): () => void {
-  const listen = ({ data }: MessageEvent): void => onTold(Number(data));
+export function onWaitingCount(onCount: (count: number) => void): () => void {
+  const listen = ({ data }: MessageEvent): void => onCount(Number(data));
   channel.addEventListener("message", listen);
   return () => channel.removeEventListener("message", listen);
 }

@@ -1,7 +1,7 @@
 import type { InspectedTeam } from "@retinue/core/inspection/inspection.ts";
 import { type ComponentChild, h } from "preact";
 import { ActBar } from "./act-bar.ts";
-import { timeOfDay } from "./figures.ts";
+import { timeOfDay } from "./format.ts";
 import { StateSign } from "./icons.ts";
 import { Badge, Breadcrumb, Facts, Table } from "./parts.ts";
 import { agentLink, type Place } from "./route.ts";

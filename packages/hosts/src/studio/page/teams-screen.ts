@@ -1,7 +1,7 @@
 import type { TeamRow } from "@retinue/core/kernel/live/session-update.ts";
 import { type ComponentChild, h } from "preact";
 import { useContext } from "preact/hooks";
-import { counted, startOf } from "./figures.ts";
+import { counted, startOf } from "./format.ts";
 import { StateSign } from "./icons.ts";
 import { teamLink } from "./route.ts";
 import { Search, Shell } from "./shell.ts";

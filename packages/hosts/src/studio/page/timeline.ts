@@ -6,7 +6,7 @@ import type {
 } from "@retinue/core/kernel/live/session-overview.ts";
 import { type ComponentChild, h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { timeOfDay } from "./figures.ts";
+import { timeOfDay } from "./format.ts";
 import { StateSign } from "./icons.ts";
 
 export interface Lane {

@@ -1,7 +1,7 @@
 import type { OverviewAgent } from "@retinue/core/kernel/live/session-overview.ts";
 import { type ComponentChild, h } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { duration, money, plainLine, withoutFolder } from "./figures.ts";
+import { duration, money, plainLine, withoutFolder } from "./format.ts";
 import { StateSign } from "./icons.ts";
 import { describeInFlight, labelOf, memo } from "./parts.ts";
 import { agentLink, type Place } from "./route.ts";

@@ -10,7 +10,7 @@ import type {
   SessionUpdate,
 } from "@retinue/core/kernel/live/session-update.ts";
 import { useEffect, useState } from "preact/hooks";
-import { timeOfDay } from "./figures.ts";
+import { timeOfDay } from "./format.ts";
 import type { Place } from "./route.ts";
 import { mayStream, onStreamTurn } from "./stream-turn.ts";
 
@@ -40,7 +40,7 @@ export function useEvents<S extends object, U extends object>(
     if (exported !== undefined) return;
     let state: S | undefined;
     let before: S | undefined;
-    let heardAt: number | undefined;
+    let receivedAt: number | undefined;
     // What is wrong with the connection, and with parts of what comes over it.
     let lost: string | undefined;
     const wrong = new Map<string, string>();
@@ -62,27 +62,27 @@ export function useEvents<S extends object, U extends object>(
         state = undefined;
       };
       opened.onmessage = take;
-      opened.addEventListener("problem", hearProblem);
-      opened.onerror = () => hearEnd(opened);
+      opened.addEventListener("problem", onProblem);
+      opened.onerror = () => onEnd(opened);
       return opened;
     };
     const take = ({ data }: MessageEvent): void => {
       const update: U = JSON.parse(String(data));
       state = fold(state, update);
-      heardAt = Date.now();
+      receivedAt = Date.now();
       lost = undefined;
       for (const part of Object.keys(update)) wrong.delete(part);
       paint();
     };
-    const hearProblem = ({ data }: MessageEvent): void => {
+    const onProblem = ({ data }: MessageEvent): void => {
       const { message, part } = JSON.parse(String(data));
       wrong.set(part, message);
       lost = undefined;
       paint();
     };
-    const hearEnd = ({ readyState }: EventSource): void => {
+    const onEnd = ({ readyState }: EventSource): void => {
       // A connection that was refused is closed; one that was lost is tried again.
-      const since = heardAt === undefined ? "" : ` Shown is what was there at ${timeOfDay(heardAt)}.`;
+      const since = receivedAt === undefined ? "" : ` Shown is what was there at ${timeOfDay(receivedAt)}.`;
       lost = `The studio does not answer. Is it still running?${since}`;
       if (readyState === EventSource.CLOSED)
         void whyRefused(address).then((reason) => {

@@ -272,10 +272,10 @@ export class Conversation {
   }
 
   #working(waits: WaitsFor): readonly Row[] {
-    const begun = this.#busySince ?? this.#shell?.startedAt;
-    if (begun === undefined && !this.#isCompacting) return [];
+    const startedAt = this.#busySince ?? this.#shell?.startedAt;
+    if (startedAt === undefined && !this.#isCompacting) return [];
     const now = this.#options.now();
-    const since = formatDuration(now - (begun ?? now));
+    const since = formatDuration(now - (startedAt ?? now));
     const words = this.#waiting === undefined ? this.#activity(waits) : retryText(this.#waiting, now);
     const sign = spinner[Math.floor(now / spinnerMs) % spinner.length] ?? "";
     return [

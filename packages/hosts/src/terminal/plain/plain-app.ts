@@ -70,7 +70,7 @@ export class PlainApp {
     lines.on("line", (line) => this.#take(line));
     lines.on("close", () => this.#options.onExit());
     this.#lines = lines;
-    this.#say("retinue: write a message, or /help.");
+    this.#writeLine("retinue: write a message, or /help.");
   }
 
   close(): void {
@@ -93,7 +93,7 @@ export class PlainApp {
     const { session } = this.#options;
     if (text.startsWith("!")) session.runShell(text.slice(1).trim());
     else if (!text.startsWith("/")) session.submit(text);
-    else void this.#command(text).catch((error: unknown) => this.#say(String(error)));
+    else void this.#command(text).catch((error: unknown) => this.#writeLine(String(error)));
   }
 
   async #command(text: string): Promise<void> {
@@ -103,7 +103,7 @@ export class PlainApp {
     if (server !== undefined) return session.logIn(server);
     const topic = reportTopics.find((one): one is ReportTopic => one === name);
     if (topic !== undefined)
-      return this.#say(await session.library.report(topic, words === "" ? [] : words.split(/\s+/)));
+      return this.#writeLine(await session.library.report(topic, words === "" ? [] : words.split(/\s+/)));
     switch (name) {
       case "yes":
       case "always":
@@ -111,30 +111,30 @@ export class PlainApp {
       case "answer":
         return this.#answer(name, words);
       case "help":
-        return this.#say(help);
+        return this.#writeLine(help);
       case "stop":
         return session.interrupt();
       case "background":
         return void session
           .moveToBackground()
-          .then((moved) => this.#say(`Moved to the background: ${moved.join(", ") || "nothing"}.`));
+          .then((moved) => this.#writeLine(`Moved to the background: ${moved.join(", ") || "nothing"}.`));
       case "mode":
         if (this.#modes.includes(words)) return session.setMode(words);
-        return this.#say(`The modes are ${this.#modes.join(", ")}.`);
+        return this.#writeLine(`The modes are ${this.#modes.join(", ")}.`);
       case "new":
       case "clear":
         return session.switchTo(undefined);
       case "model":
-        if (words === "") return this.#say("Write the model after /model.");
+        if (words === "") return this.#writeLine("Write the model after /model.");
         await session.setModel(words);
-        return this.#say(`The model is ${words} from now on.`);
+        return this.#writeLine(`The model is ${words} from now on.`);
       case "rename":
-        if (words === "") return this.#say("Write the title after /rename.");
+        if (words === "") return this.#writeLine("Write the title after /rename.");
         await session.rename(words);
-        return this.#say(`The conversation is called ${words}.`);
+        return this.#writeLine(`The conversation is called ${words}.`);
       case "export": {
         const file = await session.library.exportTo(words === "" ? "conversation.md" : words);
-        return this.#say(`Written to ${this.#options.fileName(file)}.`);
+        return this.#writeLine(`Written to ${this.#options.fileName(file)}.`);
       }
       case "login":
         return session.chooseAccess();
@@ -161,7 +161,7 @@ export class PlainApp {
       sentCommands.has(command.name)
     )
       return session.submit(text);
-    this.#say(
+    this.#writeLine(
       `/${name} needs the screen, which --plain and TERM=dumb leave out. /help lists what there is here.`,
     );
   }
@@ -169,10 +169,10 @@ export class PlainApp {
   #answer(command: "yes" | "always" | "no" | "answer", words: string): void {
     const [question] = this.#questions.values();
     const answer = question === undefined ? undefined : readAnswer(question, command, words);
-    if (question === undefined) this.#say("Nothing is asked now.");
+    if (question === undefined) this.#writeLine("Nothing is asked now.");
     // An answer that comes this soon after the question before it was meant for that one.
     else if (answer === undefined || this.#options.now() < this.#guardedUntil)
-      this.#say(describeQuestion(question));
+      this.#writeLine(describeQuestion(question));
     else this.#options.session.answer(question.id, answer);
   }
 
@@ -186,15 +186,15 @@ export class PlainApp {
       for (const note of event.notes) this.#conversation.note(note);
       this.#conversation.replay(event.earlier);
     }
-    if (event.type === "agent-changed") this.#tellAgent(event.agent);
+    if (event.type === "agent-changed") this.#showAgent(event.agent);
     if (event.type === "workflow-changed" && event.change.type === "phase")
-      this.#say(`Workflow ${event.run.name}: ${event.change.phase.title}`);
+      this.#writeLine(`Workflow ${event.run.name}: ${event.change.phase.title}`);
     const isNext = event.type === "question-closed" && this.#close(event.questionId);
     this.#print();
     const [next] = this.#questions.values();
-    if (isNext && next !== undefined) this.#say(describeQuestion(next));
+    if (isNext && next !== undefined) this.#writeLine(describeQuestion(next));
     if (event.type === "question-asked") this.#ask(event.question);
-    if (event.type === "turn-ended") this.#say("Ready.");
+    if (event.type === "turn-ended") this.#writeLine("Ready.");
   }
 
   /** Whether the question that is now the first has not been read out yet. */
@@ -208,11 +208,11 @@ export class PlainApp {
 
   #ask(question: Question): void {
     this.#questions.set(question.id, question);
-    if (this.#questions.size === 1) this.#say(describeQuestion(question));
-    else this.#say(`${this.#questions.size} questions wait; answer the first.`);
+    if (this.#questions.size === 1) this.#writeLine(describeQuestion(question));
+    else this.#writeLine(`${this.#questions.size} questions wait; answer the first.`);
   }
 
-  #tellAgent(agent: AgentSnapshot): void {
+  #showAgent(agent: AgentSnapshot): void {
     const before = this.#agents.get(agent.id);
     this.#agents.set(agent.id, agent.state);
     this.#conversation.agentStarted(agent);
@@ -229,7 +229,7 @@ export class PlainApp {
     for (const row of this.#conversation.takeFinished()) this.#options.write(`${rowText(row)}\n`);
   }
 
-  #say(text: string): void {
+  #writeLine(text: string): void {
     // What is said here may be a command or a question of an agent.
     this.#options.write(`${text.trimEnd().split("\n").map(cleanText).join("\n")}\n`);
   }

@@ -44,7 +44,7 @@ export class TerminalDevice {
   #isAlternate = false;
   readonly #onData = (data: Buffer | string): void => this.#take(data.toString());
   readonly #onResize = (): void => {
-    this.#told = undefined;
+    this.#reportedSize = undefined;
     this.#listener?.resized();
   };
   readonly #onExit = (): void => this.#restoreNow();
@@ -66,15 +66,15 @@ export class TerminalDevice {
   }
 
   get columns(): number {
-    return this.#told?.columns ?? (this.#output.columns > 0 ? this.#output.columns : 80);
+    return this.#reportedSize?.columns ?? (this.#output.columns > 0 ? this.#output.columns : 80);
   }
 
   get rows(): number {
-    return this.#told?.rows ?? (this.#output.rows > 0 ? this.#output.rows : 24);
+    return this.#reportedSize?.rows ?? (this.#output.rows > 0 ? this.#output.rows : 24);
   }
 
   /** The size that the terminal itself has told since the last news of a resize. */
-  #told: { readonly columns: number; readonly rows: number } | undefined;
+  #reportedSize: { readonly columns: number; readonly rows: number } | undefined;
   #asked: { paint: () => void; readonly timer: NodeJS.Timeout; readonly done: () => void } | undefined;
   #answered = Promise.resolve();
   #missing = 0;
@@ -130,7 +130,7 @@ export class TerminalDevice {
       this.#late -= 1;
       return true;
     }
-    this.#told = { columns, rows };
+    this.#reportedSize = { columns, rows };
     this.#endAsking();
     return true;
   }

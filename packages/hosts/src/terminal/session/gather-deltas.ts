@@ -18,7 +18,7 @@ export function gatherDeltas(model: Model, pauseMs: number): Model {
 }
 
 async function* gathered(source: AsyncIterable<ModelEvent>, pauseMs: number): AsyncGenerator<ModelEvent> {
-  const basket = createBasket();
+  const basket = createDeltaBuffer();
   const iterator = source[Symbol.asyncIterator]();
   const reading = fill(basket, iterator, pauseMs);
   // It is awaited below; until then its failure has no one to hear it.
@@ -35,7 +35,11 @@ async function* gathered(source: AsyncIterable<ModelEvent>, pauseMs: number): As
 /** An event that took longer than this was not there yet when it was asked for. */
 const thereMs = 1;
 
-async function fill(basket: Basket, iterator: AsyncIterator<ModelEvent>, pauseMs: number): Promise<void> {
+async function fill(
+  basket: DeltaBuffer,
+  iterator: AsyncIterator<ModelEvent>,
+  pauseMs: number,
+): Promise<void> {
   let lastDelta = Number.NEGATIVE_INFINITY;
   try {
     while (!basket.isClosed) {
@@ -54,7 +58,7 @@ async function fill(basket: Basket, iterator: AsyncIterator<ModelEvent>, pauseMs
   }
 }
 
-interface Basket {
+interface DeltaBuffer {
   readonly isClosed: boolean;
   put(event: ModelEvent): void;
   /** Nothing more is put in. */
@@ -67,7 +71,7 @@ interface Basket {
   take(): Promise<readonly ModelEvent[] | undefined>;
 }
 
-function createBasket(): Basket {
+function createDeltaBuffer(): DeltaBuffer {
   let events: ModelEvent[] = [];
   let isEnded = false;
   let isClosed = false;

@@ -276,14 +276,14 @@ async function listSettings(context: CommandContext): Promise<readonly ManagedIt
   const file = discovered.paths.settings.user;
   const written = existsSync(file) ? parseJsonRecord(readFileSync(file, "utf8")) : undefined;
   const { plain } = discovered.settings.settings;
-  const [usualStyle] = styles.keys();
+  const [defaultStyle] = styles.keys();
   return ownSettings.map(({ about, unset, ...rest }) => {
     const name = rest.path.join(".");
     const own = valueAt(written, rest.path);
     const inForce = valueAt(plain, rest.path);
     const isOther = inForce !== undefined && own !== inForce;
     const value = own === undefined ? undefined : String(own);
-    const usual = rest.path === outputStyle ? usualStyle : unset;
+    const usual = rest.path === outputStyle ? defaultStyle : unset;
     const shown = value ?? (usual === undefined ? "not set" : `not set: ${usual}`);
     return {
       id: name,

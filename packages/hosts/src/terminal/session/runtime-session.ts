@@ -457,7 +457,8 @@ export class RuntimeSession implements TerminalSession {
   async #rewind(promptId: string, restores: RewindTarget): Promise<void> {
     this.#refuseWhileBusy("go back");
     const from = this.#opened();
-    if (restores !== "conversation") await this.#restoreFiles(promptId, { isTold: restores === "files" });
+    if (restores !== "conversation")
+      await this.#restoreFiles(promptId, { notifiesAgent: restores === "files" });
     if (restores === "files") return;
     const records = await loadRecords(this.#options.context);
     const copy = await records.copyBefore(from.plan.sessionId, promptId);
@@ -470,7 +471,10 @@ export class RuntimeSession implements TerminalSession {
   }
 
   /** Where the conversation continues, the agent reads with the next prompt which files are not as it left them. */
-  async #restoreFiles(promptId: string, { isTold }: { readonly isTold: boolean }): Promise<void> {
+  async #restoreFiles(
+    promptId: string,
+    { notifiesAgent: isTold }: { readonly notifiesAgent: boolean },
+  ): Promise<void> {
     const { fileName } = this;
     const outcome = await this.#live?.checkpoints?.rewind(promptId, false);
     if (outcome?.canRewind !== true)

@@ -1,4 +1,4 @@
-import { diffParts } from "../../shared/diff-texts.ts";
+import { diffParts } from "../../shared/diff-parts.ts";
 import { cleanText } from "../screen/row.ts";
 
 /** From a character on, up to another one that is not part of it. */

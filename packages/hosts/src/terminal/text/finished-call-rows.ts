@@ -109,10 +109,10 @@ export function finishedCallRows(call: ToolCall, result: ToolResult, context: Ro
         .slice(-maxErrorRows),
     ];
   // The facts are never cut; a long command and a long result share the rest.
-  const { said, facts } = summaryOf(call, result);
-  const end: Row = facts === "" ? [] : [span(`${said === "" ? "  " : " · "}${facts}`, dim)];
+  const { summary, facts } = summaryOf(call, result);
+  const end: Row = facts === "" ? [] : [span(`${summary === "" ? "  " : " · "}${facts}`, dim)];
   const room = Math.max(10, width - rowWidth(end));
-  const middle: Row = said === "" ? [] : [span(`  ${said}`, dim)];
+  const middle: Row = summary === "" ? [] : [span(`  ${summary}`, dim)];
   const titleRoom = Math.max(Math.floor(room / 2), room - rowWidth(middle));
   const row = cutRow([...cutRow([...cutRow(title, titleRoom), ...middle], room), ...end], width);
   return result.diff === undefined
@@ -130,7 +130,7 @@ function errorText({ tool }: ToolCall, { text }: ToolResult): string {
 
 interface Summary {
   /** A line of the result itself, of any length. */
-  readonly said: string;
+  readonly summary: string;
   /** Counts and times. */
   readonly facts: string;
 }
@@ -140,12 +140,15 @@ function summaryOf({ tool }: ToolCall, { text, diff, durationMs }: ToolResult): 
   const time = durationMs >= 2000 ? [formatDuration(durationMs)] : [];
   if (diff !== undefined) {
     const { added, removed } = diffCounts(diff);
-    return { said: "", facts: [`+${added} −${removed}`, ...time].join(" · ") };
+    return { summary: "", facts: [`+${added} −${removed}`, ...time].join(" · ") };
   }
   const lines = text === "" ? 0 : text.trimEnd().split("\n").length;
-  if (countedTools.has(tool)) return { said: "", facts: [plural(lines, "line"), ...time].join(" · ") };
+  if (countedTools.has(tool)) return { summary: "", facts: [plural(lines, "line"), ...time].join(" · ") };
   const more = lines > 1 ? [plural(lines, "line")] : [];
-  return { said: tool === "Bash" ? lastLine(text) : firstLine(text), facts: [...more, ...time].join(" · ") };
+  return {
+    summary: tool === "Bash" ? lastLine(text) : firstLine(text),
+    facts: [...more, ...time].join(" · "),
+  };
 }
 
 const countedTools: ReadonlySet<string> = new Set(["Read", "Grep", "Glob", "WebFetch", "WebSearch"]);

@@ -77,7 +77,7 @@ export function convertAgent(
 }
 
 /** What its own product would do with the file: what that ignores is no restriction. */
-function asThere(agent: PortableAgent): PortableAgent {
+function asReadBack(agent: PortableAgent): PortableAgent {
   return { ...agent, ...agent.there };
 }
 
@@ -92,7 +92,8 @@ function bothRights(
   const second =
     again === undefined
       ? nothing
-      : (definitionOf({ agent: asThere(again), placeOf: nowhere }, { scope: "user" }).definition ?? nothing);
+      : (definitionOf({ agent: asReadBack(again), placeOf: nowhere }, { scope: "user" }).definition ??
+        nothing);
   return { before: rightsOf(first, [second]), after: rightsOf(second, [first]) };
 }
 
@@ -101,8 +102,8 @@ export function compareAgents(
   one: ReadAgent,
   other: ReadAgent,
 ): Pick<Conversion, "rights" | "mode" | "widenings" | "losses"> {
-  const theirs = asThere(other.agent);
-  const { before, after } = bothRights({ ...one, agent: asThere(one.agent) }, theirs);
+  const theirs = asReadBack(other.agent);
+  const { before, after } = bothRights({ ...one, agent: asReadBack(one.agent) }, theirs);
   const widenings = findWidenings(before, after);
   return {
     rights: rightsTable(before, after),
@@ -136,7 +137,7 @@ function lossesOf(
   if (again === undefined)
     return [...losses, { code: "field-dropped", message: "The converted file cannot be read back." }];
   losses.push(...toolLosses(agent, again, compared));
-  const mode = asThere(again).mode;
+  const mode = asReadBack(again).mode;
   if ((agent.mode ?? "ask") !== (mode ?? "ask"))
     lose(
       "mode-dropped",
@@ -186,7 +187,7 @@ function toolLosses(
   const losses: Loss[] = [];
   const rows = rightsTable(before, after);
   const wider = widenings.filter(({ class: kind }) => kind !== "mode" && kind !== "hooks");
-  const there = asThere(again);
+  const there = asReadBack(again);
   if (
     wider.length > 0 &&
     there.tools === "all" &&

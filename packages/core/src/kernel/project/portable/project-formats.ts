@@ -140,13 +140,13 @@ function withAgent(
 async function compare({ discovered }: ProjectFacts, before: string, after: string): Promise<CompareResult> {
   const { cwd, projectRoot } = discovered.paths;
   const [first, second] = [before, after].map((source) => findSources({ source }, cwd, projectRoot));
-  const olds = first?.files ?? [];
-  const news = second?.files ?? [];
+  const oldFiles = first?.files ?? [];
+  const newFiles = second?.files ?? [];
   const diagnostics = [...(first?.diagnostics ?? []), ...(second?.diagnostics ?? [])];
-  const isOnePair = olds.length === 1 && news.length === 1;
+  const isOnePair = oldFiles.length === 1 && newFiles.length === 1;
   const pairs = isOnePair
-    ? [[olds[0], news[0]] as const]
-    : olds.map((old) => [old, news.find(({ agent }) => agent.id === old.agent.id)] as const);
+    ? [[oldFiles[0], newFiles[0]] as const]
+    : oldFiles.map((old) => [old, newFiles.find(({ agent }) => agent.id === old.agent.id)] as const);
   const agents = pairs.flatMap(([old, other]) => {
     if (old === undefined || other === undefined) return [];
     return [{ name: old.agent.id, before: fileOf(old), after: fileOf(other), ...compareAgents(old, other) }];
@@ -159,7 +159,7 @@ async function compare({ discovered }: ProjectFacts, before: string, after: stri
     isOnePair
       ? []
       : some.flatMap(({ agent: { id } }) => (others.some(({ agent }) => agent.id === id) ? [] : [id]));
-  return { agents, onlyBefore: only(olds, news), onlyAfter: only(news, olds), diagnostics };
+  return { agents, onlyBefore: only(oldFiles, newFiles), onlyAfter: only(newFiles, oldFiles), diagnostics };
 }
 
 function fileOf({ agent }: ReadAgent): string {

@@ -6,7 +6,7 @@ import { setImmediate } from "node:timers/promises";
  * What a reading has looked at, so that it can be kept until something of it changes. A path is added before it is read:
  * what changes while it is read counts as changed afterwards.
  */
-export interface Footprint {
+export interface FileSnapshot {
   /** `content`: files or folders are read; `kind`: only what they are and whose; `place`: only where links lead. */
   add(paths: readonly string[], what?: PathAspect): void;
   /** Adds a file that is read, and says how large it is; 0 where there is none. */
@@ -26,30 +26,30 @@ export type PathStamp = string | undefined;
 const pathsPerSlice = 256;
 
 /**
- * Keeps what was read until something of its footprint changes. Callers share a reading, but none gets one that began before
+ * Keeps what was read until something of its snapshot changes. Callers share a reading, but none gets one that began before
  * it asked: all that ask while one is under way share the one that follows it, so each sees what was written before.
  */
-export interface KeptReading<Value> {
+export interface CachedReading<Value> {
   read(): Promise<Value>;
   /** The next reading starts anew. */
   forget(): void;
 }
 
-export function keepReading<Value>(
-  read: (footprint: Footprint) => Promise<Value>,
+export function cachedUntilChanged<Value>(
+  read: (snapshot: FileSnapshot) => Promise<Value>,
   now: () => number = Date.now,
-): KeptReading<Value> {
-  let kept: { readonly value: Value; readonly footprint: Footprint } | undefined;
+): CachedReading<Value> {
+  let kept: { readonly value: Value; readonly snapshot: FileSnapshot } | undefined;
   let forgotten = 0;
   let running: Promise<Value> | undefined;
   let next: Promise<Value> | undefined;
 
   async function readIfChanged(): Promise<Value> {
-    if (kept !== undefined && (await kept.footprint.isUnchanged())) return kept.value;
-    const footprint = createFootprint(now);
-    const begun = forgotten;
-    const value = await read(footprint);
-    kept = begun === forgotten ? { value, footprint } : undefined;
+    if (kept !== undefined && (await kept.snapshot.isUnchanged())) return kept.value;
+    const snapshot = createFileSnapshot(now);
+    const atStart = forgotten;
+    const value = await read(snapshot);
+    kept = atStart === forgotten ? { value, snapshot } : undefined;
     return value;
   }
 
@@ -81,11 +81,11 @@ export function keepReading<Value>(
   };
 }
 
-export function createFootprint(now: () => number = Date.now): Footprint {
+export function createFileSnapshot(now: () => number = Date.now): FileSnapshot {
   const stamps = new Map<string, { readonly path: string; readonly what: PathAspect; stamp: PathStamp }>();
   const answers: { readonly question: () => Promise<string>; readonly answer: string }[] = [];
 
-  function note(path: string, what: PathAspect): Look {
+  function note(path: string, what: PathAspect): StampedPath {
     const key = `${what} ${path}`;
     const look = lookAt(path, what, now());
     const known = stamps.get(key);
@@ -118,9 +118,9 @@ export function createFootprint(now: () => number = Date.now): Footprint {
   };
 }
 
-type Look = ReturnType<Footprint["stamp"]>;
+type StampedPath = ReturnType<FileSnapshot["stamp"]>;
 
-function lookAt(path: string, what: PathAspect, now: number): Look {
+function lookAt(path: string, what: PathAspect, now: number): StampedPath {
   if (what === "place") return { stamp: realPath(path), size: 0 };
   const entry = statsOf(lstatSync, path);
   const isLink = entry?.isSymbolicLink() === true;

@@ -12,12 +12,12 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createFootprint, type Footprint, keepReading } from "./footprint.ts";
+import { cachedUntilChanged, createFileSnapshot, type FileSnapshot } from "./file-snapshot.ts";
 
 let root: string;
 let at: (name: string) => string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "retinue-footprint-"));
+  root = mkdtempSync(join(tmpdir(), "retinue-snapshot-"));
   at = (name) => join(root, name);
   mkdirSync(at("folder"));
   writeFileSync(at("folder/a.md"), "one");
@@ -29,11 +29,11 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 /** By this clock nothing changed lately. */
 const later = (): number => Date.now() + 5_000;
 
-function noted(): Footprint {
-  const footprint = createFootprint(later);
+function noted(): FileSnapshot {
+  const snapshot = createFileSnapshot(later);
   for (const name of ["folder", "folder/a.md", "link", "dangling", "missing.json", "folder/a.md/below"])
-    footprint.add([at(name)]);
-  return footprint;
+    snapshot.add([at(name)]);
+  return snapshot;
 }
 
 describe("[DEF-11] what was read holds until it changes", () => {
@@ -60,35 +60,35 @@ describe("[DEF-11] what was read holds until it changes", () => {
     ["a folder in the place of another", () => renameSync(at("folder"), at("old"))],
     ["other rights", () => chmodSync(at("folder/a.md"), 0o600)],
   ])("%s is seen", async (_title, change) => {
-    const footprint = noted();
+    const snapshot = noted();
     change();
-    expect(await footprint.isUnchanged()).toBe(false);
+    expect(await snapshot.isUnchanged()).toBe(false);
   });
 
   test("two changes that the clock of the file system cannot tell apart are both seen", async () => {
     writeFileSync(at("folder/a.md"), "two");
-    const footprint = createFootprint();
-    footprint.add([at("folder/a.md")]);
+    const snapshot = createFileSnapshot();
+    snapshot.add([at("folder/a.md")]);
     writeFileSync(at("folder/a.md"), "six");
-    expect(await footprint.isUnchanged()).toBe(false);
+    expect(await snapshot.isUnchanged()).toBe(false);
   });
 
   test("a change between two looks of one reading is seen", async () => {
-    const footprint = createFootprint(later);
-    footprint.add([at("folder/a.md")]);
+    const snapshot = createFileSnapshot(later);
+    snapshot.add([at("folder/a.md")]);
     writeFileSync(at("folder/a.md"), "other");
-    footprint.add([at("folder/a.md")]);
-    expect(await footprint.isUnchanged()).toBe(false);
+    snapshot.add([at("folder/a.md")]);
+    expect(await snapshot.isUnchanged()).toBe(false);
   });
 
   test("where only the kind or the place of a path counts, its content may change", async () => {
-    const footprint = createFootprint(later);
-    footprint.add([at("folder")], "kind");
-    footprint.add([at("link")], "place");
+    const snapshot = createFileSnapshot(later);
+    snapshot.add([at("folder")], "kind");
+    snapshot.add([at("link")], "place");
     writeFileSync(at("folder/b.md"), "");
-    expect(await footprint.isUnchanged()).toBe(true);
+    expect(await snapshot.isUnchanged()).toBe(true);
     replaceLink("link", ".");
-    expect(await footprint.isUnchanged()).toBe(false);
+    expect(await snapshot.isUnchanged()).toBe(false);
   });
 });
 
@@ -116,14 +116,14 @@ function createSource() {
     count: () => count,
     end: async () => (await begun()).resolve(),
     fail: async () => (await begun()).reject(new Error("unreadable")),
-    ...keepReading(async (footprint) => {
+    ...cachedUntilChanged(async (snapshot) => {
       count += 1;
       const seen = state;
       const gate = Promise.withResolvers<void>();
       pending.push(gate);
       await gate.promise;
       // Never twice the same, so nothing is kept.
-      await footprint.ask(async () => String(Math.random()));
+      await snapshot.ask(async () => String(Math.random()));
       return seen;
     }),
   };

@@ -14,9 +14,9 @@ import { isConflict } from "./store.ts";
  *
  * Only what is listed as the agent's own is final. Everything else is `unknown`.
  */
-export type Fault = "agent" | "conflict" | "store" | "host" | "unknown";
+export type FailureSource = "agent" | "conflict" | "store" | "host" | "unknown";
 
-export function classifyFault(error: unknown): Fault {
+export function classifyFailure(error: unknown): FailureSource {
   // The error, its causes, and those of errors that are several.
   const found = new Set<unknown>();
   const add = (cause: unknown): void => {
@@ -36,7 +36,7 @@ export function classifyFault(error: unknown): Fault {
 }
 
 /** The same for an error of which only the code is left, as in the ending of a run. */
-export function classifyCode(code: string): Fault {
+export function classifyCode(code: string): FailureSource {
   if (code === "log-conflict") return "conflict";
   if (code.startsWith("store-")) return "store";
   if (hostCodes.has(code)) return "host";

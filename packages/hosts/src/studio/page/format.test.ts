@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { duration, plainLine, withoutFolder } from "./figures.ts";
+import { duration, plainLine, withoutFolder } from "./format.ts";
 
 test("a line of the page has no marks of Markdown, and files of the session are shown from its folder on [STU-1]", () => {
   expect(plainLine("## Found **63 callers** in `src/a.ts`,\n- see [the list](https://x.example)")).toBe(

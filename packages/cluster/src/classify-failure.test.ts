@@ -2,7 +2,7 @@ import { fileError } from "@retinue/base/foundation/file-error.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { ModelError } from "@retinue/core/models/model-error.ts";
 import { expect, test } from "vitest";
-import { classifyCode, classifyFault } from "./classify-fault.ts";
+import { classifyCode, classifyFailure } from "./classify-failure.ts";
 import { isTransient } from "./postgres/database.ts";
 import { logConflict } from "./store.ts";
 
@@ -35,7 +35,7 @@ test.each([
   ["no error at all", "just a text", "unknown"],
   ["nothing", undefined, "unknown"],
 ])("%s is a fault of its own kind [CLU-7]", (_, error, fault) => {
-  expect(classifyFault(error)).toBe(fault);
+  expect(classifyFailure(error)).toBe(fault);
 });
 
 test("the ending of a run is judged by its reason alone [CLU-7]", () => {
@@ -48,7 +48,7 @@ test.each(
     " ",
   ),
 )("the state %s of the server passes, so that the statement is tried again [CLU-7]", (state) => {
-  expect([isTransient(ofServer(state)), classifyFault(ofServer(state))]).toEqual([true, "store"]);
+  expect([isTransient(ofServer(state)), classifyFailure(ofServer(state))]).toEqual([true, "store"]);
 });
 
 test.each(["23505", "22001", "42601", "42501", "28P01"])("the state %s does not pass [CLU-7]", (state) => {
