@@ -294,22 +294,17 @@ function readSteps(
   ): void {
     if (scale.times === 0) return;
     const [prompt, options] = given;
-    const givenOptions: Record<string, string> = {};
+    const named: Record<string, string> = {};
     let own = phase;
     for (const property of options?.type === "ObjectExpression" ? options.properties : []) {
       if (property.type !== "Property" || property.computed) continue;
       const name = keyName(property.key) ?? "";
       const value = knownOf(property.value)?.value;
       if (name === "phase") own = typeof value === "string" ? value : undefined;
-      else if (stepOptions.has(name) && typeof value === "string") givenOptions[name] = value;
+      else if (stepOptions.has(name) && typeof value === "string") named[name] = value;
     }
     const checks = checksOf(options, knownOf);
-    const step = {
-      ...scale,
-      prompt: prompt === undefined ? "" : textOf(prompt),
-      options: givenOptions,
-      checks,
-    };
+    const step = { ...scale, prompt: prompt === undefined ? "" : textOf(prompt), options: named, checks };
     steps.push(own === undefined ? step : { ...step, phase: own });
     places.set(steps.at(-1) ?? step, start);
   }
