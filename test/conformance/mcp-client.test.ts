@@ -15,8 +15,12 @@ async function conform(...what: readonly string[]) {
   const words = ["client", "--command", client, ...what, "--timeout", "120000"];
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [suite, ...words], {
     maxBuffer: 2 ** 26,
-    // Programs that start it may forbid the cache of compiled code to all that they start.
-    env: { PATH: process.env["PATH"], HOME: process.env["HOME"] },
+    // Programs that start it may forbid the cache of compiled code to all that they start; it starts dozens of clients.
+    env: {
+      PATH: process.env["PATH"],
+      HOME: process.env["HOME"],
+      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
+    },
   }).catch((failure: { stdout: string; stderr: string }) => failure);
   const said = stripVTControlCharacters(`${stdout}${stderr}`);
   const names = (mark: string) =>

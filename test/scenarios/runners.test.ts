@@ -14,6 +14,8 @@ import { projectRoot } from "../project-files.ts";
 import { countedServer } from "./counted-server.ts";
 
 const script = join(projectRoot, "test/scenarios/acp-agent.ts");
+/** Without the cache, each start compiles the official package for as long as the whole test takes. */
+const agent = ["env", `NODE_COMPILE_CACHE=${process.env["NODE_COMPILE_CACHE"]}`, process.execPath, script];
 
 /** Why programs cannot run in the sandbox of the settings here; undefined where they can. */
 async function whyNoSandbox(): Promise<string | undefined> {
@@ -57,7 +59,7 @@ async function stage({
   const lines = Object.entries({
     name: "vendor",
     description: "Works elsewhere.",
-    runner: { acp: [process.execPath, script, state, ...flags], ...runner },
+    runner: { acp: [...agent, state, ...flags], ...runner },
     ...fields,
   }).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
   await workspace.write(".claude/agents/vendor.md", `---\n${lines.join("\n")}\n---\nYou are the vendor.\n`);
