@@ -102,7 +102,7 @@ describe("a git workspace", () => {
     expect(readWorkspacePlan(JSON.parse(JSON.stringify(plan)))).toEqual(plan);
     expect(describeWorkspace(plan)).toContain("continues with the files of the last finished turn");
     writeFileSync(join(checkout, "loose.txt"), "x");
-    await expect(find()).rejects.toThrow("not committed");
+    await expect(find()).rejects.toThrow("uncommitted changes");
     git("add", "--all");
     git("commit", "--quiet", "-m", "more");
     await expect(find()).rejects.toThrow("was not pushed");

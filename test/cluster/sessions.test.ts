@@ -249,7 +249,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     expect((await waitForEnd(store, waiting, { timeoutMs: 50_000 }))?.status).toBe("completed");
     expect(branchFiles(origin)).toEqual(["README.md", "file-1.txt", "file-2.txt", "file-3.txt"]);
     expect(existsSync(join(asked, "file-1.txt"))).toBe(false);
-    expect((await run(asked, "approve", waiting)).err).toContain("Nothing waits for an answer");
+    expect((await run(asked, "approve", waiting)).err).toContain("No question that is waiting for an answer");
     expect((await run(asked, "approvals")).err).toBe("Nothing waits for an answer in this store.\n");
     expect((await run(asked, "logs", waiting)).out).toMatch(/-- answered by .*: allow\n/);
   });

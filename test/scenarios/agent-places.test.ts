@@ -55,7 +55,7 @@ describe("[DEF-2, AGT-1] where an agent starts", () => {
     ["outside", "..", "outside the folders"],
     ["elsewhere", "/", "outside the folders"],
     ["behind a link", "link", "outside the folders"],
-    ["missing", "nowhere", "is not there"],
+    ["missing", "nowhere", "does not exist"],
     ["a file", "a.txt", "is not a folder"],
   ])("a folder that is %s refuses the start", async (_what, cwd, reason) => {
     const { sample, project } = await stage([starting({ cwd }), "Refused."]);

@@ -201,10 +201,10 @@ describe("approvals from the command line", () => {
     await expect.poll(async () => (await approvals.list()).length).toBe(1);
     const [waiting] = await approvals.list();
     const id = waiting?.question.id ?? "";
-    await expect(approvals.answer(id, { type: "allow" })).rejects.toThrow('"Which colour?" has no answer');
+    await expect(approvals.answer(id, { type: "allow" })).rejects.toThrow('The question "Which colour?" was not answered');
     await expect(
       approvals.answer(id, { type: "allow", scope: "session", answers: { "Which colour?": "Green" } }),
-    ).rejects.toThrow("only be allowed for the call");
+    ).rejects.toThrow("only be allowed for this call");
     await approvals.answer(id, { type: "allow", answers: { "Which colour?": "Green" } });
     expect((await run.result).denials).toEqual([]);
     expect(JSON.stringify(sample.requests.at(-1)?.messages)).toContain("→ Green");

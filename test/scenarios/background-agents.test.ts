@@ -115,7 +115,7 @@ describe("[BGR-6] tools of MCP servers in the background", () => {
     await using session = await sample.runtime.open();
     const result = await session.spawn("worker", "Work.").result;
     expect(result.denials).toMatchObject([{ call: { name: "mcp__docs__look" } }]);
-    expect(JSON.stringify(result.denials)).toContain("nobody can be asked here");
+    expect(JSON.stringify(result.denials)).toContain("no one can be asked here");
     await session.spawn("other", "Work.").result;
     expect(served(sample.requests.at(-1))).toEqual([]);
     expect(person.asked).toEqual([]);
@@ -185,7 +185,7 @@ describe("[BGR-6] questions in the background", () => {
       agents: [worker],
     });
     const refused = await sample.runtime.spawn("worker", "Work.").result;
-    expect(JSON.stringify(refused.denials)).toContain("nobody can be asked");
+    expect(JSON.stringify(refused.denials)).toContain("no one can be asked");
     const { runtime } = sample.restart([touch, "Made it."], {
       settings: bothKept,
       agents: [worker],

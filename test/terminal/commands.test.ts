@@ -91,7 +91,7 @@ test("commands show their pages and give the conversation back; what cannot be m
     ["cost", "What this conversation has cost", "MODEL"],
     ["cost", "What this conversation has cost", "AGENT"],
     ["inspect", "This conversation in figures", "read the file"],
-    ["doctor", "What works here", "Node"],
+    ["doctor", "Setup check", "Node"],
   ] as const) {
     pty.type(`/${command}${keys.enter}`);
     await pty.shows(title, text, "esc back");

@@ -32,7 +32,7 @@ test("/permissions adds a rule with its list and scope, which holds for the next
   pty.type(ctrlN);
   await pty.shows("allow, ask or deny");
   pty.type(`\u0015allow Bash(${keys.enter}`);
-  await pty.shows("cannot be understood");
+  await pty.shows("is not valid");
   pty.type(keys.escape);
   await pty.isMissing("Permission rules");
   pty.type(`make it${keys.enter}`);

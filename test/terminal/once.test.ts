@@ -37,7 +37,7 @@ test("--no-ask refuses what would be asked [CLI-4]", async () => {
     { words: ["-p", "do it", "--no-ask"] },
   );
   expect(await pty.exited).toEqual({ code: 0 });
-  expect((await pty.all()).join("\n")).toMatch(/not run: .*nobody can be asked here[\s\S]*Not done\./);
+  expect((await pty.all()).join("\n")).toMatch(/not run: .*no one can be asked here[\s\S]*Not done\./);
   expect(existsSync(join(place.cwd, "made"))).toBe(false);
 });
 

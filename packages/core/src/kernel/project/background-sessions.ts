@@ -202,7 +202,7 @@ function reserve(file: string, record: BackgroundRecord): Promise<() => void> {
         "id-taken",
         `The id ${id} is already used by the background session ${known.sessionId}.`,
         {
-          advice: `Leave out --session-id, choose one that starts differently, or remove that session: retinue rm ${id}.`,
+          advice: `Choose another --session-id, or remove that session first: retinue rm ${id}.`,
         },
       );
     if (known !== undefined && livenessOf(known.process) !== "gone")

@@ -143,7 +143,7 @@ const pageTitles = {
   context: "What fills the context window",
   cost: "What this conversation has cost",
   inspect: "This conversation in figures",
-  doctor: "Set-up check",
+  doctor: "Setup check",
   workflows: "Workflows",
 } as const satisfies Partial<Record<ReportTopic, string>>;
 
