@@ -201,7 +201,9 @@ describe("approvals from the command line", () => {
     await expect.poll(async () => (await approvals.list()).length).toBe(1);
     const [waiting] = await approvals.list();
     const id = waiting?.question.id ?? "";
-    await expect(approvals.answer(id, { type: "allow" })).rejects.toThrow('The question "Which colour?" was not answered');
+    await expect(approvals.answer(id, { type: "allow" })).rejects.toThrow(
+      'The question "Which colour?" was not answered',
+    );
     await expect(
       approvals.answer(id, { type: "allow", scope: "session", answers: { "Which colour?": "Green" } }),
     ).rejects.toThrow("only be allowed for this call");

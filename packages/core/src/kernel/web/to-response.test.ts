@@ -94,7 +94,7 @@ describe("a run as a response [SDK-1]", () => {
       expect(question).toMatchObject({ sessionId: run.sessionId, agentId: "main", tool: "Bash" });
       expect(() => approvals.answer(question.id, { type: "yes" } as never)).toThrow(/An answer must be/);
       approvals.answer(question.id, { type: "allow", for: "call" });
-      expect(() => approvals.answer(question.id, { type: "deny" })).toThrow(/waits for an answer/);
+      expect(() => approvals.answer(question.id, { type: "deny" })).toThrow(/is waiting for an answer/);
     }
     expect(seen).toEqual(["waiting", "allowed"]);
     expect(await run.result).toMatchObject({ text: "Made.", denials: [] });
