@@ -233,7 +233,7 @@ async function findForbidden(
   const { found, isIncomplete } = await findBelow(folder, {
     visible,
     environment,
-    ...(skip !== undefined && { skip }),
+    skip,
     matches: (path) =>
       isNamed(path, names) &&
       (pattern === undefined || coversPath(pattern, folder, path, { foldsCase: true, floats: false })) &&

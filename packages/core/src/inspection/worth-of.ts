@@ -55,7 +55,7 @@ export function worthOf({ session, agents, totals }: Inspection): SessionWorth {
     version: 1,
     sessionId: session.id,
     title: session.title,
-    ...(totals.costUsd === undefined ? {} : { costUsd: totals.costUsd }),
+    costUsd: totals.costUsd,
     children,
     verdict:
       children.length === 0
@@ -91,7 +91,7 @@ function worthOfChild(child: InspectedAgent, parent: InspectedAgent, whole: numb
     criticalMs: criticalMs(child.id, parent),
     durationMs: child.totals.durationMs,
     cacheMisses: cacheMisses(turns),
-    ...(costUsd === undefined ? {} : { costUsd }),
+    costUsd,
     ...(costUsd === undefined || whole === undefined || whole === 0 ? {} : { costShare: costUsd / whole }),
   };
   return { ...facts, ...judge(facts) };

@@ -93,7 +93,7 @@ async function connectHttp(
   const common = {
     requestInit: { headers },
     fetch: createBoundedFetch(maxMessage),
-    ...(login === undefined ? {} : { authProvider: login }),
+    authProvider: login,
   };
   if (configured.type === "sse") {
     const transport = new sdk.SSEClientTransport(url, common);

@@ -213,9 +213,9 @@ export function progressList({ phases, steps }: Pick<WorkflowRunState, "phases" 
       toolCalls: step.toolUses,
       durationMs: startedAt === undefined ? 0 : (endedAt ?? step.lastSignAt) - startedAt,
       lastProgressAt: step.lastSignAt,
-      ...(step.branch === undefined ? {} : { branch: step.branch }),
-      ...(step.why === undefined ? {} : { why: step.why }),
-      ...(step.key === undefined ? {} : { key: step.key }),
+      branch: step.branch,
+      why: step.why,
+      key: step.key,
       costUsd: step.costUsd,
     });
   }

@@ -75,7 +75,7 @@ export function createRecordedPorts(run: RecordedRun, options: RecordedPortsOpti
       call: (_input, { callId }) => Promise.resolve(outcomeOf(current(), callId)),
     })),
     serverTools: options.serverTools,
-    ...(options.present === undefined ? {} : { present: options.present }),
+    present: options.present,
     isOffered: offeredBy(options, () => peekAnswer(steps, at)),
     authorize: async ({ call, input }) => {
       const known = resultFor(current(), call.id);

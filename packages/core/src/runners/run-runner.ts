@@ -236,7 +236,7 @@ async function converse(conversation: Conversation): Promise<Ending> {
 }
 
 function ended(status: Ending["status"], reason: string, text: string, error?: string): Ending {
-  return { status, reason, text, ...(error === undefined ? {} : { error }) };
+  return { status, reason, text, error };
 }
 
 function endingOf(stopReason: acp.StopReason, text: string, name: string): Ending {

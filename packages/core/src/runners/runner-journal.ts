@@ -149,7 +149,7 @@ function createAnswers({ channel, tally, model }: JournalOptions): Answers {
         },
         stopReason: blocks.length === 0 ? "end_turn" : "tool_use",
         usage,
-        ...(cost === undefined ? {} : { costUsd: cost }),
+        costUsd: cost,
         ...(intents.length === 0 ? {} : { intents }),
       });
     },

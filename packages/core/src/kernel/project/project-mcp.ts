@@ -205,8 +205,8 @@ function credentialsOf({ environment, discovered }: ProjectFacts): CredentialSto
 function loginOf(issuer: string, { scope, expiresAt, refreshToken }: McpTokens): McpLogin {
   return {
     issuer,
-    ...(scope === undefined ? {} : { scope }),
-    ...(expiresAt === undefined ? {} : { expiresAt }),
+    scope,
+    expiresAt,
     renews: refreshToken !== undefined,
   };
 }

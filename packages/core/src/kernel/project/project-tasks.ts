@@ -60,7 +60,7 @@ export function projectTasks(paths: () => Promise<Paths>): ProjectTasks {
     async list({ limit, sessionId } = {}) {
       const found = await findTasks(await transcripts(), {
         limit,
-        ...(sessionId === undefined ? {} : { sessionId }),
+        sessionId,
       });
       return found.map((task) =>
         task.state === "running" && task.current !== undefined

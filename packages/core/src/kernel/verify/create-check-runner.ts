@@ -77,7 +77,7 @@ export function createCheckRunner(
         exitCode,
         durationMs: Math.round(parts.now() - start),
         output: stdout.trimEnd().slice(-maxCheckOutput),
-        ...(reason === undefined ? {} : { reason }),
+        reason,
       };
     },
   };

@@ -337,7 +337,7 @@ function trackCalls(plan: AgentPlan): TrackedCalls {
         effect === "execute" && name === "Bash"
           ? (input as { readonly command?: string }).command
           : undefined;
-      calls.push({ tool: name, effect, ...(command === undefined ? {} : { command }) });
+      calls.push({ tool: name, effect, command });
       if (!harmless.has(effect)) this.isDirty = true;
       if (isError || (effect !== "edit" && effect !== "read")) return;
       for (const path of tool.pathsOf?.(input, plan.directory, plan.policy.home) ?? [])

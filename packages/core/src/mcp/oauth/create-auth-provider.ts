@@ -128,14 +128,14 @@ function withClientCredentials(transport: HttpTransport, { sdk, now = Date.now }
       clientId,
       clientSecret,
       expectedIssuer: at.issuer,
-      ...(scope === undefined ? {} : { scope }),
+      scope,
     });
     try {
       const { metadata, resource } = at;
       const fresh = await sdk.fetchToken(provider, at.authorizationServerUrl, {
-        ...(metadata === undefined ? {} : { metadata }),
+        metadata,
         ...(resource === undefined ? {} : { resource: new URL(resource) }),
-        ...(scope === undefined ? {} : { scope }),
+        scope,
         fetchFn: fetch,
       });
       tokens = tokensOf(fresh, now());

@@ -51,9 +51,9 @@ export async function discoverLogin(
   return {
     authorizationServerUrl,
     issuer: metadata?.issuer ?? authorizationServerUrl,
-    ...(metadata === undefined ? {} : { metadata }),
+    metadata,
     ...(pinned === undefined ? {} : { resource: server.href }),
-    ...(resource === undefined ? {} : { resource }),
+    resource,
     ...(scopes === undefined || scopes.length === 0 ? {} : { scopesSupported: scopes.join(" ") }),
   };
 }

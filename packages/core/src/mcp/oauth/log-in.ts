@@ -125,11 +125,11 @@ async function authorize(name: string, transport: HttpTransport, flow: Flow): Pr
   const state = randomBytes(32).toString("hex");
   const resourceUrl = resource === undefined ? {} : { resource: new URL(resource) };
   const { authorizationUrl, codeVerifier } = await sdk.startAuthorization(authorizationServerUrl, {
-    ...(metadata === undefined ? {} : { metadata }),
+    metadata,
     clientInformation: client,
     redirectUrl: redirectUri,
     state,
-    ...(scope === undefined ? {} : { scope }),
+    scope,
     ...resourceUrl,
   });
   // A browser opens files and starts programs too, when an address names them.
@@ -140,10 +140,10 @@ async function authorize(name: string, transport: HttpTransport, flow: Flow): Pr
   await flow.visit(authorizationUrl.href);
   const { code, iss } = await waitForRedirect(received, { ...flow, state });
   const tokens = await sdk.exchangeAuthorization(authorizationServerUrl, {
-    ...(metadata === undefined ? {} : { metadata }),
+    metadata,
     clientInformation: client,
     authorizationCode: code,
-    ...(iss === undefined ? {} : { iss }),
+    iss,
     codeVerifier,
     redirectUri,
     ...resourceUrl,
@@ -155,8 +155,8 @@ async function authorize(name: string, transport: HttpTransport, flow: Flow): Pr
     issuer,
     authorizationServerUrl,
     client,
-    ...(metadata === undefined ? {} : { metadata }),
-    ...(resource === undefined ? {} : { resource }),
+    metadata,
+    resource,
     // A server that says nothing of scopes has given what was asked for.
     tokens: kept.scope === undefined && scope !== undefined ? { ...kept, scope } : kept,
   };
@@ -187,7 +187,7 @@ async function chooseClient(
   const { metadata, authorizationServerUrl } = place;
   if (oauth?.clientId !== undefined) {
     const secret = oauth.clientSecret ?? clientSecret;
-    return { client_id: oauth.clientId, ...(secret === undefined ? {} : { client_secret: secret }) };
+    return { client_id: oauth.clientId, client_secret: secret };
   }
   if (oauth?.clientMetadataUrl !== undefined && metadata?.client_id_metadata_document_supported === true)
     return { client_id: oauth.clientMetadataUrl };
@@ -196,7 +196,7 @@ async function chooseClient(
       advice: "Register a client there, and set its id as `oauth.clientId`.",
     });
   return sdk.registerClient(authorizationServerUrl, {
-    ...(metadata === undefined ? {} : { metadata }),
+    metadata,
     clientMetadata: {
       client_name: `Retinue (${name.slice(0, 60)})`,
       redirect_uris: [redirectUri],
@@ -205,7 +205,7 @@ async function chooseClient(
       ...authMethod(metadata?.token_endpoint_auth_methods_supported),
       application_type: "native",
     },
-    ...(scope === undefined ? {} : { scope }),
+    scope,
     fetchFn: createLoginFetch(authorizationServerUrl, signal),
   });
 }

@@ -23,7 +23,7 @@ export async function mcpLogin(
     const { issuer, renews } = await mcp
       .login(name, {
         signal,
-        ...(scopes === undefined ? {} : { scope: scopes }),
+        scope: scopes,
         visit: (address) => visit(address, host, browser),
         ...(browser ? {} : { paste: (over: AbortSignal) => readPasted(host, over) }),
       })

@@ -128,7 +128,7 @@ function Stats({
     rows.map(([label, value, note, name = "", href]) =>
       h(
         href === undefined ? "div" : "a",
-        { key: label, class: "stat", ...(href === undefined ? {} : { href }) },
+        { key: label, class: "stat", href },
         h("span", { class: "lab" }, label),
         h("b", { class: name }, value),
         h("span", { class: "note" }, note),

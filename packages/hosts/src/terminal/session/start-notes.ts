@@ -42,7 +42,7 @@ function readPreferences(kept: unknown): Partial<Preferences> {
   if (!isRecord(kept)) return {};
   const theme = themes.find((one) => one === kept["theme"]);
   return {
-    ...(theme === undefined ? {} : { theme }),
+    theme,
     ...(kept["hasVimKeys"] === true ? { hasVimKeys: true } : {}),
   };
 }

@@ -65,7 +65,7 @@ export function convertAgent(
     name: agent.id,
     from: agent.origin.format,
     to,
-    ...(agent.origin.file === undefined ? {} : { file: agent.origin.file }),
+    file: agent.origin.file,
     target,
     text: note === undefined ? written : format.write(agent, note),
     rights: rightsTable(before, after),
