@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { decide, type PermissionPolicy } from "@retinue/gate/decide.ts";
-import { gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
+import { createCallMemory, decideCall } from "@retinue/gate/decide-call.ts";
+import type { PermissionPolicy } from "@retinue/gate/permission-policy.ts";
 import { parseRule, type RuleList } from "@retinue/gate/rules/parse-rule.ts";
 import { median } from "./measure.ts";
 
@@ -34,16 +34,14 @@ export async function benchPermissionDecision(): Promise<boolean> {
 
 async function measure(project: string, policy: PermissionPolicy): Promise<readonly number[]> {
   const times: number[] = [];
+  // As an agent has it, over all its calls.
+  const memory = createCallMemory();
   for (let round = -50; round < rounds; round += 1) {
     for (const command of commands) {
       // Another number each time, so that no text is one that was analysed before.
       const input = { command: command.replaceAll("%", String(round + 100)) };
       const start = performance.now();
-      const request = await gatherCallFacts(
-        { tool: "Bash", effect: "execute", input },
-        { policy, directory: project },
-      );
-      decide(request, policy);
+      await decideCall({ tool: "Bash", effect: "execute", input }, policy, { directory: project, memory });
       if (round >= 0) times.push(performance.now() - start);
     }
   }

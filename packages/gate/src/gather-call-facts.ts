@@ -28,6 +28,8 @@ export interface GatherOptions {
   readonly directory: string;
   /** Where its commands look for programs; absent means that of this process. */
   readonly searchPath?: string | undefined;
+  /** Asks git about folders, for the same policy and search path; absent means anew for each call. */
+  readonly askRepository?: PathEnvironment["askRepository"];
 }
 
 /** Finds out what a call would touch; what is wrong with its input is a fact like any other. Never throws. */
@@ -43,6 +45,7 @@ export async function gatherCallFacts(call: CallToJudge, options: GatherOptions)
     platform: options.policy.platform ?? "linux",
     policy: options.policy,
     searchPath: options.searchPath,
+    askRepository: options.askRepository,
   };
   const facts = await gather({ ...call, declared }, input, environment);
   const command = isShell(declared) ? input["command"] : undefined;

@@ -1,4 +1,5 @@
 // @io
+
 import {
   closeSync,
   lstatSync,
@@ -13,6 +14,7 @@ import { posix } from "node:path";
 import type { PathFact, PathUse } from "./call-facts.ts";
 import { type CopyFinder, createCopyFinder } from "./create-copy-finder.ts";
 import { passedBy } from "./follow-made-links.ts";
+import type { RepositoryAsker } from "./git/create-repository-asker.ts";
 import { findHooksFolder, type HooksFolder, isHook } from "./git/find-hooks-folder.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 
@@ -24,6 +26,8 @@ export interface PathEnvironment {
   readonly platform: string;
   /** Where commands look for programs; absent means that of this process. */
   readonly searchPath?: string | undefined;
+  /** Asks git about folders; absent means anew for each call. */
+  readonly askRepository?: RepositoryAsker | undefined;
   /** Its rules match files that must also be known under their other names. */
   readonly policy: Pick<
     PermissionPolicy,

@@ -24,7 +24,12 @@ import {
   gatherReach,
   mayHold,
 } from "./gather-reach.ts";
-import { askRepository, type Repository, type RepositoryFacts } from "./git/ask-repository.ts";
+import {
+  type AskOptions,
+  askRepository,
+  type Repository,
+  type RepositoryFacts,
+} from "./git/ask-repository.ts";
 import { runOwnGit } from "./git/run-own-git.ts";
 import { transportReason } from "./git/transport-reason.ts";
 import { isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
@@ -561,19 +566,21 @@ interface Repositories {
   readonly submodules: (facts: RepositoryFacts) => Promise<readonly string[] | undefined>;
 }
 
-function createRepositories({
+/** How git is asked about the folders of commands. */
+export function repositoryOptions({
   home,
   policy,
   searchPath = process.env["PATH"],
-}: PathEnvironment): Repositories {
+}: Pick<PathEnvironment, "home" | "policy" | "searchPath">): AskOptions {
+  return { environment: { PATH: searchPath, HOME: home }, folders: policy.workingDirectories };
+}
+
+function createRepositories({ home, policy, searchPath, askRepository: ask }: PathEnvironment): Repositories {
   const known = new Map<string, Promise<RepositoryFacts>>();
-  const asking = {
-    environment: { PATH: searchPath, HOME: home },
-    folders: policy.workingDirectories,
-  };
+  const asking = repositoryOptions({ home, policy, searchPath });
   return {
     find(folder) {
-      const found = known.get(folder) ?? askRepository(folder, asking);
+      const found = known.get(folder) ?? ask?.(folder) ?? askRepository(folder, asking);
       known.set(folder, found);
       return found;
     },

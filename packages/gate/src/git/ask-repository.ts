@@ -98,7 +98,7 @@ function isFolder(path: string): boolean {
   }
 }
 
-function realPath(path: string): string {
+export function realPath(path: string): string {
   try {
     return realpathSync.native(path);
   } catch {

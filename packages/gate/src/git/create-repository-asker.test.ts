@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, realpathSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -139,4 +148,96 @@ test("a file that may still change unseen is not relied on [PRM-9]", async () =>
   expect((await ask(folder)).type).toBe("repository");
   environment["PATH"] = "/nonexistent";
   expect((await ask(folder)).type).toBe("none");
+});
+
+/** A folder whose answer is remembered, below a repository or below none; there is no git to ask from then on, until `restore`. */
+async function rememberedFolder(isInRepository: boolean) {
+  count += 1;
+  const top = join(root, `top ${count}`);
+  const folder = join(top, "a/b");
+  mkdirSync(folder, { recursive: true });
+  if (isInRepository) execFileSync("git", ["init", "-q", top]);
+  const path = process.env["PATH"] ?? "";
+  const environment: Record<string, string> = { HOME: join(root, "no home"), PATH: path };
+  const ask = createRepositoryAsker({ environment, folders: [] }, () => Date.now() + 60_000);
+  const expected = isInRepository ? { type: "repository", top } : { type: "none" };
+  for (const _ of [1, 2]) expect(await ask(folder)).toMatchObject(expected);
+  environment["PATH"] = "/nonexistent";
+  const remembered = await ask(folder);
+  expect(remembered).toMatchObject(expected);
+  expect(remembered).not.toHaveProperty("hasNoGit");
+  const restore = () => {
+    environment["PATH"] = path;
+  };
+  return { top, folder, ask: () => ask(folder), restore };
+}
+
+const bare = (folder: string): void => void execFileSync("git", ["init", "-q", "--bare", folder]);
+const moves: readonly (readonly [
+  string,
+  (place: { readonly top: string; readonly folder: string }) => void,
+])[] = [
+  ["a repository is made in it", ({ folder }) => execFileSync("git", ["init", "-q", folder])],
+  ["a repository is made between", ({ top }) => execFileSync("git", ["init", "-q", join(top, "a")])],
+  ["it becomes the data of a repository", ({ folder }) => bare(folder)],
+  ["a folder between becomes the data of a repository", ({ top }) => bare(join(top, "a"))],
+  [
+    "a folder `.git` gets all that a repository needs, one thing after another",
+    ({ folder }) => bare(join(folder, ".git")),
+  ],
+  [
+    "a file `.git` names a repository elsewhere",
+    ({ top, folder }) => {
+      bare(join(top, "elsewhere"));
+      writeFileSync(join(folder, ".git"), `gitdir: ${join(top, "elsewhere")}\n`);
+    },
+  ],
+  [
+    "a link `.git` leads to a repository elsewhere",
+    ({ top, folder }) => {
+      bare(join(top, "elsewhere"));
+      symlinkSync(join(top, "elsewhere"), join(folder, ".git"));
+    },
+  ],
+  [
+    "a link is put in its place",
+    ({ top, folder }) => {
+      execFileSync("git", ["init", "-q", join(top, "elsewhere")]);
+      rmSync(folder, { recursive: true });
+      symlinkSync(join(top, "elsewhere"), folder);
+    },
+  ],
+];
+
+test.each(
+  [true, false].flatMap((isInRepository) =>
+    moves.map(([what, move]) => [what, isInRepository, move] as const),
+  ),
+)("a folder is asked about again when %s (in a repository: %s) [PRM-9]", async (_, isInRepository, move) => {
+  const { top, folder, ask, restore } = await rememberedFolder(isInRepository);
+  const before = await ask();
+  move({ top, folder });
+  expect(await ask()).toEqual({ type: "none", hasNoGit: true });
+  restore();
+  expect(await ask()).not.toEqual(before);
+});
+
+test("an unfinished `.git` is asked about again when it is finished [PRM-9]", async () => {
+  const { folder, ask, restore } = await rememberedFolder(false);
+  mkdirSync(join(folder, ".git/objects"), { recursive: true });
+  restore();
+  for (const _ of [1, 2, 3]) expect(await ask()).toMatchObject({ type: "none" });
+  writeFileSync(join(folder, ".git/HEAD"), "ref: refs/heads/main\n");
+  for (const _ of [1, 2, 3]) expect(await ask()).toMatchObject({ type: "none" });
+  mkdirSync(join(folder, ".git/refs"));
+  expect(await ask()).toMatchObject({ type: "repository" });
+});
+
+test("a repository that loses its HEAD is asked about again, and its parent is found [PRM-9]", async () => {
+  const { top, folder, ask, restore } = await rememberedFolder(true);
+  restore();
+  execFileSync("git", ["init", "-q", folder]);
+  for (const _ of [1, 2, 3]) expect(await ask()).toMatchObject({ top: folder });
+  rmSync(join(folder, ".git/HEAD"));
+  expect(await ask()).toMatchObject({ top });
 });

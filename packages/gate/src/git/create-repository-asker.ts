@@ -1,8 +1,15 @@
 // @io
 import { type BigIntStats, lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { posix } from "node:path";
+import { errorCode } from "@retinue/base/foundation/file-error.ts";
 import { parseGitPointer } from "@retinue/base/foundation/parse-git-pointer.ts";
-import { type AskOptions, askRepository, type Repository, type RepositoryFacts } from "./ask-repository.ts";
+import {
+  type AskOptions,
+  askRepository,
+  type Repository,
+  type RepositoryFacts,
+  realPath,
+} from "./ask-repository.ts";
 
 interface Remembered {
   /** The files that decide git's answer, and their state before it was asked. */
@@ -15,14 +22,14 @@ interface Remembered {
 /** More folders than one program works in at the same time; those that were asked about first are forgotten first. */
 const maxRemembered = 500;
 
+/** Asks git about a folder. */
+export type RepositoryAsker = (directory: string) => Promise<RepositoryFacts>;
+
 /**
  * Asks git about folders as `askRepository` does, and again only once a file that decides the answer has changed. Every call has
  * the same options, and their environment stays as it is.
  */
-export function createRepositoryAsker(
-  options: AskOptions,
-  now: () => number = Date.now,
-): (directory: string) => Promise<RepositoryFacts> {
+export function createRepositoryAsker(options: AskOptions, now: () => number = Date.now): RepositoryAsker {
   const remembered = new Map<string, Remembered>();
   const asked = new Map<string, { readonly state: string; readonly answer: Promise<RepositoryFacts> }>();
   const remember = (directory: string, one: Remembered): void => {
@@ -107,6 +114,8 @@ function filesBehind(
   directory: string,
   options: AskOptions,
 ): readonly string[] | undefined {
+  if (facts.type === "none" && facts.hasNoGit !== true)
+    return [directory, ...foundFirst(directory, undefined)];
   if (facts.type !== "repository") return undefined;
   if (facts.settings.some(({ key }) => /^include(?:if)?\./i.test(key))) return undefined;
   const others = facts.settings.flatMap(({ file }) => (file === undefined ? [] : [file]));
@@ -122,7 +131,7 @@ function filesAt(
   return [
     ...new Set([
       directory,
-      ...(top === undefined ? [] : foundFirst(directory, top)),
+      ...foundFirst(directory, top),
       gitDirectory,
       posix.join(gitDirectory, "config.worktree"),
       posix.join(gitDirectory, "commondir"),
@@ -135,12 +144,16 @@ function filesAt(
 }
 
 /** What makes a folder from here up to the root of the working tree a repository for git, or the data of one. */
-function foundFirst(directory: string, top: string): readonly string[] {
+function foundFirst(directory: string, top: string | undefined): readonly string[] {
   const files: string[] = [];
-  for (let at = realpathSync.native(directory); ; at = posix.dirname(at)) {
-    files.push(posix.join(at, ".git"));
+  for (let at = realPath(directory); ; at = posix.dirname(at)) {
+    const pointer = posix.join(at, ".git");
+    // Git takes a folder for the data of a repository that has all three.
+    const data = [pointer, at].flatMap((place) =>
+      ["HEAD", "objects", "refs"].map((name) => posix.join(place, name)),
+    );
+    files.push(pointer, ...data);
     if (at === top || at === posix.dirname(at)) return files;
-    files.push(posix.join(at, "HEAD"));
   }
 }
 
@@ -156,15 +169,15 @@ function stateOf(files: readonly string[], now: number): string | undefined {
       let stats: BigIntStats | undefined;
       try {
         stats = look(file, { bigint: true, throwIfNoEntry: false });
-      } catch {
-        // Without a look at it nothing is known of it.
-        return undefined;
+      } catch (error) {
+        // Without a look at it nothing is known of it; but below a file there is nothing.
+        if (errorCode(error) !== "ENOTDIR") return undefined;
       }
       if (stats === undefined) {
         states.push("-");
       } else if (stats.isDirectory()) {
-        // Which folder it is; what is in it changes all the time.
-        states.push(`${stats.dev}:${stats.ino}`);
+        // Which folder it is, and who may look into it; what is in it changes all the time.
+        states.push(`${stats.dev}:${stats.ino}:${stats.mode}:${stats.uid}`);
       } else {
         if (stats.ctimeNs > latest) return undefined;
         states.push(`${stats.dev}:${stats.ino}:${stats.size}:${stats.ctimeNs}`);

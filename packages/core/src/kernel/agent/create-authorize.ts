@@ -3,7 +3,7 @@ import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import type { AskingAgent, CallPreview } from "@retinue/gate/approver.ts";
 import type { BatchQuote } from "@retinue/gate/batch-quote.ts";
 import type { DecideOptions, Decision, PermissionPolicy, PermissionRequest } from "@retinue/gate/decide.ts";
-import { decideCall } from "@retinue/gate/decide-call.ts";
+import { type CallMemory, createCallMemory, decideCall } from "@retinue/gate/decide-call.ts";
 import { inOrder } from "@retinue/gate/grants/session-approvals.ts";
 import { isInside, type PermissionMode, type PolicyRule } from "@retinue/gate/permission-policy.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
@@ -116,8 +116,10 @@ type Judge = (tool: Tool, input: unknown) => Promise<Judged>;
 export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeWithHooks {
   const { plan } = dependencies;
   const grants = createRuleGrants(plan.directory, "canUseTool");
+  const memory = createCallMemory();
   return async (call, { signal, turn, onlyRules, hooks, question }) => {
-    const judge: Judge = (tool, input) => judgeCall(tool, input, { dependencies, hooks, question, grants });
+    const judge: Judge = (tool, input) =>
+      judgeCall(tool, input, { dependencies, hooks, question, grants, memory });
     await turn?.();
     const { tool, input } = call;
     const judged = await judge(tool, input);
@@ -151,11 +153,13 @@ async function judgeCall(
     hooks,
     question,
     grants,
+    memory,
   }: {
     readonly dependencies: AuthorizeDependencies;
     readonly hooks: DecideOptions["hooks"];
     readonly question: BatchAsked | undefined;
     readonly grants: RuleGrants;
+    readonly memory: CallMemory;
   },
 ): Promise<Judged> {
   const { plan, canUseTool, askPerson, beforeAsk, directory } = dependencies;
@@ -176,6 +180,7 @@ async function judgeCall(
   const decided = await decideCall(call, policy, {
     directory: directory(),
     searchPath: dependencies.searchPath?.(),
+    memory,
     attended,
     parks: askPerson?.parks === true,
     hooks,
