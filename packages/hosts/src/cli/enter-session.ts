@@ -26,12 +26,17 @@ async function enterWorktree(context: CommandContext, name: string | undefined):
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   try {
-    const { directory, path, branch } = await openSessionWorktree(await gatherSession(context), {
+    const {
+      directory,
+      path,
+      branch,
+      name: worktree,
+    } = await openSessionWorktree(await gatherSession(context), {
       name,
       signal: stop.signal,
     });
     host.stderr.write(`retinue: Working in ${path}, on the branch ${branch}.\n`);
-    return { ...context, host: { ...host, cwd: directory } };
+    return { ...context, host: { ...host, cwd: directory, worktree } };
   } finally {
     forget();
   }

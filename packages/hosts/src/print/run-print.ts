@@ -23,6 +23,7 @@ import {
 } from "../shared/open-print-session.ts";
 import { type PrintRequest, readPrintOptions } from "../shared/print-options.ts";
 import { reportInterruption } from "../shared/report-interruption.ts";
+import { worktreeOption } from "../shared/worktree-option.ts";
 import { createTextPrinter, type Printer } from "./printer.ts";
 
 /** `retinue -p`: runs the prompt to its end, prints the result in the asked form, and returns the exit code. */
@@ -44,7 +45,7 @@ export async function runPrint(
   const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   try {
     const { code, tree } = await runSession(context, { request, options, first, signal, thinkingTokens });
-    if (isReaderGone(closed)) host.stderr.write(`${readerGone(tree.sessionId, options.approvals)}\n`);
+    if (isReaderGone(closed)) host.stderr.write(`${readerGone(tree.sessionId, options.approvals, host)}\n`);
     if (!stop.signal.aborted) return code;
     reportStopped(
       tree.facts,
@@ -78,7 +79,7 @@ async function printForProgram(
       if (opened === undefined) return;
       const { session, tree } = opened;
       const { approvals } = options;
-      if (isReaderGone(closed)) host.stderr.write(`${readerGone(session.plan.sessionId, approvals)}\n`);
+      if (isReaderGone(closed)) host.stderr.write(`${readerGone(session.plan.sessionId, approvals, host)}\n`);
       if (stop.signal.aborted)
         reportStopped(session, { reason: stop.signal.reason, approvals, tasks: tree.list() }, host);
     },
@@ -161,24 +162,24 @@ function reportStopped(
     readonly approvals: string | undefined;
     readonly tasks: readonly AgentState[];
   },
-  { stderr }: CliHost,
+  host: CliHost,
 ): void {
   const { transcript } = sessionRecord({ discovered, plan });
-  const command = `${resumeCommand(plan.sessionId, approvals)} "Continue."`;
-  reportInterruption({ reason, tasks, command, transcript }, stderr);
+  const command = `${resumeCommand(plan.sessionId, approvals, host)} "Continue."`;
+  reportInterruption({ reason, tasks, command, transcript }, host.stderr);
 }
 
 /** Without `--approvals wait`, a call that waits for an answer would be refused. */
-function resumeCommand(sessionId: string, approvals: string | undefined): string {
-  return `retinue -p --resume ${sessionId}${approvals === "wait" ? " --approvals wait" : ""}`;
+function resumeCommand(sessionId: string, approvals: string | undefined, host: CliHost): string {
+  return `retinue -p${worktreeOption(host)} --resume ${sessionId}${approvals === "wait" ? " --approvals wait" : ""}`;
 }
 
 function isReaderGone(closed: AbortSignal | undefined): boolean {
   return closed?.aborted === true && isRetinueError(closed.reason) && closed.reason.code === "reader-gone";
 }
 
-function readerGone(sessionId: string, approvals: string | undefined): string {
-  return `retinue: The output is no longer being read, so the run was stopped. Resume it with \`${resumeCommand(sessionId, approvals)}\`.`;
+function readerGone(sessionId: string, approvals: string | undefined, host: CliHost): string {
+  return `retinue: The output is no longer being read, so the run was stopped. Resume it with \`${resumeCommand(sessionId, approvals, host)}\`.`;
 }
 
 function refuseTakingNothing({ takeOver, resume, continue: continues, forkSession }: RunFlags): void {

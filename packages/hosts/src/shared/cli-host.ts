@@ -46,6 +46,8 @@ export interface CliHost {
   endQuestions(): void;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** The name of the worktree that the session works in, as `--worktree` takes it. */
+  readonly worktree?: string;
   readonly home: string;
   readonly platform: NodeJS.Platform;
   readonly nodeVersion: string;

@@ -6,6 +6,7 @@ import type { RunFlags } from "../shared/flags.ts";
 import { formatCost, formatDuration, plural } from "../shared/format.ts";
 import { readPrintOptions } from "../shared/print-options.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";
+import { worktreeOption } from "../shared/worktree-option.ts";
 import { TerminalApp } from "./app/terminal-app.ts";
 import { askAboutLock } from "./ask-about-lock.ts";
 import { type Capabilities, findCapabilities } from "./screen/capabilities.ts";
@@ -161,6 +162,7 @@ function printClosing(
   { host }: CommandContext,
 ): void {
   const stopped = running.map((one) => `Stopped: ${stripControlCharacters(one)}\n`).join("");
-  const how = sessionId === undefined ? "" : `Continue: retinue --resume ${sessionId}\n`;
+  const how =
+    sessionId === undefined ? "" : `Continue: retinue${worktreeOption(host)} --resume ${sessionId}\n`;
   host.stdout.write(`${stopped}${how}`);
 }

@@ -9,6 +9,8 @@ export interface SessionWorktree {
   readonly directory: string;
   readonly path: string;
   readonly branch: string;
+  /** By which it is opened again. */
+  readonly name: string;
 }
 
 /** A working tree and a branch for a whole session: a new one, or the one that a session of the same name has left. It is kept. */
@@ -38,7 +40,7 @@ export async function openSessionWorktree(
     });
   made.worktree.markStarted();
   const { directory, path, branch } = made.worktree;
-  return { directory, path, branch };
+  return { directory, path, branch, name };
 }
 
 interface SessionWorktreeOptions {
