@@ -22,8 +22,8 @@ const commonOptions: readonly OptionEntry[] = [
 export const helpText = `Usage: retinue [options] ["prompt"]    start a conversation; -p: one answer
        retinue <command> [options]     -h after a command shows its options
 
-  agents, skills         list them; agents show NAME; agents|skills check
-  sessions, tasks, plan  list them; inspect|replay|logs|stop|resume ID; worth
+  agents, skills         list them; agents show NAME; agents|skills check; plan
+  sessions, tasks        list them; inspect|replay|logs|stop|resume ID; worth
   workflow, mcp, plugin  list them; workflow run NAME|resume RUN; mcp serve, acp
   permissions, teams     list rules, teams; permissions test 'Bash(git push)'
   auth login, trust      save an API key; trust a folder; clean: delete old data

@@ -105,7 +105,7 @@ function report(
         .filter((line) => line !== "")
         .map((line) => `  ${line}`),
     ]),
-    `Next: edit its ${isDescribed ? "prompt" : "description, by which other agents decide when to use it, and its prompt"}. Then run \`retinue agents check\`.`,
+    `Next: edit its ${isDescribed ? "prompt" : "description (other agents use it to decide when to delegate) and its prompt"}. Then run \`retinue agents check\`.`,
   ];
   host.stdout.write(`${lines.join("\n")}\n`);
 }

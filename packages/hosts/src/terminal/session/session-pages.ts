@@ -115,7 +115,11 @@ function listModels({ host }: CommandContext, { model }: TreeFacts): readonly Ch
       description:
         typeof target === "string" ? target : `${target.planning} when planning, else ${target.otherwise}`,
     })),
-    { value: "offline", label: "offline", description: "a small program that drives the real tools; no key" },
+    {
+      value: "offline",
+      label: "offline",
+      description: "a small built-in program, no language model; needs no key",
+    },
   ];
   const current = { value: model.id, label: model.id, description: "in use" };
   return [current, ...others.filter(({ value }) => value !== model.id)];

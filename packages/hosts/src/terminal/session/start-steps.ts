@@ -185,8 +185,8 @@ export async function askForTrust(
       question: `Do you trust ${answer.folder}?`,
       details: [...why, ...changes, ...wanted],
       options: [
-        { label: yes, description: "y · what is listed counts from now on", key: "y" },
-        { label: "not now", description: "n · nothing of it counts; /trust asks again", key: "n" },
+        { label: yes, description: "y · apply what is listed, from now on", key: "y" },
+        { label: "not now", description: "n · ignore what is listed; /trust asks again", key: "n" },
       ],
     },
     signal,
@@ -251,7 +251,7 @@ function accessOptions(
       description: "and name the model",
       input: { label: "provider/model" },
     })),
-    { label: demo, description: "a small program that drives the real tools; /login later" },
+    { label: demo, description: "a small built-in program, no language model; /login later" },
   ];
 }
 
