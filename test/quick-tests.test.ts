@@ -29,9 +29,9 @@ describe("the tests for a change in progress are the rules and", () => {
       ],
     ],
     [
-      "the whole package of a source in no folder",
+      "nothing of the folders below that of a source, where it is not imported",
       ["packages/gate/src/decide.ts"],
-      ["packages/gate/src/decide.test.ts", "packages/gate/src/rules/parse-rule.test.ts"],
+      ["packages/gate/src/decide.test.ts"],
     ],
     [
       "suites that use what changed in test/",

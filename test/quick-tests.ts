@@ -8,28 +8,27 @@ const rules = ["architecture", "import-rules", "impure-code", "public-surface", 
 );
 
 /**
- * The tests to run while a change is in progress: those that changed, all beside the sources in the folders that changed, those
- * beside other sources that import what changed, and the rules. Suites over the whole repository take part only when they changed
+ * The tests to run while a change is in progress: those that changed, all beside the sources that changed, those beside other
+ * sources that import what changed, and the rules. Suites over the whole repository take part only when they changed
  * themselves or import what changed in `test/`; the whole suite is for the end.
  */
 export function quickTests(changed: readonly string[], files: readonly ProjectFile[]): string[] {
   const touched = new Set(changed);
-  const rooms = changed.flatMap((path) => roomOf(path) ?? []);
+  const rooms = new Set(changed.flatMap((path) => roomOf(path) ?? []));
   const chosen = files.filter(isTest).filter((file) => {
     const { path } = file;
     if (touched.has(path) || rules.includes(path)) return true;
-    if (rooms.some((room) => path.startsWith(room))) return true;
+    const room = roomOf(path);
+    if (room !== undefined && rooms.has(room)) return true;
     const imported = importedBy(file).filter((target) => touched.has(target));
-    return roomOf(path) === undefined
-      ? imported.some((target) => target.startsWith("test/"))
-      : imported.length > 0;
+    return room === undefined ? imported.some((target) => target.startsWith("test/")) : imported.length > 0;
   });
   return chosen.map(({ path }) => path);
 }
 
-/** `packages/core/src/loop/` for a file in it, `packages/gate/src/` for one that is in no folder of its package. */
+/** The folder of a file in `src`; what lies below it is another one. */
 function roomOf(path: string): string | undefined {
-  return /^(?:packages\/[^/]+\/)?src\/(?:[^/]+\/)?/.exec(path)?.[0];
+  return /^(?:packages\/[^/]+\/)?src\//.test(path) ? posix.dirname(path) : undefined;
 }
 
 function importedBy({ path, text }: ProjectFile): string[] {
