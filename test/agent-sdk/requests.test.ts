@@ -575,7 +575,7 @@ describe("requests about the session as a whole [DRP-1]", () => {
       prompts.end();
     });
     expect(ofType(finished, "system", "init")[0]).toMatchObject({ cwd: join(stage.cwd, "below") });
-    expect(refusals).toEqual([expect.stringContaining("the conversation has begun")]);
+    expect(refusals).toEqual([expect.stringContaining("the conversation has started")]);
   });
 
   test("end_session ends what runs and the process, while its input is open", async () => {

@@ -37,7 +37,7 @@ const calls = [{ name: "saved" }, { script: inline }];
 
 describe("one question per run [WFL-4]", () => {
   test.each<[string, Options, number]>([
-    ["nobody can be asked", {}, 0],
+    ["no one can be asked", {}, 0],
     ["accepted edits are no answer", { permissionMode: "acceptEdits" }, 0],
     ["the mode that asks nobody", { permissionMode: "dontAsk" }, 0],
     ["nothing is asked", { permissionMode: "bypassPermissions", allowDangerouslySkipPermissions: true }, 2],

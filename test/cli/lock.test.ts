@@ -143,7 +143,7 @@ describe("a trusted folder whose lock does not fit its files", () => {
   const trusted = async ({ run }: Pick<Awaited<ReturnType<typeof createFixture>>, "run">) =>
     JSON.parse((await run(["trust", "--json"])).out);
 
-  it("counts as not trusted, says what changed, and is trusted again once that is accepted [PRT-4]", async () => {
+  it("is treated as not trusted, says what changed, and is trusted again once that is accepted [PRT-4]", async () => {
     const fixture = await createFixture();
     expect(await trusted(fixture)).toMatchObject({ trusted: true, lock: { fits: true } });
     fixture.write(".claude/agents/reviewer.md", agent("Read, Grep, Bash"));
@@ -175,7 +175,7 @@ describe("a trusted folder whose lock does not fit its files", () => {
     );
     expect(err).toContain("1 hook does not run, because this folder is not trusted");
     const forOnce = await fixture.run(["-p", "hello", "--model", "nowhere/none", "--trust"]);
-    expect(forOnce.err).not.toContain("counts as not trusted");
+    expect(forOnce.err).not.toContain("is not trusted any more");
   });
 
   it("in a terminal it is asked about before the conversation [PRT-4]", async () => {

@@ -793,9 +793,7 @@ describe("the command line itself", () => {
     );
     const { code, err } = await createFixture().run(["doctor"], { environment });
     expect(code).toBe(1);
-    expect(err).toMatch(
-      /^retinue: Something went wrong that should not: x is not a function\nRun it again with --debug/,
-    );
+    expect(err).toMatch(/^retinue: Unexpected error: x is not a function\nRun it again with --debug/);
   });
 });
 

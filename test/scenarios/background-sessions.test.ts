@@ -232,7 +232,7 @@ describe("sessions in the background [CLI-3]", () => {
     await reaches(id, "failed");
     const file = join(place.home, ".claude/background", `${id}.log`);
     writeFileSync(file, "one\ntwo\u001b[2J\n");
-    expect((await run("logs", id)).err).toBe(`${id} is failed. It wrote last:\none\ntwo\ufffd[2J\n`);
+    expect((await run("logs", id)).err).toBe(`${id} is failed. Its last output:\none\ntwo\ufffd[2J\n`);
     writeFileSync(file, "");
     expect((await run("logs", id)).err).toBe(`${id} is failed.\n`);
   });
@@ -272,10 +272,8 @@ describe("sessions in the background [CLI-3]", () => {
     };
     expect(await refusal("--bg", "Look.")).toContain("needs a trusted folder");
     expect(await refusal("--bg")).toContain("No prompt was given");
-    expect(await refusal("--bg", "Look.", "--fork-session")).toContain("--bg does not copy a session");
-    expect(await refusal("--bg", "Look.", "--no-session-persistence")).toContain(
-      "followed by its transcript",
-    );
+    expect(await refusal("--bg", "Look.", "--fork-session")).toContain("--bg cannot continue a copy");
+    expect(await refusal("--bg", "Look.", "--no-session-persistence")).toContain("needs a transcript");
     expect(await refusal("--bg", "Look.", "--trust", "--resume", "none")).toContain('no session "none"');
     expect(await refusal("attach", "none")).toContain('no session "none" in the background');
     expect(await refusal("rm", "none")).toContain('no session "none" in the background');

@@ -157,8 +157,8 @@ describe("[MCP-3] the process", () => {
   });
 
   test.each([
-    [["--output-format", "json"], "--output-format has no meaning for a server."],
-    [["--resume", "x"], "--resume has no meaning for a server."],
+    [["--output-format", "json"], "--output-format has no effect on a server."],
+    [["--resume", "x"], "--resume has no effect on a server."],
     [["--http", "99999"], '--http needs a port from 0 to 65535, but got "99999".'],
     [["--token-file", "x"], "--token-file has no meaning without --http."],
     [["--http", "--token-file", "missing"], "--token-file names a file that cannot be read"],

@@ -145,7 +145,7 @@ describe("[TRN-4] a session that another process holds", () => {
     const place = createPlace();
     const { code, err } = await runInProcess(place, ["-p", "go", "--take-over"]);
     expect(code).toBe(1);
-    expect(err).toContain("--take-over says nothing without a session.");
+    expect(err).toContain("--take-over needs a session.");
   });
 
   test("one on a machine that cannot be seen is taken over when it is reported to", async () => {

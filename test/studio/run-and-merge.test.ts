@@ -157,7 +157,7 @@ describe.skipIf(missingBrowser !== undefined)("runs and merges in a browser (nee
     expect(await queue.nth(3).textContent()).toContain("retinue merge --discard am3");
     await page.getByText("Output", { exact: true }).click();
     await page.getByText("1 test failed: engines").waitFor();
-    const outcome = page.getByRole("complementary", { name: "What came of it" });
+    const outcome = page.getByRole("complementary", { name: "Outcome" });
     expect(await outcome.textContent()).toContain("1 agent left");
   });
 

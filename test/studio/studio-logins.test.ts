@@ -75,7 +75,7 @@ test("a login that is begun again ends the one before; others are refused with a
   const { address } = JSON.parse((await begin("docs")).text);
   expect(await first).toMatchObject({
     status: 409,
-    text: expect.stringContaining("Another login was begun"),
+    text: expect.stringContaining("Another login was started"),
   });
   const second = ask("/api/login?server=docs");
   await fetch(await server.logIn(address));

@@ -109,13 +109,13 @@ test("commands show their pages and give the conversation back; what cannot be m
     ["/xyzzy with words", "no command or skill /xyzzy. /help lists"],
     ["/clear now", '/clear takes nothing after its name; "now" was not sent'],
     ["/tasks nonsense", '/tasks takes nothing but "all"'],
-    ["/mode nonsense", "There is no mode nonsense here"],
+    ["/mode nonsense", "Unknown mode nonsense"],
     ["/export /proc/none/x.md", "Name another file."],
     ["/compact", "Nothing was compacted."],
     ["!", "write a command after the !"],
     ["#", "write a note after the #"],
     ["/export", "Written to"],
-    ["/export", "There is a file"],
+    ["/export", "already exists"],
   ] as const) {
     pty.type(typed);
     await pty.shows(`> ${typed}`);

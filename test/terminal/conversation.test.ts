@@ -158,7 +158,7 @@ test("a key that is refused says so, and with the right one from /login the conv
   // The field is open for the next one.
   await pty.shows("the key  enter sends");
   pty.type(`right-key${keys.enter}`);
-  await pty.shows("Where is the key to be kept?", "1 in your settings  ~/.claude/settings.json");
+  await pty.shows("Where should the key be kept?", "1 in your settings  ~/.claude/settings.json");
   await pty.takesAnswers();
   pty.type("1");
   await pty.shows("The key is kept in");

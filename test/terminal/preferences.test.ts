@@ -61,7 +61,7 @@ test("/theme changes the colours of what comes, and the next start keeps them; a
   await pty.isMissing("esc to interrupt");
   const dark = colourOf(pty.bytes());
   pty.type(`/theme neon${keys.enter}`);
-  await pty.shows("There is no theme neon; write one of terminal, dark, light.");
+  await pty.shows("Unknown theme neon; expected one of terminal, dark, light.");
   pty.type(`/theme${keys.enter}`);
   await pty.shows("Colours", "for dark text on a light background");
   pty.type(`light${keys.enter}`);
@@ -90,7 +90,7 @@ test("/vim gives the draft the keys of vi, in later starts too; escape leaves in
   const { pty, again, provider } = await openConversation(["Fine.", () => forever], {});
   await pty.shows("default");
   pty.type(`/vim${keys.enter}`);
-  await pty.shows("The draft has the keys of vi", "insert · ");
+  await pty.shows("vi keys are on", "insert · ");
   pty.type("make the test red");
   await pty.shows("> make the test red");
   pty.type(keys.escape);
@@ -115,7 +115,7 @@ test("/vim gives the draft the keys of vi, in later starts too; escape leaves in
   later.type("/vim");
   await later.shows("> /vim");
   later.type(keys.enter);
-  await later.shows("The draft has its own keys again.");
+  await later.shows("vi keys are off.");
   await later.isMissing("normal · ");
 });
 

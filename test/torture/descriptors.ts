@@ -73,7 +73,7 @@ const crashes = [
   /node:internal/,
   /node:events/,
   /\n {4}at /,
-  /should not:/,
+  /Unexpected error:/,
   /assert/i,
   /fatal/i,
 ];

@@ -113,7 +113,7 @@ export async function activateAgent(
     const now = readAgentState(await store.log.read(agentLog(agent)));
     // The worker that runs it now has been scheduled separately; for a worker that lost the agent, "again" has no effect.
     if (now.ending === undefined) return "again";
-    // The one that stopped the agent may have died before the parent was notified.
+    // The process that stopped the agent may have died before the parent was notified.
     await announceEnd(store, agent, now);
     return "done";
   } finally {

@@ -27,7 +27,7 @@ export type AgentRecord =
   | { readonly type: "spawned"; readonly agent: string }
   | { readonly type: "parked"; readonly waitingFor: JsonValue }
   | { readonly type: "ended"; readonly ending: Ending }
-  /** The claim is given back. Without a fault the worker only shuts down. */
+  /** The claim is released. Without `fault` the worker only shuts down. */
   | {
       readonly type: "released";
       /** The worker whose claim it was. */
@@ -40,7 +40,7 @@ export type AgentRecord =
   | { readonly type: "dead-letter"; readonly claims: number; readonly error: string }
   | { readonly type: "revived"; readonly by?: string };
 
-/** What ended a claim; a fault of the host says nothing about the agent. */
+/** What ended a claim; a failure of the host is not a failure of the agent. */
 export type ReleaseCause = "host" | "unknown" | "crash";
 
 /** A message in the inbox of an agent. The same id arrives once. */
@@ -178,7 +178,7 @@ export function readAgentState(entries: readonly LogEntry[]): AgentState {
   return { ...state, received, openCalls: [...calls.values()], children };
 }
 
-/** A claim that ended in an orderly way, or by a fault of the machine, is none of the agent's failures. */
+/** A claim that ended in an orderly way, or by a failure of the machine, is none of the agent's failures. */
 function afterRelease(
   { failed, total, crashes, failedOn }: Attempts,
   { fault, error, worker }: Extract<AgentRecord, { readonly type: "released" }>,

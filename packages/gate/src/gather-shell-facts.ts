@@ -89,7 +89,7 @@ export async function gatherShellFacts(command: string, environment: PathEnviron
   };
 }
 
-/** That a search leaves files out is said where there are any. */
+/** That a search leaves files out is reported only where there are any. */
 async function keepNotes(
   { notes, units }: ShellAnalysis,
   environment: PathEnvironment,

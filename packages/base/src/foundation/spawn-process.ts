@@ -67,7 +67,7 @@ export async function connectPipe(directory: string, name: string): Promise<Pipe
     const writeEnd = openSync(path, constants.O_WRONLY);
     opened.push(writeEnd);
     const readable = new Socket({ fd: readEnd, readable: true, writable: false });
-    // The one that reads it listens later, and an error before that must not end the program.
+    // The reader listens later, and an error before that must not end the program.
     readable.on("error", () => readable.destroy());
     return { readable, writeEnd };
   } catch {

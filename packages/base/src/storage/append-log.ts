@@ -175,7 +175,7 @@ function createLog(open: OpenFile): AppendLog {
     async sync(wanted = length) {
       if (isClosed) return;
       if (durability === "sync") await group.upTo(wanted);
-      // The one that has taken the file over meanwhile does not have what was written last.
+      // The process that has taken the file over meanwhile does not have what was written last.
       if (!isClosed) ownStatus(open);
     },
     setIdle: (isIdle) => {
@@ -323,7 +323,7 @@ interface GroupSyncOptions {
   readonly dataSync?: (descriptor: number) => Promise<void>;
 }
 
-/** The one that asks while a sync runs waits for the next one, and all who wait share it. */
+/** A caller that asks while a sync runs waits for the next one, and all who wait share it. */
 export function createGroupSync(options: GroupSyncOptions): GroupSync {
   const { file, descriptor, length, newIn, dataSync = fileDataSync } = options;
   let synced = 0;
@@ -389,7 +389,7 @@ const closeFolder = promisify(close);
 const syncDirectory = createSharedWork(syncFolderNow);
 
 /**
- * Work whose every run does for all who asked before it began. The one that asks while it runs waits for the next run, which all who ask
+ * Work whose every run does for all who asked before it began. A caller that asks while it runs waits for the next run, which all who ask
  * meanwhile share.
  */
 export function createSharedWork(run: (key: string) => Promise<void>): (key: string) => Promise<void> {

@@ -388,7 +388,7 @@ async function drive(
   return undefined;
 }
 
-/** A run that failed by no fault of its agent has not ended: another worker continues it. */
+/** A run that failed because of the machine or the store has not ended: another worker continues it. */
 function throwHostFailure({ status, reason, error = reason, advice }: RunEnding): void {
   if (status !== "failed" || classifyCode(reason) === "agent") return;
   throw new RetinueError(reason, error, advice === undefined ? {} : { advice });

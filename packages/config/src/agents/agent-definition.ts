@@ -338,7 +338,7 @@ export const definitionFields = {
     docs: [
       "`seconds` `tokens` `usd` `toolCalls` `toolSeconds` `silenceSeconds` `repeatedCalls` below it",
       "limits on time, tokens, cost and calls ([limits](limits.md)); only in Retinue",
-      "what settings say",
+      "as set in the settings",
     ],
     isNested: true,
     narrower: smallest,

@@ -70,7 +70,7 @@ export const settingDocs: Readonly<Record<PlainKey, string>> = {
   verify:
     "Commands that the runtime runs after an agent's last turn, by agent type; `main` is the main agent.",
   workflows:
-    "How many agents of a workflow work at once, what a run may take, and when equal failures end a phase.",
+    "How many agents of a workflow work concurrently, what a run may take, and when equal failures end a phase.",
   workflowKeywordTriggerEnabled: "False: the word ultracode in a prompt has no special meaning.",
   workflowSizeGuideline: "How large workflows are that a model writes; advice to it, no limit.",
   worktree: "How git worktrees for agents are made.",

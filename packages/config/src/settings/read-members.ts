@@ -119,7 +119,7 @@ export const settingMembers = {
           socksProxyPort: { why: ownProxy },
         },
       },
-      ripgrep: { why: "the one that comes with the package is used" },
+      ripgrep: { why: "the bundled one is used" },
     },
   },
   skillOverrides: { each: choice("on", "name-only", "user-invocable-only", "off") },

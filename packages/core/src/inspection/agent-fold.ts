@@ -200,7 +200,7 @@ function stateOf(facts: {
   return last === "answer" && !isOpen && !isOwn ? "answered" : "interrupted";
 }
 
-/** The one that finds an agent whose process died writes this ending, maybe days later. */
+/** The process that finds an agent whose process died writes this ending, maybe days later. */
 function wasCutOff(ending: { readonly status: string; readonly reason: string } | undefined): boolean {
   return ending?.status === "stopped" && ending.reason === interruptedReason;
 }

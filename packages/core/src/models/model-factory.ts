@@ -304,7 +304,7 @@ export function withRetry(model: Model, options: RetryOptions): Model {
   };
 }
 
-/** The one that reads it must know when it is worth coming back. */
+/** The reader must know when it is worth coming back. */
 function waitTooLong(failure: ModelError, maxWaitMs: number): ModelError {
   const { code, message, status, requestId, cause } = failure;
   const pauseMs = pauseAskedBy(failure);
@@ -430,7 +430,7 @@ async function* reportingWaits(
       yield { type: "request-waiting" };
     }
   } finally {
-    // The one that leaves while waiting must not keep the place that comes later.
+    // A caller that leaves while waiting must not keep the place that comes later.
     if (!isInside)
       entering.then(
         (pass) => pass.leave("failed"),

@@ -10,7 +10,7 @@ export interface GatePass {
 /** How many requests one provider gets at the same time: as many as are wanted, until it refuses some. */
 export interface RequestGate {
   enter(signal: AbortSignal): Promise<GatePass>;
-  /** Enters where nobody has to wait; otherwise undefined, and nothing has happened. */
+  /** Enters where no caller has to wait; otherwise undefined, and nothing has happened. */
   tryEnter(): GatePass | undefined;
   /** Requests at the same time; infinite while the provider has refused nothing. */
   limit(): number;

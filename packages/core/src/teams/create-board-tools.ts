@@ -175,7 +175,7 @@ function findOwner(store: TeamStore, owner: string, { isLead }: TeamContext): Ow
 
 function laterNote(owner: Owner | undefined): string {
   return owner?.type === "later"
-    ? `. ${escapeName(owner.name)} is not a member yet; it hears of the task when it joins.`
+    ? `. ${escapeName(owner.name)} is not a member yet; it is notified of the task when it joins.`
     : "";
 }
 

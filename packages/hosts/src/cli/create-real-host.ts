@@ -63,7 +63,7 @@ export function outputOf(stream: WriteStream, environment: CliHost["environment"
     const name = stream === process.stdout ? "stdout" : "stderr";
     closing.abort(
       readerGone.has(errorCode(error))
-        ? new RetinueError("reader-gone", "Nobody reads the output any longer.")
+        ? new RetinueError("reader-gone", "The output is no longer being read.")
         : fileError("write to", name, error),
     );
   };

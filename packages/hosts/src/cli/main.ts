@@ -52,7 +52,7 @@ function reportError(error: unknown, { stderr }: Pick<CliHost, "stderr">, isDebu
   const advice = isRetinueError(error)
     ? error.advice
     : "Run it again with --debug to see where this happened.";
-  const sentence = isRetinueError(error) ? message : `Something went wrong that should not: ${message}`;
+  const sentence = isRetinueError(error) ? message : `Unexpected error: ${message}`;
   stderr.write(`${paint.error("retinue:")} ${onLines(sentence)}\n`);
   if (advice !== undefined) stderr.write(`${wrap(onLines(advice), stderr.columns ?? 100).join("\n")}\n`);
   if (isDebugging && error instanceof Error) stderr.write(`${onLines(error.stack ?? "")}\n`);

@@ -206,7 +206,7 @@ export async function approve(
   const { question } = approvals.find(id);
   const rules = [...(options.rule ?? []), ...(options.suggested === true ? question.suggestedRules : [])];
   if (options.suggested === true && question.suggestedRules.length === 0)
-    throw misuse("The question suggests no rules, so --suggested cannot be followed.");
+    throw misuse("The question suggests no rules, so --suggested cannot be used.");
   const given: GivenAnswer = {
     type: "allow",
     // Another word is refused where the answer is checked.

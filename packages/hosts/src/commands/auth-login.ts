@@ -54,7 +54,7 @@ async function readKey({ host }: CommandContext): Promise<string> {
     return (
       await host.ask("Paste the key (it is not shown): ", { isHidden: true }).finally(host.endQuestions)
     ).trim();
-  if (host.stdin.isTerminal) throw misuse("There is no one to ask for a key here.", piping);
+  if (host.stdin.isTerminal) throw misuse("No one can be asked for a key here.", piping);
   const key = (await host.stdin.readAll({ limit: maxKeyBytes })).trim();
   if (key === "") throw misuse("Nothing was piped in.", piping);
   return key;

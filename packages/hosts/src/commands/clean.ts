@@ -72,7 +72,7 @@ function describe(
     ...teams.inUse.map((path) => `kept  ${named(path)} (a running process leads it)`),
     ...worktrees.kept.map(({ path, reason }) => `kept  ${named(path)} (${reason})`),
     ...[...sessions.failed, ...teams.failed].map(({ path, why }) => `failed  ${named(path)}: ${why}`),
-    ...(worktrees.diagnostic === undefined ? [] : [`Worktrees were not looked at: ${worktrees.diagnostic}`]),
+    ...(worktrees.diagnostic === undefined ? [] : [`Worktrees were not checked: ${worktrees.diagnostic}`]),
     ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to continue."]),
   ];
   const count = [sessions.removed, teams.removed, worktrees.removed, locks, commands, temporaries].flat()

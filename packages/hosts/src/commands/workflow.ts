@@ -190,7 +190,7 @@ export async function workflowResume(
   const run = await project.workflows.run(written);
   if (run.status === "running")
     throw new RetinueError("workflow-running", `${run.runId} still runs.`, {
-      advice: `\`retinue workflow stop ${run.runId}\` ends it.`,
+      advice: `\`retinue workflow stop ${run.runId}\` stops it.`,
     });
   const { cwd } = context.host;
   const file = options.script === undefined ? run.scriptPath : resolve(cwd, options.script);

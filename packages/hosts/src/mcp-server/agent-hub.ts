@@ -95,7 +95,7 @@ export function createAgentHub(options: AgentHubOptions): AgentHub {
     pendingCall(id, tool) {
       const pendingCall = questionController.find(id);
       if (pendingCall !== undefined && pendingCall.tool === tool) return pendingCall;
-      throw new RetinueError("unknown-call", "This call is over, or was never begun.", {
+      throw new RetinueError("unknown-call", "This call is over, or was never started.", {
         advice: "Call the tool again, or read what the agent has done with agent_output.",
       });
     },

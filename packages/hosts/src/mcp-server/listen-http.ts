@@ -41,7 +41,7 @@ export async function listenHttp({ port, token, answer, log }: ListenOptions): P
   });
   server.maxConnections = maxConnections;
   await listen(server, port);
-  server.on("error", (error) => log(`The server ran into trouble: ${error.message}`));
+  server.on("error", (error) => log(`The server failed: ${error.message}`));
   const { port: own } = server.address() as AddressInfo; // As above.
   return {
     origin: `http://127.0.0.1:${own}`,

@@ -34,7 +34,7 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
   // The main agent of a server says nothing, so that few options of a run mean something.
   const stray = strayFlag(options, "mcp-server", ["http", "tokenFile", "cwd"]);
   if (stray !== undefined)
-    throw misuse(`${stray} has no meaning for a server.`, "`retinue mcp serve --help` shows what it takes.");
+    throw misuse(`${stray} has no effect on a server.`, "`retinue mcp serve --help` shows what it takes.");
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session });
   const { tools } = request.session;
   // Those are the tools of the agents; starting one is what the server itself does.
@@ -74,7 +74,7 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
 function refuseOwnClient({ environment }: CliHost): void {
   if (environment[startedByRetinue] === undefined) return;
   throw new RetinueError("nested-server", "Retinue does not serve its agents to agents of its own.", {
-    advice: "Take `retinue mcp serve` out of this folder's MCP servers; its agents are there without it.",
+    advice: "Remove `retinue mcp serve` from this folder's MCP servers; its agents are available without it.",
   });
 }
 
@@ -99,7 +99,7 @@ async function begin(options: ServeOptions, place: Place, host: CliHost): Promis
   if (place.type === "process") {
     if (host.streams === undefined) throw misuse("There is no stdin and stdout here.", "Serve with --http.");
     if (stdin.isTerminal) {
-      options.log("This speaks MCP on stdin and stdout and is started by MCP clients; Ctrl+C ends it.");
+      options.log("This is an MCP server on stdin and stdout, to be started by MCP clients; Ctrl+C ends it.");
     }
     return serveProcess(options, host.streams());
   }

@@ -185,9 +185,9 @@ function readerGone(sessionId: string, approvals: string | undefined, host: CliH
 function refuseTakingNothing({ takeOver, resume, continue: continues, forkSession }: RunFlags): void {
   if (takeOver !== true) return;
   if (forkSession === true)
-    throw misuse("A copy leaves the session with the one that has it, so there is nothing to take over.");
+    throw misuse("A copy does not change the session, so there is nothing to take over.");
   if (resume === undefined && continues !== true)
-    throw misuse("--take-over says nothing without a session.", "Add --resume SESSION or --continue.");
+    throw misuse("--take-over needs a session.", "Add --resume SESSION or --continue.");
 }
 
 async function answerAll(

@@ -93,13 +93,13 @@ describe("the options of retinue -p [CLI-1]", () => {
     [{ tools: "Read" }, ["mcp__github__get_issue", "explain this"]],
     [{ allowedTools: ["Read"] }, ["explain this", "Bash(git *)"]],
   ])("%j with the words %j are refused: a tool of the list became a word of the prompt", (options, words) => {
-    expect(() => read(options, words)).toThrow(/is where a prompt is expected/);
+    expect(() => read(options, words)).toThrow(/was given where a prompt is expected/);
   });
 
   it("a prompt of several words, or of one that is also a tool, is a prompt", () => {
     expect(() => read({}, ["explain", "Edit"])).not.toThrow();
     expect(() => read({ allowedTools: ["Read"] }, ["Edit"])).not.toThrow();
     expect(() => read({ allowedTools: ["Read"] }, ["read", "this", "file"])).not.toThrow();
-    expect(() => read({}, ["explain", "Edit"], ["Bash"])).toThrow(/"Edit" is where/);
+    expect(() => read({}, ["explain", "Edit"], ["Bash"])).toThrow(/"Edit" was given where/);
   });
 });

@@ -40,7 +40,7 @@ export function readPrintOptions(options: RunFlags, { words, cwd, session }: Sur
   const stray = words.length > 1 && hasList ? words.find(isToolEntry) : undefined;
   if (stray !== undefined)
     throw misuse(
-      `${JSON.stringify(stray)} is where a prompt is expected.`,
+      `${JSON.stringify(stray)} was given where a prompt is expected.`,
       'Write lists of tools with commas, as in --allowedTools "Read,Edit", and the prompt in quotes.',
     );
   return {

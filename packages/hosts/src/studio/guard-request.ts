@@ -65,17 +65,17 @@ export async function readActRequest(request: IncomingMessage): Promise<ActReque
   return toActRequest(await readJson(request));
 }
 
-/** The server at which somebody wants to log in. */
+/** The server that a user wants to log in at. */
 export async function readLoginRequest(request: IncomingMessage): Promise<string> {
   const value = await readJson(request);
   const server = isRecord(value) ? value["server"] : undefined;
-  if (typeof server !== "string" || server === "") throw misuse("A login names its server.");
+  if (typeof server !== "string" || server === "") throw misuse("A login needs the name of its server.");
   return server;
 }
 
 async function readJson(request: IncomingMessage): Promise<unknown> {
   if (!/^application\/json\b/i.test(request.headers["content-type"] ?? ""))
-    throw misuse("What is to be done is sent as application/json.");
+    throw misuse("Requests must be sent as application/json.");
   return parseJson(await readBody(request));
 }
 

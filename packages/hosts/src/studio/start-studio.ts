@@ -162,7 +162,8 @@ async function answer(
   const asked = request.url ?? "/";
 
   const url = asked.startsWith("/") ? (URL.parse(`http://studio${asked}`) ?? undefined) : undefined;
-  if (url === undefined) return send(response, 400, "text/plain", "This is no address of the studio.\n");
+  if (url === undefined)
+    return send(response, 400, "text/plain", "The studio has no page at this address.\n");
   const path = pathOf(url, state.keys);
   const { token, host } = state.options;
   const cookie = { name: cookieName(port), value: state.keys.cookie };
@@ -196,7 +197,7 @@ function pathOf({ pathname }: URL, { path }: StudioKeys): string {
   return pathname === path ? "/page" : pathname.slice(path.length - 1);
 }
 
-/** The token of the link becomes a cookie at once, so that it is in no address, history or file of the browser. */
+/** The token of the link becomes a cookie immediately, so that it is in no address, history or file of the browser. */
 function enter(
   { options, keys, codes }: ServerState,
   { searchParams }: URL,
@@ -344,7 +345,7 @@ function sessionParts({ options }: ServerState, place: SessionPlace): Readonly<R
 
 function loginsOf({ options: { logins } }: ServerState): StudioLogins {
   if (logins === undefined)
-    throw new RetinueError("misuse", "This studio begins no logins.", {
+    throw new RetinueError("misuse", "This studio cannot start logins.", {
       advice: "Use `retinue mcp login NAME` where the sessions run.",
     });
   return logins;

@@ -5,7 +5,7 @@ import type { Project } from "@retinue/core/kernel/project/create-project.ts";
 export interface StudioLogins {
   /** The servers that want one. */
   list(): Promise<readonly string[]>;
-  /** Begins a login; gives the address at which the person goes on. */
+  /** Begins a login; gives the address at which the person continues. */
   begin(server: string): Promise<string>;
   /** Resolves with a sentence when the person has come back; rejects with why they have not. */
   ended(server: string): Promise<string>;
@@ -25,7 +25,7 @@ export function createStudioLogins(
     },
     begin(server) {
       // Who begins again has closed the tab of the login before.
-      pending.get(server)?.stop.abort(new RetinueError("mcp-login-failed", "Another login was begun."));
+      pending.get(server)?.stop.abort(new RetinueError("mcp-login-failed", "Another login was started."));
       const stop = new AbortController();
       const { promise, resolve, reject } = Promise.withResolvers<string>();
       const end = mcp
@@ -41,7 +41,7 @@ export function createStudioLogins(
     ended(server) {
       const login = pending.get(server);
       if (login === undefined)
-        throw new RetinueError("misuse", `No login at ${JSON.stringify(server)} was begun here.`);
+        throw new RetinueError("misuse", `No login at ${JSON.stringify(server)} was started here.`);
       return login.end;
     },
   };

@@ -20,5 +20,5 @@ export async function askAboutLock(context: CommandContext): Promise<void> {
   if (lock.type === "broken") return;
   const reply = await host.ask("Trust it as it is now? [y/N] ").finally(host.endQuestions);
   if (/^y(?:es)?$/i.test(reply.trim())) await trust.grant(lock);
-  else host.stdout.write("It counts as not trusted: its hooks, servers and allow rules wait.\n");
+  else host.stdout.write("It is treated as not trusted: its hooks, servers and allow rules are held back.\n");
 }

@@ -8,7 +8,7 @@ import { ViewStack } from "./views/view-stack.ts";
 export function openViewStack({ environment, stdout }: CliHost): ViewStack | undefined {
   const capabilities = findCapabilities(environment, { plain: false, colours: stdout.isColourAllowed });
   if (capabilities.isPlain) return undefined;
-  // Both are terminals where somebody can be asked.
+  // Both are terminals where a user can be asked.
   const streams = { input: process.stdin as ReadStream, output: process.stdout as WriteStream };
   return new ViewStack(new TerminalDevice(streams, capabilities), capabilities);
 }

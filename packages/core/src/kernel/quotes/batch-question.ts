@@ -238,7 +238,7 @@ function wholeAnswer(
   { input, count }: { readonly input: unknown; readonly count: number },
 ): Authorization {
   const none = count === 1 ? "The agent was not started" : `None of these ${count} agents was started`;
-  if (answer === undefined) return { type: "denied", reason: `${none}: nobody can be asked yet.` };
+  if (answer === undefined) return { type: "denied", reason: `${none}: no one can be asked yet.` };
   if (answer.type === "denied") return { ...answer, reason: `${none}. ${answer.reason}` };
   if (isSame(answer.input, input)) return answer;
   const reason = `${none}: the answer changed what was asked about, and a batch starts exactly as shown or not at all.`;

@@ -228,7 +228,7 @@ async function answer(
     readonly signal: AbortSignal;
   },
 ): Promise<void> {
-  const refusal: MemberAnswer = { behavior: "deny", message: "nobody can be asked here" };
+  const refusal: MemberAnswer = { behavior: "deny", message: "no one can be asked here" };
   const given = (await ask?.(question, signal).catch(() => refusal)) ?? refusal;
   if (!signal.aborted) send({ type: "answer", id: question.id, ...given });
 }

@@ -171,7 +171,7 @@ async function listTree(top: string): Promise<Entries> {
     const names = all.filter((name) => !skipped.has(name)).sort();
     for (let at = 0; at < names.length && seen < maxEntries; at += concurrency) {
       await addAll(names.slice(at, at + concurrency).map((name) => join(folder, name)));
-      // Everything else in this process goes on in between.
+      // Everything else in this process continues in between.
       await setImmediate();
     }
   }

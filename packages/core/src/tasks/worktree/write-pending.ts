@@ -21,7 +21,7 @@ export function writePending(commonDirectory: string, pending: PendingWorktree):
       replaceWholeFile(file, formatPending(pending), { durable: true });
       return;
     } catch (error) {
-      // The one that removes the last record removes the folder, perhaps right after it was made here.
+      // The process that removes the last record removes the folder, perhaps right after it was made here.
       if (attempt === attempts) throw error;
     }
   }

@@ -187,6 +187,6 @@ function endRecord(file: string, record: CommandRecord, end: CommandEnd): void {
     if (record.kind === "foreground") rmSync(file, { force: true });
     else replaceWholeFile(file, formatCommandRecord({ ...record, end }));
   } catch {
-    // The one that finds the record later sees that its process group is gone.
+    // A process that finds the record later sees that its process group is gone.
   }
 }

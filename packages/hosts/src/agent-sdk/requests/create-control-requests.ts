@@ -525,7 +525,7 @@ async function moveTo({ path }: JsonRecord, { host, choices }: SdkConnection): P
   if (folder === directory) return { status: "ok", cwd: folder, changed: false, transcript_relocated: false };
   if (session.messages().length > 0)
     throw refused(
-      "the conversation has begun, and its transcript belongs to its folder; start another there",
+      "the conversation has started, and its transcript belongs to its folder; start another one there",
     );
   const before = choices.directory;
   choices.directory = folder;

@@ -15,7 +15,7 @@ const listOptions: readonly OptionEntry[] = [
 
 const conversionOptions: readonly OptionEntry[] = [
   { flags: "--to <format>", description: "the format to write; claude for import" },
-  { flags: "--from <format>", description: "the format of PATH, where its place does not tell" },
+  { flags: "--from <format>", description: "the format of PATH, if its path does not show it" },
   { flags: "--dry-run", description: "write nothing" },
   { flags: "--allow-wider", description: "write agents that get more rights too, with a note in the file" },
   { flags: "--force", description: "replace files that are there" },
@@ -239,7 +239,7 @@ const mcpCommands: readonly CommandEntry[] = [
     description: "Logs you in at a server, in your browser.",
     options: [
       { flags: "--no-browser", description: "show the address, and take the one the browser ends at" },
-      { flags: "--scopes <list>", description: "ask for these, separated by blanks" },
+      { flags: "--scopes <list>", description: "ask for these, separated by spaces" },
     ],
     run: async (context, options, [name]) =>
       (await import("../../commands/mcp/mcp-login.ts")).mcpLogin(context, name, options),

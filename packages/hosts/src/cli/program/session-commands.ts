@@ -218,7 +218,7 @@ const taskCommands: readonly CommandEntry[] = [
     description: "Removes old sessions of all folders, and unchanged worktrees; nothing in use.",
     options: [
       { flags: "--dry-run", description: "dry run: show what would be removed" },
-      { flags: "--days <n>", description: "older than this; otherwise what settings say, or 30" },
+      { flags: "--days <n>", description: "older than this; otherwise as set in the settings, or 30" },
       json,
     ],
     run: async (context, options) => (await import("../../commands/clean.ts")).clean(context, options),
@@ -359,7 +359,7 @@ const workflowCommands: readonly CommandEntry[] = [
   },
   {
     usage: "workflow resume <run>",
-    description: "Goes on with a run; steps that are finished are not run again.",
+    description: "Continues a run; finished steps are not run again.",
     options: [
       { flags: "--args <json>", description: "other args than those of the run" },
       { flags: "--script <file>", description: "another script than the one of the run" },

@@ -25,7 +25,7 @@ export async function showLogs(
   const { state, id } = await findBackground(host, session.sessionId);
   if (state !== "failed" && state !== "interrupted") return;
   const last = harmlessLines(readOutput(session, 5));
-  stderr.write(last === "" ? `${id} is ${state}.\n` : `${id} is ${state}. It wrote last:\n${last}\n`);
+  stderr.write(last === "" ? `${id} is ${state}.\n` : `${id} is ${state}. Its last output:\n${last}\n`);
 }
 
 /** Ends a session in the background. */

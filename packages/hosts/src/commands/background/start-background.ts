@@ -23,12 +23,12 @@ export async function startBackground(
     throw misuse("--bg takes one prompt, and no messages from stdin.", "Leave out --input-format.");
   if (options.forkSession === true)
     throw misuse(
-      "--bg does not copy a session.",
+      "--bg cannot continue a copy of a session.",
       "Copy it first: retinue sessions; or leave out --fork-session.",
     );
   if (options.sessionPersistence === false)
     throw misuse(
-      "A session in the background is followed by its transcript.",
+      "A background session needs a transcript, so that it can be followed.",
       "Leave out --no-session-persistence.",
     );
   const input = await readInput(context, words);

@@ -67,7 +67,7 @@ export function readConfig(
   { transport = "stdio", env = [], header = [] }: McpAddOptions,
 ): Readonly<Record<string, unknown>> {
   const [first, ...rest] = words;
-  if (first === undefined) throw misuse("What the server is, is missing.", usage);
+  if (first === undefined) throw misuse("The command or URL of the server is missing.", usage);
   if (transport !== "stdio" && rest.length > 0)
     throw misuse("A server with a URL takes no arguments.", usage);
   const config =

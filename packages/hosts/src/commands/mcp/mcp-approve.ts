@@ -15,7 +15,7 @@ export async function mcpApprove(
   context.host.stdout.write(`Approved as they are written now: ${names.join(", ")}.\n`);
   if (!trusted)
     context.host.stdout.write(
-      "The folder is not trusted yet, so nothing of it starts: see `retinue trust`.\n",
+      "The folder is not trusted yet, so none of its servers start: see `retinue trust`.\n",
     );
   return 0;
 }
@@ -24,7 +24,7 @@ export async function mcpApprove(
 export async function mcpReject(context: CommandContext, name: string): Promise<number> {
   await openProject(context, { toleratesBrokenFiles: true }).mcp.reject(name);
   context.host.stdout.write(
-    `\`${name}\` is not started in this project. \`retinue mcp approve ${name}\` takes it back.\n`,
+    `\`${name}\` is not started in this project. \`retinue mcp approve ${name}\` undoes this.\n`,
   );
   return 0;
 }

@@ -72,7 +72,7 @@ export async function approveInStore(
   return give(context, id, ({ question }) => {
     const { suggestedRules = [] } = question;
     if (options.suggested === true && suggestedRules.length === 0)
-      throw misuse("The question suggests no rules, so --suggested cannot be followed.");
+      throw misuse("The question suggests no rules, so --suggested cannot be used.");
     const rules = [...(options.rule ?? []), ...(options.suggested === true ? suggestedRules : [])];
     if (scope === "call" && rules.length > 0)
       throw misuse("Rules cover further calls, so they need --for agent or --for session.");

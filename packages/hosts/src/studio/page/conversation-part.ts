@@ -136,7 +136,7 @@ function useSeeking(
   }, [entries, seek]);
 }
 
-/** Follows the end until somebody scrolls up; then says how much is new. */
+/** Follows the end until the user scrolls up; then says how much is new. */
 function useFollowing(
   end: { readonly current: HTMLElement | null },
   count: number,

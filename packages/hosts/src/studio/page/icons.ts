@@ -115,7 +115,7 @@ const signs: Readonly<Record<string, IconName>> = {
   rebasing: "run",
   resolving: "run",
   checking: "run",
-  // A person has to go on with it by hand.
+  // A person has to continue it by hand.
   left: "wait",
   allowed: "ok",
   "used up": "ok",

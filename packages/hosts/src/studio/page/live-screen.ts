@@ -222,7 +222,7 @@ function NoSession({ isEmpty }: { isEmpty: boolean }): ComponentChild {
     "div",
     { class: "panel empty" },
     h("h2", {}, "No session in this folder"),
-    h("p", {}, "Start one with ", h("code", {}, 'retinue -p "…"'), "; it appears here at once."),
+    h("p", {}, "Start one with ", h("code", {}, 'retinue -p "…"'), "; it appears here immediately."),
   );
 }
 

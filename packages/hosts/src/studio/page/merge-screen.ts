@@ -102,7 +102,7 @@ function Checked({ queue: { checks } }: { queue: MergeQueue }): ComponentChild {
   );
 }
 
-/** In the studio "waiting" is said of what waits for a person. */
+/** In the studio "waiting" means waiting for a person. */
 function wordOf({ state }: MergeEntry, isRunning: boolean): string {
   if (!isRunning && active.has(state)) return "cut off";
   return state === "waiting" ? "queued" : state;
@@ -216,7 +216,7 @@ function shownFiles(files: readonly string[]): string {
   return `${files.slice(0, maxFiles).join("\n")}${rest > 0 ? `\nand ${rest} more` : ""}`;
 }
 
-/** What came of the whole, and what a person can do next. */
+/** The outcome of the whole, and what a person can do next. */
 function Outcome({ merge, place }: { merge: MergeView; place: Place }): ComponentChild {
   const { queue, summary } = merge;
   const command = `retinue merge ${place.id.slice(0, 8)}`;
@@ -224,7 +224,7 @@ function Outcome({ merge, place }: { merge: MergeView; place: Place }): Componen
   const canContinue = state !== "running" && (left > 0 || state === "interrupted" || state === "stopped");
   return h(
     "aside",
-    { "aria-label": "What came of it" },
+    { "aria-label": "Outcome" },
     h("div", { class: "sh" }, h("h2", {}, "Outcome")),
     h(
       "div",
@@ -240,7 +240,7 @@ function outcomeLines({ queue, summary: { state } }: MergeView, command: string)
   if (state === "running") return ["Your branch is touched only at the end, and only with `--apply`."];
   if (state === "interrupted")
     return ["Its process ended before it did. Your branch was not touched; another merge continues."];
-  // Commands stand below, where they can be copied.
+  // Commands are shown below, where they can be copied.
   const lines = mergeOutcome(queue, { applyWith: `${command} --apply` });
   return lines.filter((line) => !line.startsWith(" "));
 }

@@ -50,7 +50,7 @@ export function Facts({ facts }: { facts: readonly (readonly [string, ComponentC
   );
 }
 
-/** Commands to go on with in a terminal, each to be copied. */
+/** Commands to continue with in a terminal, each to be copied. */
 export function Commands({
   label,
   commands,

@@ -30,7 +30,7 @@ export function countLines(lines: readonly Pick<PatchLine, "sign">[], wanted: "+
 
 const signs: Readonly<Record<string, readonly [string, string]>> = { "+": ["a", "+"], "-": ["r", "−"] };
 
-/** A change, line by line; colour is not all that tells added from removed. */
+/** A change, line by line; colour is not all that distinguishes added from removed. */
 export function PatchView({ file, lines }: { file: string; lines: readonly PatchLine[] }): ComponentChild {
   return h(
     "div",

@@ -67,7 +67,7 @@ function Path({ question }: { question: InboxQuestion }): ComponentChild {
   );
 }
 
-/** From the main agent to the one that asks; that one by its task, since others may be of its type. */
+/** From the main agent to the asking agent; that one by its task, since others may be of its type. */
 export function pathOf({ path, name }: Pick<InboxQuestion["places"][number], "path" | "name">): string {
   const parts = path.split(/ (?:>|→) /);
   return [...(name === undefined ? parts : [...parts.slice(0, -1), name])].join(" › ");

@@ -1,6 +1,6 @@
 /**
  * Browsers open six connections to one address, and a stream holds one, so the tabs that are not looked at do without. One of all
- * tabs keeps its stream nevertheless and tells the others how many calls wait, since that is in the title of each.
+ * tabs keeps its stream nevertheless and shares with the others how many calls wait, since that is in the title of each.
  */
 
 const name = `retinue-studio ${location.pathname}`;
@@ -21,7 +21,7 @@ export function onStreamTurn(onTurn: () => void): () => void {
 
 const channel = new BroadcastChannel(name);
 
-/** Tells the other tabs how many calls wait. */
+/** Shares with the other tabs how many calls wait. */
 export function shareWaitingCount(count: number): void {
   channel.postMessage(count);
 }

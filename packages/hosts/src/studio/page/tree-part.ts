@@ -188,7 +188,7 @@ function useTreeKeys(options: {
   });
 }
 
-/** The end of what is being written, else what is under way or came of it, on one line. */
+/** The end of what is being written, else what is under way or its outcome, on one line. */
 export function doingOf(
   agent: OverviewAgent,
   writing: string | undefined,

@@ -93,7 +93,7 @@ export function useEvents<S extends object, U extends object>(
     };
     const takeTurn = (): void => {
       if (forgetPaint !== undefined) {
-        // A picture that was asked for is not painted while nobody looks.
+        // A requested frame is not painted while the page is hidden.
         forgetPaint();
         forgetPaint = undefined;
         paint();
@@ -265,7 +265,7 @@ export async function loadResult({ project, id }: Place, agentId: string, positi
   return result;
 }
 
-/** Asks the server to do something; answers with what came of it, or throws with the reason. */
+/** Asks the server to do something; answers with the outcome, or throws with the reason. */
 export async function sendAct(request: ActRequest): Promise<ActOutcome> {
   const response = await fetch("api/act", {
     method: "POST",
@@ -285,7 +285,7 @@ export interface Acting {
   readonly act: (request: ActRequest) => Promise<ActOutcome | undefined>;
 }
 
-/** Sends acts one at a time, with what came of the last one in words. */
+/** Sends acts one at a time, with the outcome of the last one in words. */
 export function useActs(): Acting {
   const [status, setStatus] = useState("");
   const [isBusy, setBusy] = useState(false);

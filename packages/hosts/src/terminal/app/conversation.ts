@@ -59,7 +59,7 @@ type Kind = "none" | "person" | "text" | "calls" | "note";
 const maxShownPrompt = 12;
 const maxRunningCalls = 6;
 
-/** What is said and done in the conversation: rows that are finished, and those that still change. */
+/** The content of the conversation: rows that are finished, and those that still change. */
 export class Conversation {
   readonly #options: ConversationOptions;
   readonly #markdown: MarkdownStream;
@@ -358,7 +358,7 @@ export class Conversation {
     const rows = this.#markdown.end();
     if (rows.length > 0) {
       this.#finish("text", rows);
-      this.note("The answer broke off here; it is asked for again.", colours.warning);
+      this.note("The answer broke off here; it is requested again.", colours.warning);
     }
     this.#waiting = {
       text: `Attempt ${attempt + 1} of ${maxAttempts}`,

@@ -281,7 +281,7 @@ function logInKey({ find, change, state, close }: ManagedList): PickerKey {
     async run(item) {
       const one = find(item);
       if (one?.login === "out") return change({ type: "log-out", server: one.id });
-      if (one?.login !== "in") throw new Error("This server asks for no login.");
+      if (one?.login !== "in") throw new Error("This server does not need a login.");
       // What it says on the way is in the conversation.
       close();
       await state.session.logIn(one.id);

@@ -348,13 +348,13 @@ export function openModes({ session, status }: AppState, actions: AppActions): v
 }
 
 export const themeNotes: Readonly<Record<Theme, string>> = {
-  terminal: "Colours are as the terminal says.",
+  terminal: "Colours follow the terminal.",
   dark: "Colours are for a dark terminal from now on.",
   light: "Colours are for a light terminal from now on.",
 };
 
 const themeTexts: Readonly<Record<Theme, string>> = {
-  terminal: "as the terminal says (COLORFGBG), else dark",
+  terminal: "as set by the terminal (COLORFGBG), else dark",
   dark: "for light text on a dark background",
   light: "for dark text on a light background",
 };

@@ -54,7 +54,7 @@ const runs: Readonly<Record<TerminalCommand, Run>> = {
     const { modes = [] } = state.status;
     if (modes.includes(words)) state.session.setMode(words);
     else if (words === "") openModes(state, actions);
-    else state.conversation.note(`There is no mode ${words} here; write one of ${modes.join(", ")}.`);
+    else state.conversation.note(`Unknown mode ${words}; expected one of ${modes.join(", ")}.`);
   },
   permissions: manager("permissions"),
   hooks: manager("hooks"),
@@ -70,8 +70,7 @@ const runs: Readonly<Record<TerminalCommand, Run>> = {
   theme(state, actions, words) {
     if (words === "") return openThemes(state, actions);
     const theme = themes.find((one) => one === words);
-    if (theme === undefined)
-      throw new Error(`There is no theme ${words}; write one of ${themes.join(", ")}.`);
+    if (theme === undefined) throw new Error(`Unknown theme ${words}; expected one of ${themes.join(", ")}.`);
     state.session.prefer({ theme });
     state.conversation.note(themeNotes[theme]);
   },
@@ -80,8 +79,8 @@ const runs: Readonly<Record<TerminalCommand, Run>> = {
     session.prefer({ hasVimKeys });
     conversation.note(
       hasVimKeys
-        ? "The draft has the keys of vi: esc leaves inserting, i begins it. /vim switches them off."
-        : "The draft has its own keys again.",
+        ? "vi keys are on: esc leaves insert mode, i enters it. /vim turns them off."
+        : "vi keys are off.",
     );
   },
   memory: page("memory"),

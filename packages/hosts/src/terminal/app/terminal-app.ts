@@ -40,17 +40,17 @@ const frameMs = 100;
 /** A window is resized in many steps; nothing is painted until it has kept its size for so long, or for the longer time. */
 const settleMs = 60;
 const maxSettleMs = 1_000;
-/** A stopped process has no timers: one that hears this one was not stopped, or runs again. */
+/** A stopped process has no timers: one that receives this signal was not stopped, or runs again. */
 const stoppedMs = 20;
 
-/** What is said where a sign is sent with nothing after it. */
+/** The hint where a sign is sent with nothing after it. */
 const loneSigns: ReadonlyMap<string, string> = new Map([
   ["!", "write a command after the !"],
   ["#", "write a note after the #"],
   ["/", "write the name of a command after the /"],
 ]);
 
-/** The conversation on the terminal: hears the session and the keys, and paints what changed. */
+/** The conversation on the terminal: receives events of the session and keys, and paints what changed. */
 export class TerminalApp implements DeviceListener {
   readonly #options: TerminalAppOptions;
   readonly #inline: InlineScreen;
@@ -73,7 +73,7 @@ export class TerminalApp implements DeviceListener {
   #lastFrame = Number.NEGATIVE_INFINITY;
   #isClosed = false;
   #isStarted = false;
-  /** Somebody else has the terminal, such as an editor. */
+  /** Another program has the terminal, such as an editor. */
   #isAway = false;
 
   constructor(options: TerminalAppOptions) {

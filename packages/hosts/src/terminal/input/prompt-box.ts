@@ -101,7 +101,7 @@ export class PromptBox {
     else this.#vim = undefined;
   }
 
-  /** Whether Escape leaves inserting, or a command that was begun. */
+  /** Whether Escape leaves inserting, or a started command. */
   get takesEscape(): boolean {
     return this.#vim !== undefined && (this.#vim.isInserting || this.#vim.typed !== "");
   }

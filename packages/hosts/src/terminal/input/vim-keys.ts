@@ -47,7 +47,7 @@ export class VimKeys {
     return this.#isInserting;
   }
 
-  /** A new draft is begun by writing. */
+  /** A new draft starts with writing. */
   beginInserting(): void {
     this.#isInserting = true;
     this.#typed = "";

@@ -169,7 +169,7 @@ export class PlainApp {
   #answer(command: "yes" | "always" | "no" | "answer", words: string): void {
     const [question] = this.#questions.values();
     const answer = question === undefined ? undefined : readAnswer(question, command, words);
-    if (question === undefined) this.#writeLine("Nothing is asked now.");
+    if (question === undefined) this.#writeLine("There is no open question.");
     // An answer that comes this soon after the question before it was meant for that one.
     else if (answer === undefined || this.#options.now() < this.#guardedUntil)
       this.#writeLine(describeQuestion(question));
@@ -209,7 +209,7 @@ export class PlainApp {
   #ask(question: Question): void {
     this.#questions.set(question.id, question);
     if (this.#questions.size === 1) this.#writeLine(describeQuestion(question));
-    else this.#writeLine(`${this.#questions.size} questions wait; answer the first.`);
+    else this.#writeLine(`${this.#questions.size} questions are waiting; answer the first.`);
   }
 
   #showAgent(agent: AgentSnapshot): void {

@@ -36,7 +36,7 @@ test("a question whose agent was moved to the background leaves a line with its 
     checkRule: () => undefined,
   };
   expect(rowText(unaskedRow(question, { ...context, width: 90 }))).toBe(
-    "✗ main › fixer Bash npm test  no: in the background nobody is asked",
+    "✗ main › fixer Bash npm test  no: agents in the background cannot ask",
   );
 });
 

@@ -26,7 +26,7 @@ export function answeredRow(
 
 /** What was still asked when its agent was moved to the background. */
 export function unaskedRow(question: Question, context: Pick<RowContext, "width" | "fileName">): Row {
-  return decidedRow(question, { isYes: false, how: "no: in the background nobody is asked" }, context);
+  return decidedRow(question, { isYes: false, how: "no: agents in the background cannot ask" }, context);
 }
 
 function decidedRow(

@@ -175,13 +175,13 @@ export class QuestionController {
   #pressFocused(key: KeyPress, open: OpenPanel): boolean {
     const isText = key.text !== undefined && !/^[\d\s]$/.test(key.text);
     if (open.state === "ready") return this.#handOver(key, open);
-    // The one that continues typing did not mean the question; a repeated key keeps the guard up.
+    // A user who continues typing did not mean the question; a repeated key keeps the guard up.
     if (isText) this.leave();
     else this.#guard(open, guardMs);
     return !isText;
   }
 
-  /** What is typed goes to the draft; a key that stands alone, and means something to the question, is for the question. */
+  /** What is typed goes to the draft; a single key that means something to the question is for the question. */
   #pressUnasked(key: KeyPress, open: OpenPanel): boolean {
     const now = this.#options.now();
     const isQuiet = now - this.#lastKeyAt >= burstMs;
@@ -306,7 +306,7 @@ export class QuestionController {
       this.#waiting.delete(question.id);
       this.#options.answer(question, answer);
     }
-    // The one that is answering continues to the next; the guard holds for it anew.
+    // A user who is answering continues to the next; the guard holds for it anew.
     if (this.#waiting.size > 0) this.open();
   }
 

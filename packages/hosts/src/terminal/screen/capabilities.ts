@@ -1,7 +1,7 @@
 import { WriteStream } from "node:tty";
 import type { ColourDepth, StyleOptions } from "./style.ts";
 
-/** What the terminal can do, as far as its environment says so. */
+/** What the terminal can do, as far as its environment shows it. */
 export interface Capabilities extends StyleOptions {
   /** No repainting at all: for screen readers, and for terminals that know no escape sequences. */
   readonly isPlain: boolean;
@@ -11,7 +11,7 @@ export interface Capabilities extends StyleOptions {
   readonly reflows: boolean;
   /** The cursor then moves by all lines that were added, wherever they are. */
   readonly movesCursorByAll: boolean;
-  /** The terminal is asked for its size before each frame: a multiplexer tells a resize later than it wraps lines anew. */
+  /** The terminal is asked for its size before each frame: a multiplexer reports a resize later than it rewraps lines. */
   readonly asksSize: boolean;
   /** Windows Terminal reports keys such as Shift+Enter only when it is asked in its own way. */
   readonly hasWindowsKeys: boolean;
@@ -46,7 +46,7 @@ export function findCapabilities(
   };
 }
 
-/** What the environment says of the terminal, as Node reads it; where colours are wanted there are 16 at least. */
+/** What the environment shows about the terminal, as Node reads it; where colours are wanted there are 16 at least. */
 function findDepth(environment: Environment): ColourDepth {
   const { NO_COLOR: _none, ...own } = environment;
   const bits = WriteStream.prototype.getColorDepth(own);
@@ -54,7 +54,7 @@ function findDepth(environment: Environment): ColourDepth {
   return bits >= 8 ? "256" : "16";
 }
 
-/** RETINUE_THEME decides, else what some terminals say of their colours. */
+/** RETINUE_THEME decides, else what some terminals report about their colours. */
 function findBackground(environment: Environment): "light" | "dark" {
   const chosen = environment["RETINUE_THEME"];
   if (chosen === "light" || chosen === "dark") return chosen;

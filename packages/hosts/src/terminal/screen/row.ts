@@ -22,7 +22,7 @@ export function row(...parts: readonly (Span | string)[]): Row {
 
 export const emptyRow: Row = [];
 
-/** What `span` does to a text; for those who measure it first. */
+/** What `span` does to a text; for callers that measure it first. */
 export function cleanText(text: string): string {
   if (isSimple(text)) return text;
   const flat = text.replaceAll("\t", "    ").replace(/\r?\n|\r/g, " ");

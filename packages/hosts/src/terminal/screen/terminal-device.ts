@@ -24,7 +24,7 @@ const firstAnswerMs = 100;
 const answerMs = 5_000;
 const maxMissing = 3;
 
-/** All that end a process and can be heard by it; Windows knows some of them. */
+/** All signals that end a process and that it can handle; Windows has some of them. */
 const endingSignals: readonly NodeJS.Signals[] =
   process.platform === "win32"
     ? ["SIGINT", "SIGHUP", "SIGBREAK"]
@@ -48,7 +48,7 @@ export class TerminalDevice {
     this.#listener?.resized();
   };
   readonly #onExit = (): void => this.#restoreNow();
-  /** A signal that no one else handles ends the process without another word to it. */
+  /** A signal without another handler ends the process immediately. */
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     if (process.listenerCount(signal) > 1) return;
     this.#restoreNow();
@@ -73,7 +73,7 @@ export class TerminalDevice {
     return this.#reportedSize?.rows ?? (this.#output.rows > 0 ? this.#output.rows : 24);
   }
 
-  /** The size that the terminal itself has told since the last news of a resize. */
+  /** The size that the terminal itself has reported since the last resize event. */
   #reportedSize: { readonly columns: number; readonly rows: number } | undefined;
   #asked: { paint: () => void; readonly timer: NodeJS.Timeout; readonly done: () => void } | undefined;
   #answered = Promise.resolve();
@@ -107,7 +107,7 @@ export class TerminalDevice {
     this.write(askSize);
   }
 
-  /** An answer that is still to come would be read by whoever has the terminal next. */
+  /** An answer that is still to come would be read by the next program on the terminal. */
   get isAsking(): boolean {
     return this.#asked !== undefined;
   }
@@ -145,7 +145,7 @@ export class TerminalDevice {
   }
 
   /**
-   * Asks the system for the size: the news of a resize may still wait behind what is done now, and what is painted for the
+   * Asks the system for the size: the resize event may still be queued behind what is done now, and what is painted for the
    * size before would be counted in lines of another width. Listeners get a change as they get any other.
    */
   refreshSize(): void {
@@ -191,7 +191,7 @@ export class TerminalDevice {
     this.write(this.#enterModes());
   }
 
-  /** Gives the terminal back; what was typed and not read stays for the one that comes next. */
+  /** Gives the terminal back; what was typed and not read stays for the next program. */
   close(): void {
     if (!this.#isOpen) return;
     this.write(this.#leaveModes());

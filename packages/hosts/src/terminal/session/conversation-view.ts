@@ -52,7 +52,7 @@ export class ConversationView {
   #run = new RunEvents();
   readonly #workflows = new Map<string, WorkflowRunState>();
   #turn: string | undefined;
-  /** What was said of an answer that is not complete. */
+  /** The text so far of an answer that is not complete. */
   #unfinished = "";
 
   constructor(options: ConversationViewOptions) {

@@ -5,7 +5,7 @@ import type { AgentSnapshot } from "./terminal-session.ts";
 
 const maxAgents = 50;
 
-/** The agents of a conversation as its files tell of them: those that have ended, the newest last. */
+/** The agents of a conversation as its files list them: those that have ended, the newest last. */
 export async function earlierAgents(
   { host }: CommandContext,
   sessionId: string,

@@ -21,7 +21,7 @@ async function* gathered(source: AsyncIterable<ModelEvent>, pauseMs: number): As
   const basket = createDeltaBuffer();
   const iterator = source[Symbol.asyncIterator]();
   const reading = fill(basket, iterator, pauseMs);
-  // It is awaited below; until then its failure has no one to hear it.
+  // It is awaited below; until then its failure has no handler.
   reading.catch(() => undefined);
   try {
     for (let events = await basket.take(); events !== undefined; events = await basket.take()) yield* events;

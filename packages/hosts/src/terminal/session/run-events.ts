@@ -68,7 +68,7 @@ export class RunEvents {
           return [notice(`${event.call.name}: the same call ${event.times} times with the same result.`)];
         if (event.type !== "run-stalled") return [];
         const seconds = Math.round(event.silentMs / 1000);
-        return [notice(`Nothing was heard for ${seconds} s${event.stops ? "; the run is stopped" : ""}.`)];
+        return [notice(`No sign of life for ${seconds} s${event.stops ? "; the run is stopped" : ""}.`)];
       }
     }
   }

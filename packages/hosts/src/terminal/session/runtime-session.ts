@@ -39,7 +39,7 @@ export interface RuntimeSessionOptions {
   readonly context: CommandContext;
   /** One prompt is run to its end, agents in the background included. */
   readonly isOnce?: boolean;
-  /** False: nobody is asked, and what would be asked is refused. */
+  /** False: no one is asked, and what would be asked is refused. */
   readonly asks?: boolean;
   /** A key can be typed without being shown. */
   readonly hidesKeys?: boolean;
@@ -323,7 +323,7 @@ export class RuntimeSession implements TerminalSession {
 
   async chooseAccess(): Promise<void> {
     if (this.#options.hidesKeys === false)
-      throw new RetinueError("not-supported", "A key cannot be typed here without being shown.", {
+      throw new RetinueError("not-supported", "A key typed here would be visible.", {
         advice: "Leave, and run `retinue auth login`.",
       });
     const [{ chooseAccess }, { openProject }] = await Promise.all([
@@ -478,8 +478,8 @@ export class RuntimeSession implements TerminalSession {
     const { fileName } = this;
     const outcome = await this.#live?.checkpoints?.rewind(promptId, false);
     if (outcome?.canRewind !== true)
-      throw new RetinueError("no-checkpoint", outcome?.error ?? "There is no checkpoint of files.", {
-        advice: "Files are kept from the first prompt of a conversation on that this program has answered.",
+      throw new RetinueError("no-checkpoint", outcome?.error ?? "There is no file checkpoint.", {
+        advice: "File checkpoints start with the first prompt that this program answers in a conversation.",
       });
     const names = outcome.filesChanged.map(fileName);
     const skipped = outcome.skippedLinks ?? 0;
@@ -504,7 +504,10 @@ export class RuntimeSession implements TerminalSession {
 
   async #switchTo(sessionId: string | undefined, { fork = false } = {}): Promise<void> {
     if (fork && sessionId === this.#live?.tree.sessionId && this.#target().resume === undefined)
-      throw new RetinueError("nothing-to-fork", "Nothing was said here yet, so there is nothing to copy.");
+      throw new RetinueError(
+        "nothing-to-fork",
+        "This conversation has no messages yet, so there is nothing to copy.",
+      );
     const choice = fork ? "fork" : await this.#chooseHeld(sessionId);
     if (choice === "watch" || choice === "leave") return;
     const target =
@@ -630,7 +633,7 @@ export class RuntimeSession implements TerminalSession {
       },
       onEvent: (event, submit) => {
         this.#submit = submit;
-        // What it is about to change is read before it goes on, of children as well.
+        // What it is about to change is read before it continues, of children as well.
         if (event.type === "call-started")
           checkpoints
             ?.keep(event.call, tree.facts.plan.directory ?? context.host.cwd)
@@ -728,7 +731,7 @@ export class RuntimeSession implements TerminalSession {
     }
   }
 
-  /** The conversation that is open, where something was said in it. */
+  /** The conversation that is open, if it has any message. */
   #target(): Pick<SessionOptions, "resume"> {
     const tree = this.#live?.tree;
     return tree === undefined || tree.facts.messages().length === 0 ? {} : { resume: tree.sessionId };
@@ -770,7 +773,7 @@ export class RuntimeSession implements TerminalSession {
   #refuseWhileBusy(what: string): void {
     const running = this.#live?.view.runningAgents().length ?? 0;
     if (this.#live?.tree.status().isBusy !== true && running === 0) return;
-    throw new RetinueError("session-busy", `The agent works, so you cannot ${what} now.`, {
+    throw new RetinueError("session-busy", `The agent is working, so you cannot ${what} now.`, {
       advice: running > 0 ? "Wait for the agents, or stop them." : "Interrupt it with Esc first.",
     });
   }

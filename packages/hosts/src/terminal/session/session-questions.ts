@@ -16,7 +16,7 @@ import type {
   SessionEvent,
 } from "./terminal-session.ts";
 
-/** Said where somebody writes to a conversation that is only watched. */
+/** Shown where a user writes to a conversation that is only watched. */
 export const readOnly =
   "Another terminal has this conversation open, so it is read-only here. /fork continues it in a copy.";
 
@@ -135,7 +135,7 @@ export class OwnQuestions {
       { label: "fork", description: "continue in a copy; the other terminal keeps its own" },
       {
         label: "continue",
-        description: "here, as soon as the other one works on nothing; it writes no more",
+        description: "continue here, as soon as the other one is idle; it stops writing",
       },
     ]);
     if (chosen === "continue") return "open";

@@ -41,7 +41,7 @@ export function createSessionRecords(host: CommandContext["host"]): SessionRecor
         const reason = error instanceof Error ? error.message : String(error);
         const what =
           errorCode(error) === "EEXIST"
-            ? `There is a file ${target} already; it was not touched.`
+            ? `${target} already exists and was not changed.`
             : `The conversation was not written to ${target}: ${reason}.`;
         throw new RetinueError("not-exported", what, { advice: "Name another file." });
       });

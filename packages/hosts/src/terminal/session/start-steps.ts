@@ -22,7 +22,7 @@ export interface StartParts {
   readonly signal: AbortSignal;
 }
 
-/** What a start asks and tells, once for each person and folder. */
+/** What a start asks and shows, once for each person and folder. */
 export interface StartSteps {
   /** Asks for trust where something of the folder waits for it and was not declined as it is now. */
   offerTrust(): Promise<void>;
@@ -171,10 +171,10 @@ export async function askForTrust(
     return false;
   }
   const changes = lock.type === "compared" ? openDifferences(lock.differences).flatMap(differenceLines) : [];
-  const why = answer.changed === undefined ? [] : [`It is asked again, because ${answer.changed}.`];
+  const why = answer.changed === undefined ? [] : [`You are asked again, because ${answer.changed}.`];
   const wanted =
     parts.length === 0
-      ? ["Nothing in it runs or sets anything today; what is added later counts immediately."]
+      ? ["Nothing in it runs or sets anything today; what is added later applies immediately."]
       : waitingSections(parts).flatMap(({ title, members }) => [
           title,
           ...members.map(({ text, from }) => `  ${text}  (${from})`),
@@ -305,10 +305,10 @@ async function keepKey(
   const places: readonly FormOption[] = [
     { label: inSettings, description: `${nameOf(settingsFile)}, which only you can read` },
     ...(hasKeychain ? [{ label: inKeychain, description: "of this machine" }] : []),
-    { label: "nowhere", description: "it is forgotten, and not used now either" },
+    { label: "nowhere", description: "it is discarded and not used now" },
   ];
   const chosen = await questions.choose(
-    { header: "the key", question: "Where is the key to be kept?", options: places },
+    { header: "the key", question: "Where should the key be kept?", options: places },
     signal,
   );
   const place: KeyPlace | undefined = { [inSettings]: "settings", [inKeychain]: "keychain" }[

@@ -92,7 +92,7 @@ export class StatusLine {
     if (this.#isStale) this.#refresh();
   }
 
-  /** What it wrote last stays where it fails; that is said once. */
+  /** What it wrote last stays where it fails; that is reported once. */
   #show(result: ProcessResult): void {
     const { report, padding } = this.#options;
     const failure = failureOf(result);
@@ -105,7 +105,7 @@ export class StatusLine {
       report({
         type: "notice",
         level: "warning",
-        text: `The command of the setting statusLine ${failure}. Run it by hand, with {} on its input.`,
+        text: `The command of the setting statusLine ${failure}. Run it by hand, with {} as its input.`,
       });
     }
   }

@@ -11,7 +11,7 @@ export interface TerminalSession extends AsyncDisposable {
   /** False: a message such as `/name` is plain text, unless it is a command of the terminal. */
   readonly takesCommands: boolean;
 
-  /** Hears what happens from now on; the session shows what was before with `conversation-opened`. */
+  /** Is notified of what happens from now on; the session shows what was before with `conversation-opened`. */
   subscribe(listener: (event: SessionEvent) => void): () => void;
 
   /** Starts a turn with a message, or queues it while one runs; the agent reads it between two model calls. */
@@ -43,7 +43,7 @@ export interface TerminalSession extends AsyncDisposable {
   moveToBackground(agentId?: string): Promise<readonly string[]>;
   messageAgent(agentId: string, text: string): Promise<string>;
   stopAgent(agentId: string): Promise<void>;
-  /** Hears what an agent has said and done so far, and what it does from now on. */
+  /** Is notified of what an agent has done so far, and what it does from now on. */
   watchAgent(agentId: string, listener: (entry: AgentEntry) => void): () => void;
 
   /** `!command`: runs through the same rules and questions as a command of the agent. */
@@ -66,7 +66,7 @@ export interface TerminalSession extends AsyncDisposable {
   /** Continues with another conversation, or with a new one. */
   switchTo(sessionId: string | undefined, options?: { readonly fork?: boolean }): Promise<void>;
 
-  /** What would be lost by ending now, for the line that is said at the end. */
+  /** What would be lost by ending now, for the line that is shown at the end. */
   closing(): { readonly sessionId: string | undefined; readonly running: readonly string[] };
 }
 
@@ -86,7 +86,7 @@ export interface SessionLibrary {
   /** What people have sent before in this folder, newest first. */
   history(): Promise<readonly string[]>;
 
-  /** All that was said and done in this conversation. */
+  /** Everything in this conversation. */
   transcript(): Promise<readonly AgentEntry[]>;
   /** The prompts of this conversation that it can go back to, oldest first. */
   prompts(): Promise<readonly EarlierPrompt[]>;
@@ -104,7 +104,7 @@ export interface SessionLibrary {
   revokeGrant(id: string): Promise<void>;
 }
 
-/** A question that waits on disk until somebody answers it, or a grant that was the answer. */
+/** A question that waits on disk until a user answers it, or a grant that was the answer. */
 export interface ParkedQuestion {
   readonly id: string;
   readonly isWaiting: boolean;
@@ -406,7 +406,7 @@ export interface TurnOutcome {
 
 interface QuestionBase {
   readonly id: string;
-  /** From the main agent to the one that asks. */
+  /** From the main agent to the asking agent. */
   readonly path: readonly string[];
   /** The agent that asks; absent for the main agent. */
   readonly agentId?: string;
@@ -462,7 +462,7 @@ export interface FormOption {
   readonly input?: {
     readonly label: string;
     readonly isSecret?: boolean;
-    /** The text is asked for at once; Escape goes back to the options. */
+    /** The text is asked for immediately; Escape goes back to the options. */
     readonly isOpen?: boolean;
   };
 }

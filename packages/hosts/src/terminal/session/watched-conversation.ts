@@ -10,13 +10,14 @@ export interface WatchOptions {
   readonly tree: TreeElsewhere;
   readonly report: (event: SessionEvent) => void;
   readonly view: Pick<ConversationViewOptions, "directory" | "fileName" | "stored">;
-  /** How many of the last prompts are shown of what was said before. */
+  /** How many of the last prompts are shown. */
   readonly shownPrompts: number;
   /** What is written here is sent to the process that has it. */
   readonly follows: boolean;
 }
 
-const watched = "Another terminal has this conversation open. You watch it; /fork continues it in a copy.";
+const watched =
+  "Another terminal has this conversation open. It is read-only here; /fork continues it in a copy.";
 const followed =
   "This session runs in the background. What you write reaches it between its turns; leaving (Ctrl+D) does not end it.";
 
@@ -81,7 +82,7 @@ export class WatchedConversation implements Disposable {
       for (const entry of conversationEntries([event.message]))
         if (entry.type === "prompt") report({ type: "message-read", text: entry.text });
     } else if (event.type === "question-asked") {
-      // Nobody is asked in the process that has the session: its questions wait in the inbox.
+      // No one is asked in the process that has the session: its questions wait in the inbox.
       report({ type: "notice", level: "warning", text: waitingNotice(event.question) });
     } else if (event.type === "closed") {
       const who = follows ? "The session has ended" : "The other terminal has closed this conversation";

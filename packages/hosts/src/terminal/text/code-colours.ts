@@ -9,7 +9,7 @@ type CodeNode = CodeTree | CodeTree["children"][number];
 
 /** Code that arrives line by line. */
 export interface CodeStream {
-  /** The next lines, which are complete; several at once are read in less than half the time. */
+  /** The next lines, which are complete; several together are read in less than half the time. */
   take(lines: readonly string[]): readonly Row[];
   /** The line that is being written; asked for each frame, read again when it has changed. */
   look(line: string): Row;
@@ -32,7 +32,7 @@ export class CodeColours {
   #highlighter: Highlighter | undefined;
   #loading: Promise<void> | undefined;
   #isTried = false;
-  /** The last line of what is being said, as far as it has come. */
+  /** The last line of the text being streamed, as far as it has come. */
   #line = "";
 
   constructor(options: { readonly isOn: boolean }) {

@@ -263,7 +263,7 @@ function codeLength(lines: readonly string[], from: number, { mark }: Fence): nu
 const maxLiveRows = 6;
 const keptRows = 2;
 
-/** What stands before the rows of a line, and their style. */
+/** What comes before the rows of a line, and their style. */
 interface Margin {
   readonly row: Row;
   readonly style: Style;

@@ -53,7 +53,7 @@ export class ViewStack implements DeviceListener {
       this.#screen.draw(view.frame(this.#device.columns, this.#device.rows));
   };
 
-  /** Gives the terminal to somebody else for a while, such as an editor. */
+  /** Gives the terminal to another program for a while, such as an editor. */
   async pause<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#isPaused = true;
     this.#device.close();
