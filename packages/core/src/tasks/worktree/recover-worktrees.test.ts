@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { thisProcess } from "@retinue/base/storage/process-identity.ts";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { cleanUpWorktrees } from "../cleanup.ts";
 import { makeWorktree, type Worktree } from "./make-worktree.ts";
 import { markFile } from "./worktree-mark.ts";
@@ -178,8 +178,11 @@ describe("[SPN-7] a worktree whose process is killed", () => {
     expect(left()).toEqual(nothing);
   });
 
-  test("is removed when the next one is made, and its name is free again", async () => {
+  test("is removed when the next one is made, and its name is free again, also while other processes mention it", async () => {
     await killedAt("worktree add", "after");
+    const [name = ""] = namesIn(".claude/worktrees");
+    const other = spawn("sleep", ["60"], { argv0: `retinue --worktree ${name}`, stdio: "ignore" });
+    onTestFinished(() => void other.kill("SIGKILL"));
     const { path, markStarted, finish } = await made("a1");
     expect(readFileSync(join(path, "a.txt"), "utf8")).toBe("the text of a.txt\n");
     markStarted();

@@ -61,7 +61,7 @@ async function removeLeft(
   pending: PendingWorktree,
 ): Promise<string | undefined> {
   const { path, branch, base } = pending;
-  if (!(await isLeftAlone(path, git.signal))) return "a process is still working in it";
+  if (!(await isLeftAlone(pending, git.signal))) return "a process is still working in it";
   const administration = await findAdministration(commonDirectory, path);
   const found = await lstat(path).catch(() => undefined);
   if (found !== undefined) {
@@ -94,12 +94,12 @@ async function hasBranch(git: WorktreeGit, commonDirectory: string, reference: s
 const timeoutMs = 5_000;
 const lookMs = 50;
 
-async function isLeftAlone(path: string, signal: AbortSignal): Promise<boolean> {
+async function isLeftAlone(pending: PendingWorktree, signal: AbortSignal): Promise<boolean> {
   for (let waited = 0; waited < timeoutMs; waited += lookMs) {
-    if (findProcessesAt(path).length === 0) return true;
+    if (findProcessesAt(pending).length === 0) return true;
     await sleep(lookMs, signal);
   }
-  return findProcessesAt(path).length === 0;
+  return findProcessesAt(pending).length === 0;
 }
 
 async function whyNotRemovable(
@@ -163,13 +163,22 @@ async function readText(file: string): Promise<string> {
   return readFile(file, "utf8").catch(() => "");
 }
 
-/** Other processes that are in a folder or name it in their command line. Where there is no /proc nothing can be found. */
-function findProcessesAt(folder: string): readonly number[] {
+/**
+ * Other processes that are in the folder, or have it, what git keeps about it or its branch as a word of their command line.
+ * Its name alone says nothing: a person may have given it, and it may be short. Where there is no /proc nothing can be found.
+ */
+function findProcessesAt({ path, branch }: PendingWorktree): readonly number[] {
   if (process.platform !== "linux") return [];
-  const name = basename(folder);
+  const record = `/worktrees/${basename(path)}`;
+  const isAtWork = (word: string): boolean =>
+    word === path ||
+    word.startsWith(`${path}/`) ||
+    word === branch ||
+    word === `refs/heads/${branch}` ||
+    word.endsWith(record);
   return readdirSync("/proc")
     .filter((pid) => /^\d+$/.test(pid) && Number(pid) !== process.pid)
-    .filter((pid) => isIn(pid, folder) || commandOf(pid).includes(name))
+    .filter((pid) => isIn(pid, path) || commandOf(pid).split("\0").some(isAtWork))
     .map(Number);
 }
 
