@@ -19,6 +19,8 @@ async function conform(...what: readonly string[]) {
     env: {
       PATH: process.env["PATH"],
       HOME: process.env["HOME"],
+      // What the clients leave goes with the rest of the run.
+      TMPDIR: process.env["TMPDIR"],
       NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
     },
   }).catch((failure: { stdout: string; stderr: string }) => failure);

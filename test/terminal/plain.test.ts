@@ -52,7 +52,7 @@ test("with TERM=dumb it is the same, and of several questions each is read out b
     { words: ["start two"], environment: { TERM: "dumb" } },
   );
   const made = (): number => ["one", "two"].filter((name) => existsSync(join(place.cwd, name))).length;
-  await pty.shows("2 questions wait");
+  await pty.shows("2 questions are waiting");
   pty.type(`/yes${keys.enter}/yes${keys.enter}`);
   await pty.shows("touch one", "touch two");
   // The second answer came before anybody could have read the second question.
