@@ -120,11 +120,10 @@ const recordings: Readonly<Record<string, Recording>> = {
       await until(">");
       await type("fix the flaky tests in api/ and review the change");
       press("\r");
-      await until("tab to answer");
+      await until("press a number");
       await type("also update the changelog");
       press("\r");
       await wait(800);
-      press("\t");
       await until("do not ask again");
       await wait(1500);
       press("1");
