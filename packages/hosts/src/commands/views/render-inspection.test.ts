@@ -157,7 +157,7 @@ describe("[CLI-3] an inspection in a terminal", () => {
     `);
     const all = renderInspection(inspection(), { ...view, steps: true });
     expect(all.match(/^STEPS OF .*$/gm)).toEqual(["STEPS OF main", "STEPS OF a0123456789abcdef (Explore)"]);
-    expect(all).toContain("SAID LAST\n  Reviewed.");
+    expect(all).toContain("LAST MESSAGE\n  Reviewed.");
   });
 
   test("shows what its checks came to, with the last lines of those that failed [VRF-2]", () => {

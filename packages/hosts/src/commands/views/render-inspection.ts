@@ -235,7 +235,7 @@ function renderAgentSteps(
   const heading = id === "main" ? "STEPS OF main" : `STEPS OF ${id} (${agentType})`;
   const lines = steps.map((step) => renderStep(step, startedAt, { paint, width }));
   const checked = receipt === undefined ? [] : renderReceipt(receipt, { paint, width });
-  const lastMessage = result === undefined ? [] : [paint.dim("SAID LAST"), ...firstLines(result, width)];
+  const lastMessage = result === undefined ? [] : [paint.dim("LAST MESSAGE"), ...firstLines(result, width)];
   return `${[paint.dim(cutTo(stripControlCharacters(heading), width)), ...lines, ...checked, ...lastMessage].join("\n")}\n`;
 }
 
