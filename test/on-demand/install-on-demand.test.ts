@@ -7,6 +7,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -16,10 +17,14 @@ import { installLocked } from "./install-on-demand.ts";
 type Locked = Readonly<Record<string, object>>;
 
 /** A folder whose manifest wants the dependencies and whose lock file holds the packages; its registry answers nothing. */
-function createGroup(dependencies: Readonly<Record<string, string>>, packages: Locked): string {
+function createGroup(
+  dependencies: Readonly<Record<string, string>>,
+  packages: Locked,
+  registry = "http://127.0.0.1:9/",
+): string {
   const folder = mkdtempSync(join(tmpdir(), "on-demand-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const settings = ["registry=http://127.0.0.1:9/", `logs-dir=${join(folder, "logs")}`, "fetch-retries=0"];
+  const settings = [`registry=${registry}`, `logs-dir=${join(folder, "logs")}`, "fetch-retries=0"];
   writeFileSync(join(folder, ".npmrc"), settings.join("\n"));
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, dependencies }));
   mkdirSync(join(folder, "part"));
@@ -59,6 +64,17 @@ test("without the registry the answer says so, and the next who asks tries again
   expect(missing).toBe("the npm registry cannot be reached: ECONNREFUSED");
   await installLocked(folder);
   expect(runsOf(folder)).toBe(2);
+});
+
+test("a registry that takes connections and never answers is given up on", async () => {
+  const silent = createServer();
+  onTestFinished(() => void silent.close());
+  await new Promise<void>((listening) => silent.listen(0, "127.0.0.1", listening));
+  const { port } = silent.address() as AddressInfo;
+  const far = { "node_modules/far": { version: "1.0.0", integrity: "sha512-AAAA" } };
+  const folder = createGroup({ far: "1.0.0" }, far, `http://127.0.0.1:${port}/`);
+  const { missing } = await installLocked(folder, 2000);
+  expect(missing).toBe("the npm registry gave no answer within 2 seconds");
 });
 
 test("a lock file that does not fit its manifest is a fault, not a reason to skip", async () => {

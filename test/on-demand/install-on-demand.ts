@@ -21,7 +21,7 @@ export function installOnDemand(group: OnDemandGroup): Promise<OnDemandPackages>
 }
 
 /** What the lock file of the folder says is installed there when this returns, or it says why not. */
-export async function installLocked(folder: string): Promise<OnDemandPackages> {
+export async function installLocked(folder: string, limitMs = defaultLimitMs): Promise<OnDemandPackages> {
   const lock = await readFile(join(folder, "package-lock.json"), "utf8");
   // Written last, so that an installation that was cut short does not count.
   const recordFile = join(folder, "node_modules/.installed");
@@ -35,7 +35,7 @@ export async function installLocked(folder: string): Promise<OnDemandPackages> {
     }
     try {
       if (await isInstalled()) break;
-      const missing = await runNpm(folder);
+      const missing = await runNpm(folder, limitMs);
       if (missing !== undefined) return { folder, missing };
       await writeFile(recordFile, record);
     } finally {
@@ -57,15 +57,22 @@ const words = [
   "--no-fund",
   "--fetch-retry-mintimeout=500",
   "--fetch-retry-maxtimeout=2000",
+  "--fetch-timeout=60000",
 ];
 
+/** An installation takes seconds; a registry that answers so slowly is as good as none. */
+const defaultLimitMs = 240_000;
+
 /** Why the registry could not be reached, or nothing when all is installed. */
-async function runNpm(folder: string): Promise<string | undefined> {
+async function runNpm(folder: string, limitMs: number): Promise<string | undefined> {
   const npm = spawn("npm", words, {
     cwd: folder,
     env: ownEnvironment(),
     shell: process.platform === "win32",
     stdio: ["ignore", "ignore", "pipe"],
+    timeout: limitMs,
+    // npm goes on waiting for its connections after SIGTERM.
+    killSignal: "SIGKILL",
   });
   let said = "";
   npm.stderr.setEncoding("utf8").on("data", (text: string) => {
@@ -73,6 +80,7 @@ async function runNpm(folder: string): Promise<string | undefined> {
   });
   const [status] = await once(npm, "close");
   if (status === 0) return undefined;
+  if (npm.signalCode === "SIGKILL") return `the npm registry gave no answer within ${limitMs / 1000} seconds`;
   const [, code] = unreachable.exec(said) ?? [];
   if (code === undefined) throw new Error(`npm ci in ${folder} ended with ${status}:\n${said}`);
   return `the npm registry cannot be reached: ${code}`;
